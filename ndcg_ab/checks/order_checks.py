@@ -86,16 +86,13 @@ class OrderCheck(NamedTuple):
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
 
-# (system, query) -> the first place at which ranks are not seen to agree with scores; and system -> query -> the
-# first place at which they show another score
+# (system, query) -> the rank from which given ranks are not known to agree with scores; and system -> query -> the
+# rank at which the given ranks show another score, both by one rank rule
 OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
 
 def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
-    """Find the first place, per system and query, at which given ranks and scores disagree, by one rule of order.
-
-    They are looked at once, as deep as any metric does: further down nothing changes what is above.
-    """
+    """Find the first rank, per system and query, at which given ranks and scores disagree."""
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
     reach = max(look.reach for look in looks)

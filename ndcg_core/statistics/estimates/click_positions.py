@@ -52,10 +52,10 @@ class PlacedCounts(NamedTuple):
 
 
 def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
-    """Return the (documents,) attraction and the (places,) examination of the greatest likelihood, all in [0, 1].
+    """Fit the position-based model by maximum likelihood; return (documents,) attractions and (places,) examinations.
 
-    A document or a place without a click has the probability 0.
-    Places tell products of the two factors alone: the examination of the most examined place is set to 1.
+    Each is in [0, 1], and 0 for a document or a place without a click. Only products of the two factors are identified,
+    so the examination of the most examined place is set to 1.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
     examination = np.zeros(int(counts.place.max(initial=-1)) + 1)
@@ -147,7 +147,7 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
 def log_ratio_variances(
     counts: PlacedCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the places with clicks, rising, and (places, places) the variance of log(examination / examination).
+    """Return the places with clicks, rising, and the (places, places) variances of log(examination / examination).
 
     Notes
     -----

@@ -23,21 +23,21 @@ FACTORS = (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
 CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to
 
 
-# The expected differences under assumed grades of the unjudged results, in the metric's unit, and the variance of each
-# through the grades: (n,) in the order of the column's queries
+# The (n,) expected differences under assumed grades of the unjudged results, in the metric's unit, and their (n,)
+# variances over the random grades, in the order of the column's queries
 Assumed = tuple[FloatArray, FloatArray]
 
 
 def find_tipping(
     column: Column, row: Comparison, label_factor: float, assume: Callable[[float, int], Assumed]
 ) -> tuple[float | None, State]:
-    """Return the tipping factor of a comparison, and the state that stands at `label_factor`.
+    """Return the tipping factor of a comparison, and the state that holds at `label_factor`.
 
-    The factor is the smallest of `FACTORS` at which the state is another one; None if no factor changes it. The state
-    is the measured one, a weaker one of the same direction, or UNKNOWN.
-    column, row: the differences with unjudged results gaining nothing, and what they show. assume: returns the
-    differences at a factor, adverse to the candidate (`CANDIDATE`) or to the baseline (`BASELINE`). label_factor: >= 1.
-    A state that the queries leave open stands as it is.
+    The factor is the smallest of `FACTORS` at which the state changes; None if no factor changes it. The state is the
+    measured state, a weaker one of the same direction, or UNKNOWN.
+    column, row: the differences with unjudged results gaining nothing, and the comparison made from them. label_factor:
+    >= 1. assume: returns the differences at a factor against the candidate (`CANDIDATE`) or the baseline (`BASELINE`).
+    A state that the queries leave open stays open.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
