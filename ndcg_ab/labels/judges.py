@@ -119,7 +119,7 @@ def measure_judge_noise(
 
 
 def draw_grades(engine: Engine, evaluation: Evaluation, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
-    """Return how far the differences move if the grades on which judges disagree are drawn."""
+    """Draw the grades on which judges disagree at random, and measure how far the differences move."""
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))

@@ -42,7 +42,7 @@ Rescored = tuple[Engine, Evaluation, Sequence[Finding]]
 
 
 def compare_primary(engine: Engine, evaluation: Evaluation) -> list[Comparison]:
-    """Return the primary comparisons of the scores in an engine."""
+    """Compare the candidates with the baseline on the primary metrics."""
     columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
     return compare_columns(columns, evaluation, PRIMARY)
 
