@@ -1,5 +1,6 @@
 """Where a command writes: refused before any work where a file cannot be written or would overwrite an input."""
 
+import json
 import os
 import shlex
 import sys
@@ -17,7 +18,7 @@ from .console import print_line, print_safely, print_to_stderr
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
-
+SCHEMA = 1
 SUFFIXES = {  # parameter of an option that names a file -> how its name ends; others are texts, and may be `-`
     "per_query": (".csv", ".parquet", ".pq"),
     "output_file": (".csv", ".tsv", ".parquet", ".pq"),
@@ -61,6 +62,10 @@ class Output:
             write_text(path, text())
         if name in self.on_stdout:
             sys.stdout.write(visible_json(text()))
+
+    def write_json(self, **content: object) -> None:
+        """Write a JSON document of this content, as `write` does."""
+        self.write("json", lambda: json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n")
 
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
         """Draw what a function of `ndcg_ab.report` prints if a picture is wanted, and print it if it is to be shown."""

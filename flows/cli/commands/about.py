@@ -71,18 +71,23 @@ def findings(
     output.name_written()
 
 
-def formats() -> None:
+def formats(json: JsonFile = None) -> None:
     """List the forms of files that are read, each with a small file of it."""
-    from ndcg_ab.sources.forms.recognition import list_forms
+    from ndcg_ab.sources.forms.recognition import FORMS, list_forms
 
-    print(list_forms(), end="")
+    output = Output((), json=json)
+    output.write_json(formats=[{"kind": form.kind, "words": form.words, "sample": form.sample} for form in FORMS])
+    if output.is_shown:
+        print(list_forms(), end="")
 
 
-def terms() -> None:
+def terms(json: JsonFile = None) -> None:
     """Explain the words and marks of the answer and the page."""
-    from ndcg_ab.report.terminal.reference import print_terms
+    from ndcg_ab.report.terminal.reference import print_terms, read_terms
 
-    print_safely(print_terms)
+    output = Output((), json=json)
+    output.write_json(terms=read_terms())
+    output.show(print_terms)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -116,6 +116,7 @@ def sql(
     mean: Annotated[
         bool, of_output("--mean", help="One row for each system instead of one for each system and query.")
     ] = False,
+    json: JsonFile = None,
 ) -> None:
     """Print a metric as one query for your own database, with its definition in a comment."""
     from ndcg_ab.config.options.from_options import parse_columns, parse_pairs
@@ -133,7 +134,10 @@ def sql(
     named = parse_pairs("--system", system or (), "must be NAME=TABLE, such as new=search.ranking_new")
     tables = make_tables(judgments, rankings, named, judged, returned)
     chosen = ours(metrics[0], "cannot be said in SQL")
-    sys.stdout.write(visible_json(write_query(chosen, dialect, tables, mean=mean)))
+    output, text = Output((), json=json), write_query(chosen, dialect, tables, mean=mean)
+    output.write_json(metric=chosen.name, dialect=dialect, sql=text)
+    if output.is_shown:
+        sys.stdout.write(visible_json(text))
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

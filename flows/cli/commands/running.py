@@ -237,6 +237,7 @@ def publish(
         Path, typer.Argument(metavar="BUNDLE", help="An evaluation's folder, as `run` printed it, or a configuration.")
     ],
     settings: Settings = None,
+    json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Log a finished evaluation to its tracker, or all of a configuration that are pending; nothing is logged twice."""
@@ -244,6 +245,7 @@ def publish(
     from ndcg_ab.errors import TrackingError
     from ndcg_ab.full_disks import is_full
 
+    output = Output((), quiet=quiet, json=json)
     with Progress(quiet) as say:
         say("starting the tracker")
         folders, current = pending_bundles(bundle, settings or ())
@@ -264,9 +266,9 @@ def publish(
             reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
             write_error(f"{reason}logging of {left} evaluations is still pending: {error}")
             raise typer.Exit(PENDING) from None
-    if not quiet:
-        for line in lines or ["nothing is pending"]:
-            print_line(line)
+    output.write_json(published=lines)
+    for line in (lines or ["nothing is pending"]) if output.is_shown else ():
+        print_line(line)
 
 
 def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
@@ -307,13 +309,16 @@ def deploy(
         "local"
     ),
     settings: Settings = None,
+    json: JsonFile = None,
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     needs("ndcg-ab deploy", "prefect", "mlflow")
     evaluations = load_scheduled(configs, settings or ())
     from ... import schedules
 
-    for line in schedules.deploy(evaluations, pool):
+    output, lines = Output((), json=json), list(schedules.deploy(evaluations, pool))
+    output.write_json(deployed=lines)
+    for line in lines if output.is_shown else ():
         print_line(line)
 
 

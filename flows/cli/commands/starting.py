@@ -12,8 +12,8 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, print_line, print_safely, print_wrapped, program_name
-from ..options import Quiet, of_data, of_output, takes
-from ..outputs import check_writable
+from ..options import JsonFile, Quiet, of_data, of_output, takes
+from ..outputs import Output, check_writable
 
 CONFIG = "ndcg-ab.yaml"
 
@@ -35,6 +35,7 @@ def init(
         ),
     ] = CONFIG,
     force: Annotated[bool, of_output("--force", help="Overwrite an existing file.")] = False,
+    json: JsonFile = None,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
@@ -61,6 +62,7 @@ def init(
     path = None if output_file == "-" else check_writable("--output-file", output_file, given)
     if path is not None and path.exists() and not force:
         raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
+    output = Output(given, quiet=quiet, json=json)
     folder = path.parent if path else Path()
     grades = parse_grades("--grades", options["grades"]) if options["grades"] else {}
     found = dataclasses.replace(guess_inputs(named, judged, systems, queries), grades=grades)
@@ -74,7 +76,8 @@ def init(
         sys.stdout.write(text)
     else:
         write_text(path, text)
-    if path is not None and not quiet:
+    output.write_json(written=str(path or "-"), read=[*found.words(), counts], configuration=text)
+    if path is not None and output.is_shown:
         print_wrapped([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
         print_safely(print_findings, findings)
         print_line(f"written: {path}\n")
@@ -89,13 +92,16 @@ def example(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where to. (default example)", show_default=False)
     ] = (Path("example")),
+    json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
     """Write small files to try every command with: judgments, fewer of them, two rankings, queries, titles."""
     from ndcg_ab.studies.first_configuration import write_example
 
+    output = Output((), quiet=quiet, json=json)
     written = write_example(folder)
-    if not quiet:
+    output.write_json(written=list(map(str, written)))
+    if output.is_shown:
         judgments, *rankings = (shlex.quote(str(folder / name)) for name in ("judgments.qrels", "old.run", "new.run"))
         print_line(f"written: {', '.join(path.name for path in written)} in {folder}")
         print_line(f"→ {program_name()} compare {judgments} {' '.join(rankings)} --smallest-effect 0.01")
