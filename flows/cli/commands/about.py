@@ -18,13 +18,7 @@ def metrics(
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     from ndcg_ab.other_measures import ours
-    from ndcg_ab.report.terminal.reference import (
-        format_lists,
-        format_metric,
-        lists_content,
-        metrics_content,
-        to_json,
-    )
+    from ndcg_ab.report.terminal.reference import format_lists, format_metric, lists_content, metrics_content, to_json
 
     output = Output((), json=json)
     found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
