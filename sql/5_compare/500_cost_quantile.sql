@@ -1,11 +1,11 @@
--- cost_quantile: the quantiles of what requests of a system cost.
+-- cost_quantile: one quantile of the cost of a system's requests.
 -- grain:  one row per (system_id, cost, statistic)
 -- reads:  pulled_cost_statistic, query, query_cost
 -- params: weighted
--- The smallest value that at least the share of the queries (of their weight, where they are weighted) do not exceed,
--- without interpolation: type 1 of Hyndman and Fan (1996). 1e-12 of the weight may be lost in sums. Where queries are
--- weighted, those without a weight are left out. The time of a request that failed is a lower bound: `value` takes it
--- as it is, `at_most` as endless, and is null where the quantile falls on such a request.
+-- The smallest value that at least the share of the queries (of their weight, if they are weighted) do not exceed,
+-- without interpolation: type 1 of Hyndman and Fan (1996). 1e-12 of the weight allows for rounding of sums. If queries
+-- are weighted, those without a weight are left out. The time of a failed request is a lower bound: `value` uses it as
+-- it is; `at_most` takes it as infinite, and is null if the quantile is such a request.
 with known_weight as (
     select
         query_id,

@@ -1,9 +1,9 @@
--- coverage: which share of the results that a metric looks at has a judgment (judged@k).
+-- coverage: the share of judged results of one query within the cutoff of a metric (judged@k).
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  dcg_by_rank, judged_doc, metric, query_score, rank_rule, returned
 -- params: -
--- Of what was returned: three results, two of them judged, are 2/3 at any cutoff from 3 up. Unanswered
--- queries have no results and no row. With ties = average a group of equal scores is judged in part.
+-- The denominator is the number of results: of three results, two of them judged, the share is 2/3 at any cutoff from 3
+-- up. Unanswered queries have no results and no row. With ties = average a group of equal scores counts in part.
 with judged_in_cutoff as (
     select
         judged_doc.system_id,

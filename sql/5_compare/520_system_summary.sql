@@ -1,10 +1,10 @@
--- system_summary: over how many queries a system's mean goes, and how many it left unanswered.
+-- system_summary: the numbers of scored and of unanswered queries of one system on one metric.
 -- grain:  one row per (system_id, metric_id)
 -- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -
--- Unanswered queries are among the queries, unless the metric leaves them out; those on which a system's place
--- failed are neither. Mean and median are taken outside, with an exact sum. relevant_queries: those of the queries
--- whose value depends on the ranking, since a judged document has a gain.
+-- queries includes unanswered queries, unless the metric leaves them out; queries on which the source of a system
+-- failed are in no count. Mean and median are computed outside, with an exact sum. relevant_queries: the queries whose
+-- value depends on the ranking, since a judged document has a gain.
 with expected_query as (
     select
         system.system_id,

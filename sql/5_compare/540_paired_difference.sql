@@ -1,4 +1,4 @@
--- paired_difference: candidate minus baseline, query by query.
+-- paired_difference: the difference candidate - baseline of one query on one metric.
 -- grain:  one row per (candidate, metric_id, query_id)
 -- reads:  query_score, system
 -- params: -

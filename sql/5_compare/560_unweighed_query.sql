@@ -1,4 +1,4 @@
--- unweighed_query: scored queries without a weight. Where queries are weighed any row is an error.
+-- unweighed_query: one scored query without a weight. If queries are weighted, any row is an error.
 -- grain:  one row per query_id
 -- reads:  query, query_score
 -- params: -

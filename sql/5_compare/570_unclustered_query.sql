@@ -1,4 +1,4 @@
--- unclustered_query: scored queries without a cluster. Where queries are clustered any row is an error.
+-- unclustered_query: one scored query without a cluster. If queries are clustered, any row is an error.
 -- grain:  one row per query_id
 -- reads:  query, query_score
 -- params: -

@@ -1,9 +1,9 @@
--- shown_place: results of judged queries with their grades, as deep as is asked for.
+-- shown_place: one result of a judged query with its grade, down to a given depth.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth
--- grade is null where the document is unjudged, and doc_id where it is judged.
--- group_size: with ties = average how many results have the same score, judged ones among them; else 1.
+-- grade is null if the document is unjudged, and doc_id if it is judged. group_size: with ties = average, the number of
+-- results of equal score, counting judged ones; else 1.
 with tied_group as (
     select
         graded_doc.rank_rule,

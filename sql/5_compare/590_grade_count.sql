@@ -1,4 +1,4 @@
--- grade_count: how many documents of a query have each grade.
+-- grade_count: the number of documents of one query with one grade.
 -- grain:  one row per (query_id, grade)
 -- reads:  judgment
 -- params: -

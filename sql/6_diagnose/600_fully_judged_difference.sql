@@ -1,9 +1,9 @@
--- fully_judged_difference: the paired differences on the queries that are fully judged for both systems.
+-- fully_judged_difference: the paired difference of one query whose results are fully judged for both systems.
 -- grain:  one row per (candidate, metric_id, query_id)
 -- reads:  coverage, paired_difference, system
 -- params: -
 -- kind:   query
--- Neither system shows an unjudged result within what the metric looks at; one that returns nothing shows none.
+-- Neither system returns an unjudged result within the cutoff of the metric; a system without results satisfies this.
 with partly_judged as (
     select
         coverage.system_id,

@@ -1,11 +1,10 @@
--- tied_query: where equal scores decide who is in the top k.
+-- tied_query: one query in which equal scores decide which documents are in the top k.
 -- grain:  one row per (system_id, query_id)
 -- reads:  pulled_placed_result, query, ranked_doc
 -- params: cutoff, rank_rule
--- places: how many of the top k places are held by a document whose score another document has as well.
--- looked_at: how many of these there are; as many results at least have last_score or a higher one.
--- Where the places of results are known, those of equal scores tell all of it.
--- last_score: the score at the last of these places; the ties that reach below the cutoff have it, too.
+-- places: number of the top k places held by a document whose score another document has as well. looked_at: number of
+-- results in the top k; at least as many have last_score or a higher score. If the places of results are known, those
+-- of equal scores suffice. last_score: the score at the last of these places, which ties below the cutoff share.
 with
 -- only placed: no
 neighbour as (

@@ -1,10 +1,10 @@
--- suspicious_query: where the ranking's own ranks are not seen to agree with the order of its scores.
+-- suspicious_query: one query whose given ranks may disagree with the order of its scores.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query, pulled_answer, ranked_doc
 -- params: cutoff, rank_rule
--- A quick look, to spare nearly all queries the whole one: when every rank is there once, and the top k by score bear
--- the first k of them in order, the two agree. first_rank: the first place where they are not seen to.
--- Rankings that were reduced while they were read are left out: in them scores fall where ranks rise.
+-- This is a quick test that spares nearly all queries the full comparison: if every rank occurs once, and the top k by
+-- score have the first k ranks in order, ranks and scores agree. first_rank: the first place at which this fails.
+-- Rankings that were reduced while they were read are left out, because their scores fall as ranks rise.
 select
     ranked_doc.system_id,
     ranked_doc.query_id,

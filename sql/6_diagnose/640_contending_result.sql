@@ -1,9 +1,9 @@
--- contending_result: the results in the top k by score or by the ranking's own ranks, where the two may differ.
+-- contending_result: one result in the top k by score or by given rank, if these may differ.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, suspicious_query
 -- params: cutoff
--- With what ties with the last of them. Of a query that has no more than k results that is every one. A window with one
--- sort key lets DuckDB keep a top-n per query.
+-- Results that tie with the last of the top k are included. Of a query with at most k results all are included. A
+-- window with one sort key lets DuckDB keep a top-n per query.
 with result as (
     select
         ranking.system_id,

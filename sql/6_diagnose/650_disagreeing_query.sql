@@ -1,4 +1,4 @@
--- disagreeing_query: where the ranking's own ranks would show other scores in the top k than the scores themselves.
+-- disagreeing_query: one query whose given ranks put other scores into the top k than the scores do.
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff

@@ -1,9 +1,9 @@
--- own_order: which grades are at the first places by the ranking's own ranks, of systems whose ranks disagree.
+-- own_order: one sequence of grades in the first places by given rank, for systems whose ranks disagree.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
 -- params: places
--- grades: in the order of the ranks, null where a document is unjudged. judged: all grades of the query, lowest first.
--- query_ids: the queries in which they stand so, all of which have the same value.
+-- grades: in the order of the ranks, null for an unjudged document. judged: all grades of the query, lowest first.
+-- query_ids: the queries with this sequence, all of which have the same value.
 with placed as (
     select
         contending_result.system_id,

@@ -1,9 +1,9 @@
--- sensitive_doc: the results of the queries whose value depends on the order of ties.
+-- sensitive_doc: one result of a query whose value depends on the order of ties.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, tied_query
 -- params: everything
--- Without everything only those that could be in the top places: by a score not below the last one there (a little
--- less, since scores may be compared as 32-bit floats).
+-- If `everything` is false, only results that could be in the top places are kept: with a score not below that of the
+-- last place (minus a tolerance, because scores may be compared as 32-bit floats).
 select
     ranking.system_id,
     ranking.query_id,

@@ -1,4 +1,4 @@
--- sensitive_judgment: the judgments of the queries whose value depends on the order of their results.
+-- sensitive_judgment: one judgment of a query whose value depends on the order of its results.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  judgment, sensitive_doc
 -- params: -

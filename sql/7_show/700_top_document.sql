@@ -1,10 +1,10 @@
--- top_document: the documents in the first places of the baseline, of a candidate, or of both, with their grades.
+-- top_document: one document in the first places of the baseline or of a candidate, with its grade.
 -- grain:  one row per (candidate, query_id, doc_id)
 -- reads:  judgment, metric, paired_difference, ranked_doc, system
 -- params: deepest, places
--- In the order of the first metric, down to its cutoff, but at most to deepest; to places where it has none. Of the
--- queries that both are scored on. A rank is null where the document is not among the system's first places, grade is
--- null where it is unjudged.
+-- The order is that of the first metric, down to its cutoff, at most `deepest`, or `places` without a cutoff. Only
+-- queries on which both systems are scored count. A rank is null if the document is not among the system's first
+-- places, and grade is null if it is unjudged.
 with first_metric as (
     select
         metric_id,

@@ -1,4 +1,4 @@
--- extreme_difference: the queries on which a candidate gains and loses most against the baseline.
+-- extreme_difference: one of the queries on which a candidate gains or loses most against the baseline.
 -- grain:  one row per (candidate, metric_id, direction, place)
 -- reads:  metric, paired_difference, query, system
 -- params: places

@@ -1,4 +1,4 @@
--- metric_value: every value under the name of its metric, for reports and for files.
+-- metric_value: the value of one query under the name of its metric, for reports and files.
 -- grain:  one row per (system_id, query_id, metric)
 -- reads:  metric, query_score, system
 -- params: -

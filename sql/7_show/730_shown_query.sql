@@ -1,4 +1,4 @@
--- shown_query: the scored queries with their texts.
+-- shown_query: one scored query with its text.
 -- grain:  one row per query_id
 -- reads:  query, query_score
 -- params: -

@@ -1,8 +1,8 @@
--- shown_result: the results that the report page shows, in the order of the first metric, with grade and gain.
+-- shown_result: one result that the report page shows, with grade and gain, in the order of the first metric.
 -- grain:  one row per (system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, query_score
 -- params: depth
--- grade is null where the document is unjudged. gain is what the document itself is worth to the first metric.
+-- grade is null if the document is unjudged. gain is the document's own gain under the first metric.
 select
     graded_doc.system_id,
     graded_doc.query_id,

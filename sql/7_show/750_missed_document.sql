@@ -1,10 +1,10 @@
--- missed_document: relevant documents that a system does not show, with the rank at which it returned them.
+-- missed_document: one relevant document that a system does not show, with the rank at which it was returned.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  judgment, metric, ordered_result, query_score, shown_result
 -- params: most
 -- kind:   query
--- The best grades first, in the order of place; missed: how many there are in all, of which `most` stand here.
--- rank: in the order of the first metric, from 1; null where the system did not return the document.
+-- The best grades come first, in the order of place; missed: their total number, of which at most `most` are here.
+-- rank: in the order of the first metric, from 1; null if the system did not return the document.
 with page_query as (
     select
         query_score.system_id,

@@ -1,9 +1,9 @@
--- named_document: titles and addresses that came along with the rankings, of the documents that the report page shows.
+-- named_document: the title and address of one document on the report page, as pulled with the rankings.
 -- grain:  one row per (doc_id)
 -- reads:  judgment, pulled_document, shown_result
 -- params: -
 -- kind:   query
--- Documents that are judged can be shown as missed. Nothing here changes a result.
+-- Judged documents are included, because they may be shown as missed. Nothing here changes a result.
 select
     doc_id,
     title,

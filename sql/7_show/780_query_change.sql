@@ -1,12 +1,12 @@
--- query_change: how far a candidate's first places of a query are those of the baseline.
+-- query_change: the overlap of a candidate's first places with the baseline's on one query.
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, paired_difference, place, top_document
 -- params: persistence
 -- shared: documents in both; in_place: those at the same rank. rbo: rank-biased overlap, extrapolated (Webber, Moffat
--- and Zobel 2010, equation 32). With l places in the longer and s in the shorter of the two, X the number of shared
--- documents down to s and to l: (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) +
--- ((X_l - X_s)/l + X_s/s) p^l. A document is shared from the larger of its ranks on, and counts there p^d/d for every
--- d down to l: weights are summed once. 1 where neither has a place, 0 where one has none.
+-- and Zobel 2010, equation 32). With l places in the longer and s in the shorter list, X_d the number of shared
+-- documents down to d: (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s)
+-- p^l. A document is shared from the larger of its ranks on, where it adds p^d/d for every d down to l, so that weights
+-- are summed once. rbo is 1 if both lists are empty, and 0 if one is.
 with compared as (
     select
         paired_difference.candidate,

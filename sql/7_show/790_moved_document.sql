@@ -1,9 +1,9 @@
--- moved_document: how many documents of each grade came into a candidate's first places, and how many went.
+-- moved_document: the number of documents of one grade that entered a candidate's first places, and that left.
 -- grain:  one row per (candidate, grade)
 -- reads:  top_document
 -- params: -
 -- kind:   query
--- grade is null for the unjudged ones.
+-- grade is null for unjudged documents.
 select
     candidate,
     grade,

@@ -1,10 +1,10 @@
--- click_event: what users were shown and clicked, with the query that the text of each search stands for.
+-- click_event: one impression or click of a user, for one query that the text of the search matches.
 -- grain:  one row per event and query_id
 -- reads:  pulled_click_event, pulled_click_text
 -- params: -
 -- kind:   view
--- An event of a text that several queries have is one of each of them. A text that none has is a query of its own,
--- which gets no grades (is_asked): it tells, too, how often each place is clicked.
+-- An event whose text matches several queries has a row for each. A text that matches none is a query of its own,
+-- without grades (is_asked); its clicks still tell how often each place is clicked.
 select
     pulled_click_text.query_id,
     pulled_click_text.is_asked,

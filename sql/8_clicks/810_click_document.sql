@@ -1,8 +1,8 @@
--- click_document: the documents of each query that users were shown or clicked, and a number for each.
+-- click_document: one document that users were shown or clicked for one query, with a number.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_event
 -- params: -
--- document: from 1, in the order of query_id and doc_id. The tables of counts have it in their place, which takes a
+-- document: from 1, in the order of query_id and doc_id. Tables of counts use it instead of the ids, which takes a
 -- fraction of the memory.
 select
     query_id,

@@ -1,10 +1,10 @@
--- click_count: how often a document was shown at a place, and how often it was clicked there.
+-- click_count: the numbers of impressions and clicks of one document at one place.
 -- grain:  one row per (document, place)
 -- reads:  click_document, click_event
 -- params: -
--- impressions, clicks: of one search at most one, whatever was logged twice; a click says that the document was shown.
--- Events without a search are counted as they are. shown_events, click_events: every event, as OpenSearch counts them.
--- All are whole numbers: their sums are the same in any order.
+-- impressions, clicks: at most one for each search, even if logged twice; a click implies an impression. Events without
+-- a search are all counted. shown_events, click_events: all events, as OpenSearch counts them. All are integers, whose
+-- sums do not depend on the order.
 with search_count as (
     select
         click_document.document,

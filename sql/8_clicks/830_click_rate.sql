@@ -1,9 +1,9 @@
--- click_rate: the mean click rate at each place, over all queries and documents.
+-- click_rate: the mean click rate at one place, over all queries and documents.
 -- grain:  one row per (place)
 -- reads:  click_count
 -- params: -
--- rate: of impressions, 0 to 1. event_rate: clicks that were logged over impressions that were logged, which OpenSearch
--- takes; 0 where none was.
+-- rate: of impressions, 0 to 1. event_rate: logged clicks over logged impressions, which OpenSearch uses; 0 without
+-- impressions.
 with place_total as (
     select
         place,

@@ -1,12 +1,13 @@
--- click_guess: what one step of expectation maximisation sums, of each document at each place it was shown at.
+-- click_guess: the summands of one step of expectation maximisation, for one document at one place.
 -- grain:  one row per (document, place)
 -- reads:  click_count, pulled_attraction, pulled_examination
 -- params: -
 -- kind:   view
--- attracted, looked: how many impressions the document attracted in, and the place was looked at in, if the chances of
--- the step before are right. Of an impression without a click it attracted, and was not looked at, with probability
--- a (1 - e) / (1 - a e); it was looked at, and did not attract, with e (1 - a) / (1 - a e) (Chuklin, Markov and de
--- Rijke 2015, Click Models for Web Search, 4.2).
+-- attracted, looked: expected number of impressions in which the document attracted, and in which the place was
+-- examined, given the probabilities a and e of the previous step. In an impression without a click, the document
+-- attracted and the place was not examined with probability a (1 - e) / (1 - a e); the place was examined and the
+-- document did not attract with e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search,
+-- 4.2).
 with chance as (
     select
         click_count.document,

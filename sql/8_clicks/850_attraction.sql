@@ -1,8 +1,9 @@
--- attraction: how likely each document is clicked once it is looked at, by one more step of expectation maximisation.
+-- attraction: the probability that one document is clicked if examined, after one more step of the fit.
 -- grain:  one row per (document)
 -- reads:  click_guess
 -- params: -
--- The sum runs in order of places: the same to the last bit over any number of threads.
+-- The step is one of expectation maximisation. Sums run in the order of places, for equal bits with any number of
+-- threads.
 with running as (
     select
         document,

@@ -1,8 +1,9 @@
--- examination: how likely each place is looked at, by one more step of expectation maximisation.
+-- examination: the probability that one place is examined, after one more step of the fit.
 -- grain:  one row per (place)
 -- reads:  click_guess
 -- params: -
--- The sum runs in order of documents: the same to the last bit over any number of threads.
+-- The step is one of expectation maximisation. Sums run in the order of documents, for equal bits with any number of
+-- threads.
 with running as (
     select
         place,

@@ -1,10 +1,10 @@
--- click_grade: the grade of every document that has impressions enough.
+-- click_grade: the grade of one document that has enough impressions.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_value, pulled_click_cut
 -- params: floor, scale
--- scale: value: the value itself. threshold: how many cuts the value reaches. quantile: how many cuts the share of
--- other graded documents reaches whose value is lower; equal values have equal grades, and the lowest has grade 0.
--- level: the value rounded to what it is exact to, by which documents are compared.
+-- scale: value: the value itself. threshold: number of cuts that the value reaches. quantile: number of cuts reached by
+-- the share of other graded documents with lower values; equal values have equal grades, and the lowest has grade 0.
+-- level: the value rounded to its precision, by which documents are compared.
 with judged_value as (
     select
         query_id,

@@ -1,11 +1,11 @@
--- client_finding: clients with improbably many events, and documents most of whose clicks come from one client.
+-- client_finding: one client with improbably many events, or one document with most clicks from one client.
 -- grain:  one row per (code, client, query_id, doc_id)
 -- reads:  click_event
 -- params: bot_events, bot_times, fewest_clients, one_client_clicks, usual_share
 -- kind:   query
 -- click_bot: amount: the client's events. usual: the number that usual_share of the clients do not exceed. total: the
--- events of all clients. No client is odd where there are fewer than fewest_clients: nobody can say what is usual.
--- click_one_client: amount: the document's clicks by the client who clicks it most. total: by all clients.
+-- events of all clients. With fewer than fewest_clients clients there is no row, because nothing is usual yet.
+-- click_one_client: amount: the document's clicks by its most frequent client. total: by all clients.
 with client_total as (
     select
         client,

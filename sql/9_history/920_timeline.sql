@@ -1,4 +1,4 @@
--- timeline: every system on every metric, evaluation by evaluation, with its comparison where it has one.
+-- timeline: one system on one metric in one evaluation, with its comparison if there is one.
 -- grain:  one row per (ordinal, system_id, metric)
 -- reads:  comparison, evaluation, system_summary
 -- params: -

@@ -1,4 +1,4 @@
--- query_timeline: the values of single queries, evaluation by evaluation.
+-- query_timeline: the value of one query in one evaluation.
 -- grain:  one row per (ordinal, system_id, query_id, metric)
 -- reads:  evaluation, query_score
 -- params: -

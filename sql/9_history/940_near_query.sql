@@ -1,4 +1,4 @@
--- near_query: the known query ids, and how many letters each is away from one that is not known.
+-- near_query: one known query id, with its edit distance to an unknown one.
 -- grain:  one row per query_id
 -- reads:  query_score
 -- params: query_id

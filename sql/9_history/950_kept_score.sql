@@ -1,4 +1,4 @@
--- kept_score: the evaluations whose values of single queries are still there.
+-- kept_score: one evaluation whose per-query values are still kept.
 -- grain:  one row per ordinal
 -- reads:  query_score
 -- params: -

@@ -1,4 +1,4 @@
--- night_look: tested primary comparisons with the content that each was made from: another content is another look.
+-- night_look: one tested primary comparison with the digest of its data; other data are another look.
 -- grain:  one row per (ordinal, candidate, metric)
 -- reads:  comparison, evaluation, input, metric
 -- params: -

@@ -1,4 +1,4 @@
--- cost_timeline: what requests of every system cost, evaluation by evaluation, with the difference from the baseline.
+-- cost_timeline: the cost of one system's requests in one evaluation, with the difference from the baseline.
 -- grain:  one row per (ordinal, system_id, metric)
 -- reads:  cost, cost_difference
 -- params: -
