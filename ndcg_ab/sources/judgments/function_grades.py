@@ -34,6 +34,7 @@ from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.functions import is_finite, load_function, modules_first_in
 
 Say = Callable[[str], object]
+PAUSE = 2.0  # seconds between two messages of progress
 KEYS = 1  # to be raised with every change of what a key is made from
 
 
@@ -111,10 +112,15 @@ class AskedFunction:
             arguments = reveal_arguments(
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
-            for at, grade in self.answers(function, [(at, *pairs[at]) for at in asked], arguments):
+            began = said = time.monotonic()
+            answers = self.answers(function, [(at, *pairs[at]) for at in asked], arguments)
+            for count, (at, grade) in enumerate(answers, 1):
                 grades[at] = grade
                 if keys:
                     known.keep(keys[at], grade)
+                if (now := time.monotonic()) - said > PAUSE:
+                    said, left = now, (now - began) * (len(asked) - count) / count
+                    say(f"judging: {count:,} of {len(asked):,} ({count / len(asked):.0%}), about {left:,.0f} s left")
         return grades, len(pairs) - len(asked)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
