@@ -90,7 +90,7 @@ def compare(
 ) -> CompareResult:
     """Compare systems on the same queries and return differences, intervals, verdicts and decisions.
 
-    The command `ndcg-ab compare` computes the same numbers from files.  Give either `judgments` and `systems`, or
+    The command `ndcg-ab compare` computes these numbers from files.  Give either `judgments` and `systems`, or
     `scores`.  A "dataset" below is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow,
     DuckDB), or
     nested dictionaries or lists as in docs/python.md.
@@ -369,7 +369,7 @@ def explain(
 ) -> ExplainResult:
     """Explain the value of one query rank by rank, and which choices make several metrics differ.
 
-    The command `ndcg-ab explain` prints the same tables.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    The command `ndcg-ab explain` prints these tables.  A "dataset" is a path, an Arrow table, or nested dictionaries
     or lists as in docs/python.md.
 
     Parameters

@@ -96,7 +96,7 @@ def draw(
 ) -> DrawResult:
     """Draw queries of a log for judging, with known probabilities, before anything is judged.
 
-    The command `ndcg-ab draw` draws the same queries.  A "dataset" is a path, an Arrow table, or nested dictionaries or
+    The command `ndcg-ab draw` draws these queries.  A "dataset" is a path, an Arrow table, or nested dictionaries or
     lists as in docs/python.md.
 
     Parameters
@@ -242,7 +242,7 @@ def judge_next(
 ) -> JudgeNextResult:
     """Find the unjudged documents whose grades would settle the comparison soonest.
 
-    The command `ndcg-ab judge-next` lists the same documents.  A "dataset" is a path, an Arrow table, or nested
+    The command `ndcg-ab judge-next` lists these documents.  A "dataset" is a path, an Arrow table, or nested
     dictionaries or lists as in docs/python.md.  Give either `judgments` and `systems`, or `config`.
 
     Parameters
@@ -376,7 +376,7 @@ def compare_judgments(
 ) -> JudgmentsResult:
     """Measure how far two judgment sets agree, in grades and, with systems, in verdicts.
 
-    The command `ndcg-ab judgments` prints the same tables (docs/judging.md).  A "dataset" is a path, an Arrow table, or
+    The command `ndcg-ab judgments` prints these tables (docs/judging.md).  A "dataset" is a path, an Arrow table, or
     nested dictionaries or lists as in docs/python.md.
 
     Parameters

@@ -79,7 +79,7 @@ def power(
 ) -> PowerResult:
     """Compute how many queries a difference needs, and which differences a number of queries can detect.
 
-    The command `ndcg-ab power` prints the same numbers.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    The command `ndcg-ab power` prints these numbers.  A "dataset" is a path, an Arrow table, or nested dictionaries
     or
     lists as in docs/python.md.
 
@@ -188,7 +188,7 @@ def sql_query(
 ) -> str:
     """Return one SQL query that computes a metric in the database that holds judgments and rankings.
 
-    The command `ndcg-ab sql` writes the same query.  A dbt expression in ``{{ }}`` in the name of a table is kept.
+    The command `ndcg-ab sql` writes this query.  A dbt expression in ``{{ }}`` in the name of a table is kept.
 
     Parameters
     ----------

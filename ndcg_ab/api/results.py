@@ -195,7 +195,7 @@ class CompareResult:
     def in_words(self, candidate: str | None = None) -> str:
         """Return an explanation of the comparison in plain words, as Markdown.
 
-        The command `ndcg-ab compare --explain` prints the same explanation.
+        The command `ndcg-ab compare --explain` prints this explanation.
 
         Parameters
         ----------

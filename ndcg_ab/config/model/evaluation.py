@@ -62,7 +62,43 @@ Name = Annotated[
 
 
 class Evaluation(Model):
-    """One question: which of these systems ranks better, by these judgments and metrics?"""
+    """The complete configuration of an evaluation: inputs, metrics, tests, gate and operation.
+
+    Parameters
+    ----------
+    name : str
+        Name of the evaluation, of its folder and of its MLflow experiment.
+    judgments : JudgmentSource, mapping or path, optional
+        Source of the judgments.  Required, like `systems`, unless `scores` is given.
+    systems : list of System or mapping
+        The systems with the sources of their rankings.
+    scores : list of ScoresSource or mapping
+        Per-query values that another tool computed, instead of `judgments` and `systems`.
+    metrics, primary_metrics, secondary_metrics, guardrails
+        The metrics and their roles: primary metrics decide, secondary ones describe, guardrails limit losses.
+    statistics : Statistics
+        How differences are tested.
+    gate : Gate, optional
+        The conditions for passing.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a key breaks a rule, or keys contradict each other.
+
+    Notes
+    -----
+    All keys have a description in the JSON Schema that `ndcg-ab help schema` prints (docs/configuration.md).  Paths are
+    relative
+    to the file of the configuration.
+
+    Examples
+    --------
+    >>> from ndcg_ab import Evaluation
+    >>> systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}]
+    >>> Evaluation(name="demo", judgments="judgments.qrels", systems=systems).metrics
+    ['ndcg@10']
+    """
 
     name: Name = Field(
         description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME

@@ -79,7 +79,7 @@ Operational = Annotated[T, Trait.OPERATIONAL]
 
 
 class Model(BaseModel):
-    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
+    """The base class of configuration models: immutable, with no unknown keys and only finite numbers."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

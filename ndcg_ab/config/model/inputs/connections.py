@@ -85,10 +85,10 @@ def plain_address(address: str) -> str:
 
 
 class DescribedPlace(Model):
-    """One place that data come from.
+    """A source of data in a configuration; the base class of the models of sources.
 
-    needs_queries: whether it can be read only with the queries' texts. has_tables: whether judgments and queries can
-    come from there, beside rankings.
+    needs_queries: whether reading it requires the texts of the queries. has_tables: whether judgments and queries can
+    be read from it, beside rankings.
     """
 
     needs_queries: ClassVar[bool] = False

@@ -211,7 +211,7 @@ class HttpRequest(Model):
 
 
 class HttpSource(DescribedPlace):
-    """A search engine that is asked over HTTP, one request for each query."""
+    """A search engine over HTTP, with one request per query."""
 
     needs_queries: ClassVar[bool] = True
 

@@ -96,7 +96,7 @@ class Clicks(TableSource):
 
 
 class ClicksSource(DescribedPlace):
-    """Events of users, of which grades are made; texts of the queries say which query an event belongs to."""
+    """User events from which grades are computed; the texts of the queries say which query an event belongs to."""
 
     clicks: Clicks = Field(description="Events of users, of which grades are made: docs/clicks.md.")
 

@@ -38,7 +38,7 @@ Mark = Annotated[str | None, Trait.DATED]
 
 
 class Readable(Model):
-    """What is read from a file or a function, or from data in memory that are in its place."""
+    """A model of data in a file, from a function, or in memory."""
 
     @property
     def given(self) -> InMemoryData | None:
@@ -109,7 +109,7 @@ class DocumentsSource(FileSource):
 
 
 class DatabaseSource(DescribedPlace):
-    """The rows that a database answers a query with."""
+    """The rows that a database returns for a query."""
 
     has_tables = True
 
@@ -127,7 +127,7 @@ class DatabaseSource(DescribedPlace):
 
 
 class OfFunction(DescribedPlace):
-    """A function of the user's, found beside the configuration or installed."""
+    """A function of the user, in a module beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
 
@@ -144,7 +144,7 @@ class OfFunction(DescribedPlace):
 
 
 class PythonSource(OfFunction):
-    """A function that is given the queries and returns documents with scores: any engine can be behind it."""
+    """A function that receives the queries and returns documents with scores, from any search engine."""
 
     per_query: bool = Field(
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
@@ -152,7 +152,7 @@ class PythonSource(OfFunction):
 
 
 class JudgeSource(OfFunction, Readable):
-    """A function that is given a query and a document and returns a grade, or that very function, in memory."""
+    """A function that receives a query and a document and returns a grade; by name, or in memory."""
 
     attributes: list[str] = Field(
         default_factory=list,
@@ -178,7 +178,7 @@ class JudgeSource(OfFunction, Readable):
 
 
 class ExtensionSource(DescribedPlace):
-    """A kind of place that an installed package adds; texts of the queries are passed to it where there are any."""
+    """A source of a kind that an installed package adds; it receives the texts of the queries if there are any."""
 
     has_tables = True
 
@@ -197,7 +197,7 @@ class ExtensionSource(DescribedPlace):
 
 
 class OnSpark(Model):
-    """What is read by Spark, where there is one: `Evaluation` says which."""
+    """A model of data that Spark reads if the evaluation configures Spark."""
 
     _spark: Spark | None = PrivateAttr(None)
 
@@ -210,7 +210,7 @@ class OnSpark(Model):
 
 
 class SparkSource(OnSpark, DescribedPlace):
-    """A table that Spark reads, and of which no row is pulled to this machine."""
+    """A table that Spark reads, whose rows stay on the cluster."""
 
     table: Annotated[str, Trait.DATED] = Field(
         description="With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows"
@@ -243,7 +243,7 @@ KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
 
 
 class Place(OnSpark, Readable):
-    """A place of one of several kinds, all of whose keys it has; those of exactly one kind are given."""
+    """A source of one of several kinds; the model has the keys of all kinds, and those of one kind are given."""
 
     kinds: ClassVar[Mapping[str, type[Source]]]
     contents: ClassVar[str] = "rows"
