@@ -52,13 +52,13 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
 
     Each finding is about one metric and does not depend on the others. weights: of the queries, if means are weighted.
     """
-    groups: dict[OrderCheck, list[Metric]] = defaultdict(list)
+    groups: dict[OrderCheckKey, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
         if metric.ties != "given":
             is_condensed = metric.unjudged == "condense"
-            look = OrderCheck(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            look = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
             groups[look].append(metric)
-    found: dict[OrderCheck, list[Finding]] = {}
+    found: dict[OrderCheckKey, list[Finding]] = {}
     for rule in dict.fromkeys(look.rule for look in groups):
         looks = [look for look in groups if look.rule == rule]
         ranks = find_rank_score_disagreements(engine, looks)
@@ -69,7 +69,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     )
 
 
-class OrderCheck(NamedTuple):
+class OrderCheckKey(NamedTuple):
     """Key of the metrics that share rank rule and cutoff and are checked together.
 
     beyond: whether a value can depend on results below the cutoff.
@@ -91,7 +91,7 @@ class OrderCheck(NamedTuple):
 OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
 
-def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
+def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]) -> OwnRanks:
     """Find the first rank, per system and query, at which given ranks and scores disagree."""
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
@@ -111,7 +111,7 @@ def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheck]) -
 
 
 def check_group(
-    engine: Engine, look: OrderCheck, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
+    engine: Engine, look: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
     """Return the findings of metrics that share rank rule and cutoff."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
@@ -146,7 +146,7 @@ def check_group(
     return found
 
 
-def is_beyond_bound(engine: Engine, look: OrderCheck) -> bool:
+def is_beyond_bound(engine: Engine, look: OrderCheckKey) -> bool:
     """Return whether ties affect more than `BOUNDED` results, without making a table of them."""
     looked_at = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
     if (looked_at or 0) > BOUNDED:

@@ -200,10 +200,10 @@ def difference_of(
         bound=bound,
         failed=found.count_failed(pair[1]),
     )
-    return row if margin is None else judged_by_margin(row, each, tails)
+    return row if margin is None else add_guardrail_verdict(row, each, tails)
 
 
-def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> CostDifference:
+def add_guardrail_verdict(row: CostDifference, each: CostStatistic, tails: Tails) -> CostDifference:
     """Return the difference with the verdict of its guardrail, and if that is open, the number of queries needed."""
     margin = row.margin or 0.0
     if row.high is not None and row.high <= margin:

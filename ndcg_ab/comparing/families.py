@@ -63,11 +63,11 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
     return [
         *compare_columns(primary, evaluation, PRIMARY),
         *compare_columns(secondary, evaluation, SECONDARY, exploratory=True),
-        *held_to_margins(guarded, gated, evaluation),
+        *compare_margins(guarded, gated, evaluation),
     ]
 
 
-def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Compare guardrails and the gate's margins, with one test for harm over all of them."""
     settings = evaluation.statistics
     refuse_beyond_range([*guarded, *gated], evaluation)

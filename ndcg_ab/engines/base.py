@@ -13,7 +13,7 @@ from typing import Any, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrowed, needed_files, pipeline_files, tables_behind
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrow_file, needed_files, pipeline_files, tables_behind
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -71,7 +71,7 @@ class Engine(ABC):
         """
         self.held |= {column: frozenset(values) for column, values in held.items()}
         known = frozenset(self.held.items())
-        self.files = {name: narrowed(file, known) for name, file in self.every_file.items()}
+        self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
 
     def may_hold(self, column: str, value: str) -> bool:
         """Return whether a column of the incoming tables may have a value, according to `narrow`."""

@@ -7,20 +7,20 @@ from sqlglot import exp
 
 
 @functools.lru_cache(maxsize=1000)
-def for_spark(text: str) -> str:
+def translate_for_spark(text: str) -> str:
     """Return the SQL for Spark, parameters as ``:name``; raise ValueError if Spark has no equivalent.
 
     Differences beyond the grammar: 1.0 is a double in DuckDB and a decimal in Spark, and a list in Spark has neither
     nulls nor an order.
     """
-    tree = sqlglot.parse_one(text, read="duckdb").transform(said_otherwise)
+    tree = sqlglot.parse_one(text, read="duckdb").transform(translate_node)
     try:
         return tree.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE, comments=False)
     except sqlglot.UnsupportedError as error:
         raise ValueError(str(error)) from None
 
 
-def said_otherwise(node: exp.Expr) -> exp.Expr:
+def translate_node(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Literal) and not node.is_string and "." in node.this and "e" not in node.this.lower():
         return exp.Literal.number(f"{node.this}e0")
     if isinstance(node, exp.ArrayAgg) and isinstance(node.this, exp.Order):

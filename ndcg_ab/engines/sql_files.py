@@ -68,7 +68,7 @@ def read_sql_file(path: Path) -> SqlFile:
     return SqlFile(name, int(number), path, text, reads, params, said.get("kind", "table"))
 
 
-def narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+def narrow_file(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     """Return the file without the parts that give no rows, and without the tables that only those parts read.
 
     A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if the

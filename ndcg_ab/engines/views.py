@@ -12,7 +12,7 @@ from ndcg_ab.engines.sql_files import SqlFile
 VIEW = "view "  # prefix in the state of the names of views
 
 
-def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
+def state_table(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
     """Return the table that records which tables were made with which parameters; the settings have an empty name."""
     known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made.items()}
     texts = [json.dumps(parameters) for parameters in known.values()]

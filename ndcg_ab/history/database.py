@@ -22,7 +22,7 @@ from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Trait, keys_with, places_of
 from ndcg_ab.engines import Engine
-from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdbs, is_out_of_memory
+from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdb_error, is_out_of_memory
 from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.full_disks import UNWRITABLE_WORDS, WORDS
@@ -117,7 +117,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
                 raise InputError(storage_error_text(path, patience, str(error))) from None
             raise
         except Exception as error:
-            if is_duckdbs(error) and not is_out_of_memory(error):
+            if is_duckdb_error(error) and not is_out_of_memory(error):
                 raise InputError(storage_error_text(path, patience, str(error))) from error
             raise
 

@@ -20,7 +20,7 @@ from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQ
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_kept
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.engines.duckdb import is_duckdbs
+from ndcg_ab.engines.duckdb import is_duckdb_error
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import TABLES
 from ndcg_ab.scoring import scoring
@@ -144,7 +144,7 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
     except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error
     except Exception as error:
-        if not is_duckdbs(error):
+        if not is_duckdb_error(error):
             raise
         raise UnknownPartsError(f"the tables of {named} cannot be read, or hold no judgments and rankings") from error
 

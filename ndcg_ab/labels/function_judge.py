@@ -39,10 +39,10 @@ class Judging(Source):
         self.origin = described.origin
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        raise AssertionError("a function is no table to pull: `ask_judge`")
+        raise AssertionError("a function is no table to pull: `grade_by_judge`")
 
 
-def ask_judge(
+def grade_by_judge(
     judge: JudgeSource,
     evaluation: Evaluation,
     files: Sequence[Pulled],

@@ -63,15 +63,15 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
                 found.append(label_finding(row, row.labels, without_text(without[winner], other)))
-        elif is_owed(row, row.labels):
+        elif may_reflect_labels(row, row.labels):
             found.append(label_finding(row, row.labels))
     return found
 
 
-def is_owed(row: Comparison, labels: Labels) -> bool:
+def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
     """Return whether a verdict favours the system with clearly more judged results, which may be the reason."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
-    return favours and not (stands_fully_judged(row, labels) and not is_turned(row))
+    return favours and not (holds_on_fully_judged(row, labels) and not is_turned(row))
 
 
 def judged_sides(row: Comparison) -> tuple[str, str]:
@@ -84,7 +84,7 @@ def judged_side(row: Comparison) -> int:
     return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
 
 
-def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
+def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
     """Return whether the interval on fully judged queries confirms the verdict."""
     if labels.full_low is None or labels.full_high is None:
         return False

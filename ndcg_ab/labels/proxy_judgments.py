@@ -103,7 +103,7 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     return frozenset(judged - given), [Finding("cheap_judgments", "warning", message, len(unknown))]
 
 
-def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
+def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
     """Raise InputError if proxy judgments do not cover every carefully judged query and enough others."""
     judged, known = set(careful.query_ids), set(proxy.query_ids)
     lacking = sorted(judged - known)

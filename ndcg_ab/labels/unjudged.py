@@ -15,7 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.numbers import format_percent
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN
-from ndcg_ab.scoring.metric_tables import EVERYTHING, own_metrics, rank_rule, shows_everything
+from ndcg_ab.scoring.metric_tables import EVERYTHING, keep_unjudged_results, own_metrics, rank_rule
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
@@ -53,7 +53,7 @@ class Shown:
 
     def within(self, metric: Metric, system: str) -> Places:
         """Return the results of a system within a metric's depth."""
-        places = self.places.get((rank_rule(shows_everything(metric)), system))
+        places = self.places.get((rank_rule(keep_unjudged_results(metric)), system))
         return no_places() if places is None else places.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> ShownPair:

@@ -69,7 +69,7 @@ def make_outcome(
     ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
     compared = compare_systems(engine, evaluation, sampling, systems)
-    noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    noticed = [*findings, *check_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
     changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
@@ -126,7 +126,7 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
     for metric_id, name, system_id, queries, unanswered in engine.rows(
         "system_summary", columns, order="metric_place, system_place"
     ):
-        rows = only_rows(scores.get(system_id), metric_id)
+        rows = rows_of_metric(scores.get(system_id), metric_id)
         values = rows["value"].to_pylist()
         plain = compared = mean(values)
         if weights is not None:
@@ -136,7 +136,7 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
     return found
 
 
-def only_rows(scores: pa.Table | None, metric_id: str) -> pa.Table:
+def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
     """Return the rows of one metric among a system's scores; an empty table if there are no scores."""
     if scores is None:
         return pa.table({name: [] for name in ("query_id", "value", "judged")})
@@ -162,7 +162,7 @@ def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Fin
     return [Finding("not_asked", "note", message, 1)]
 
 
-def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return findings about the configuration, and about the queries that it names."""
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 

@@ -12,8 +12,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
-from ndcg_ab.labels.function_judge import ask_judge
-from ndcg_ab.labels.proxy_judgments import refuse_uncovered
+from ndcg_ab.labels.function_judge import grade_by_judge
+from ndcg_ab.labels.proxy_judgments import check_proxy_coverage
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import (
     INTENDED,
@@ -66,7 +66,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
         ),
         force=context.force,
     )
-    refuse_uncovered_queries(context)
+    check_coverage_once_pulled(context)
     if (unseen := context.evaluation.careful_unseen) is not None:
         context.store.add(
             Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.shown, "careful unseen", is_remembered=False),
@@ -87,11 +87,11 @@ def resources_for(context: Context) -> Resources:
     return context.evaluation.resources.model_copy(update={"spill": spill})
 
 
-def refuse_uncovered_queries(context: Context) -> None:
+def check_coverage_once_pulled(context: Context) -> None:
     """Raise InputError if proxy judgments do not cover every judged query and enough others, once both are complete."""
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
-        refuse_uncovered(judgments, proxy)
+        check_proxy_coverage(judgments, proxy)
 
 
 def pull_named_queries(context: Context, _: str) -> None:
@@ -130,7 +130,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 keep=store.keep_file(key, memory),
                 wanted=wanted,
                 threads=evaluation.resources.threads,
-                costs=costs_asked(evaluation),
+                costs=costs_to_record(evaluation),
                 system=system.name,
                 rules=rules,
             )
@@ -140,7 +140,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
         return store.add(place, read, force=context.force)
 
 
-def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
+def costs_to_record(evaluation: Evaluation) -> CostsAsked | None:
     """Return which costs to record with every request; None if no cost is recorded."""
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
@@ -152,7 +152,7 @@ def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
 def measure_by_turns(context: Context, _: str) -> str:
     """Request every query once more from all systems in turns to measure costs; earlier costs count as cold."""
     evaluation, store = context.evaluation, context.store
-    asked, queries = costs_asked(evaluation), store.queries()
+    asked, queries = costs_to_record(evaluation), store.queries()
     assert asked is not None
     rankings = store.rankings(None, whole=True)
     with contextlib.ExitStack() as opened:
@@ -185,10 +185,10 @@ def judge_with_function(context: Context, _: str) -> str:
     with store.memory() as memory:
         rankings = store.rankings(memory, whole=True)
         since = store.asked_since(context.force)
-        found, known = ask_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
+        found, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
     place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.shown, "judgments", is_remembered=False)
     store.add(place, lambda: found)
-    refuse_uncovered_queries(context)
+    check_coverage_once_pulled(context)
     return f"{found.count:,} grades ({known:,} answers known)"
 
 

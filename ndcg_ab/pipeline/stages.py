@@ -20,7 +20,7 @@ from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
-from ndcg_ab.pipeline.conclude import count_inputs, make_outcome, note_configuration
+from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.pulls import (
     judge_with_function,
@@ -261,7 +261,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
             findings = [*findings, *proxy_findings(noticed)]
     if not evaluation.scores:
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
-    findings = [*findings, *note_configuration(engine, evaluation)]
+    findings = [*findings, *check_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     findings = with_drawn_findings(findings, engine, evaluation, read_drawn_queries(engine, evaluation))
     refuse_errors(findings, evaluation)

@@ -76,7 +76,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
         }
         order["least_grade"] = 0.0 if metric.negative == "unjudged" else None
         rows["pulled_rank_rule"][rank_rule(metric)] = {"rank_rule": rank_rule(metric)} | order
-        if (twin := rank_rule(shows_everything(metric))) != rank_rule(metric):  # for what unjudged results mean
+        if (twin := rank_rule(keep_unjudged_results(metric))) != rank_rule(metric):  # for what unjudged results mean
             everything = {"unjudged": "zero", "least_grade": None}
             rows["pulled_rank_rule"][twin] = {"rank_rule": twin} | order | everything
         rule, factor = gain_rule(metric), discount_rule(metric)
@@ -114,7 +114,7 @@ def metric_row(metric: Metric, place: int) -> dict[str, Any]:
     }
 
 
-def shows_everything(metric: Metric) -> Metric:
+def keep_unjudged_results(metric: Metric) -> Metric:
     """Return the metric with unjudged results kept in the ranking."""
     if metric.unjudged != "condense":
         return metric
@@ -137,7 +137,7 @@ def looks_beyond(metric: Metric) -> bool:
     return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"
 
 
-def measured_elsewhere(metrics: Sequence[Metric]) -> list[GivenMetric]:
+def metrics_of_other_tools(metrics: Sequence[Metric]) -> list[GivenMetric]:
     """Return the metrics that another tool computes from the rankings and judgments."""
     return [metric for metric in metrics if isinstance(metric, GivenMetric) and metric.tool]
 

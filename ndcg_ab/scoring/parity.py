@@ -19,7 +19,7 @@ from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
 from ndcg_ab.scoring.loading import edges_of, number_ids, paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond, own_metrics
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
+from ndcg_core.measures.score import DocPlace, Result, arrange_places, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # relative if the value is above 1 (dcg, cg)
 SEEN = 10  # times as many are read for them at the most, of which only those are kept
@@ -59,7 +59,7 @@ class Recomputed:
         self.ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
         self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
-    def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
+    def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[DocPlace]]) -> None:
         """Recompute every metric's value of one answer; raise ParityError if it differs from that of the SQL.
 
         places_of: returns the order of the results by a metric's rules; called once for each ranking rule.

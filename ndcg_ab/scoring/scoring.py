@@ -8,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.scoring.metric_tables import add_measured, measured_elsewhere
+from ndcg_ab.scoring.metric_tables import add_measured, metrics_of_other_tools
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
@@ -56,7 +56,7 @@ def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool 
     """Rank, grade and score all metrics in SQL. summed_up: whether each system's summary tables are computed, too."""
     refuse_missing_gains(engine, metrics)
     engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
-    add_measured(engine, measured_elsewhere(metrics))
+    add_measured(engine, metrics_of_other_tools(metrics))
     engine.build("paired_difference", *["system_summary"] * summed_up)
 
 

@@ -15,7 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.results.codec import encode
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.metric_tables import measured_elsewhere
+from ndcg_ab.scoring.metric_tables import metrics_of_other_tools
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import RANKING, pull_judgments, pull_queries, pull_source
@@ -38,7 +38,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
     Raises InputError if the query is not judged, ParityError if core and SQL disagree.
     """
-    for metric in measured_elsewhere(evaluation.metric_list):
+    for metric in metrics_of_other_tools(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
     queries = pull_queries(evaluation)
     judgments = pull_judgments(evaluation, queries.texts)

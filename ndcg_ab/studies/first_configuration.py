@@ -67,7 +67,7 @@ def write_example(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(texts)]
 
 
-class Given(NamedTuple):
+class RecognisedFile(NamedTuple):
     """A file, with the way to read it; None if its form is unknown."""
 
     path: Path
@@ -75,15 +75,15 @@ class Given(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Beginning:
+class EvaluationFiles:
     """The files of an evaluation, as they were named or recognised.
 
     systems: files by name, the baseline first. grades: numbers of grades that are words.
     """
 
-    judgments: Given | None
-    systems: Mapping[str, Given]
-    queries: Given | None = None
+    judgments: RecognisedFile | None
+    systems: Mapping[str, RecognisedFile]
+    queries: RecognisedFile | None = None
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def words(self) -> list[str]:
@@ -102,14 +102,14 @@ def guess_inputs(
     queries: Path | None,
     *,
     needs_judgments: bool = True,
-) -> Beginning:
+) -> EvaluationFiles:
     """Return the files of an evaluation.
 
     files: files to recognise. judgments, systems, queries: files that options name.
     """
     named = {name: recognised(path, RANKING) for name, path in systems.items()}
     single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
-    rankings: list[Given] = []
+    rankings: list[RecognisedFile] = []
     for path in files:
         found = recognised(path)
         kind = found.reading.kind if found.reading else refuse_unknown_form(path)
@@ -131,16 +131,16 @@ def guess_inputs(
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
-    return Beginning(single.get(JUDGMENTS), named, single.get(QUERIES))
+    return EvaluationFiles(single.get(JUDGMENTS), named, single.get(QUERIES))
 
 
-def recognised(path: Path, kind: str | None = None) -> Given:
+def recognised(path: Path, kind: str | None = None) -> RecognisedFile:
     """Return a file with its recognised form; raise InputError if it is missing or empty."""
     first = path
     if kind == RANKING and stands_for_many(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
     refuse_no_file(first)
-    return Given(path, recognise_file(first, kind))
+    return RecognisedFile(path, recognise_file(first, kind))
 
 
 def name_for(folder: Path) -> str:
@@ -150,7 +150,7 @@ def name_for(folder: Path) -> str:
 
 
 def configuration_text(
-    found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
+    found: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
     """Return the text of a configuration.
 
@@ -199,7 +199,7 @@ output: ndcg-ab-results
 """
 
 
-def source_yaml(found: Given, folder: Path, indent: str) -> str:
+def source_yaml(found: RecognisedFile, folder: Path, indent: str) -> str:
     file = yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))
     return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(found.path)
 

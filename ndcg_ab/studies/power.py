@@ -277,9 +277,9 @@ def plan_from_differences(
     if sampling.drawn is not None:  # of others nothing is known but a difference
         queries = [query for query in queries if query in sampling.drawn.weights]
     values = np.array([ours[query] - theirs[query] for query in queries])
-    align_to_queries("--weights", "weight", queries, sampling.weights)
+    values_in_query_order("--weights", "weight", queries, sampling.weights)
     scales, weighing = sampling.scales_and_weights(queries)
-    grouping = align_to_queries("--clusters", "cluster", queries, sampling.clusters)
+    grouping = values_in_query_order("--clusters", "cluster", queries, sampling.clusters)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = None if weighing is None else effective_number(weighing)
     questions = questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
@@ -329,7 +329,7 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
     return tuple(question for each in named if (question := each.question(known)))
 
 
-def align_to_queries(
+def values_in_query_order(
     option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None
 ) -> list[Known] | None:
     """Return the known values in the order of the queries, or None if nothing is known.

@@ -43,7 +43,7 @@ _LIKELY = (
     f"{_RELEVANT} + {_EPSILON}) / {_RELEVANT} + walked_doc.nonrelevant_seen + {number_literal(2 * factors.INFERRED)})"
 )
 CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
-    factors.precision_factors: Cascade("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
+    factors.precision_at_ranks: Cascade("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
     factors.stopping_factors: Cascade(
         f"(case when {_ABOVE} > {number_literal(UNLIKELY)} then exp({_ABOVE}) else 0e0 end) / walked_doc.rank",
         ("unsatisfied",),

@@ -19,7 +19,7 @@ class Walk(NamedTuple):
     highest: float
 
 
-def precision_factors(walk: Walk) -> list[float]:
+def precision_at_ranks(walk: Walk) -> list[float]:
     """Return the precision at every rank (trec_eval: map, map_cut)."""
     found, relevant = [], 0
     for rank, gain in enumerate(walk.gains, start=1):

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from ndcg_core.measures.factors import (
     Walk,
     inferred_precision_factors,
-    precision_factors,
+    precision_at_ranks,
     preference_factors,
     stopping_factors,
     within_relevant_factors,
@@ -332,7 +332,7 @@ MEASURES = _by_name(
         Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
         Measure("judged", judged_share, Divisor.SHOWN, is_additive=True, is_bounded=True, gain="judged"),
         Measure(
-            "ap", recall, Divisor.IDEAL, is_additive=False, is_bounded=True, ideal="global", factors=precision_factors
+            "ap", recall, Divisor.IDEAL, is_additive=False, is_bounded=True, ideal="global", factors=precision_at_ranks
         ),
         Measure("rbp", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=True, discount="geometric"),
         Measure(

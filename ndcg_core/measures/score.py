@@ -41,14 +41,14 @@ KEPT = 1_000  # ranks whose discounts are kept
 LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-class Placed(NamedTuple):
+class DocPlace(NamedTuple):
     """The document at one place of a ranking, with the first rank of the group of equal scores that it belongs to."""
 
     doc_id: str
     first_rank: int
 
 
-def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
+def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[DocPlace]:  # noqa: B008  (it is frozen)
     """Return the places of a ranking, best first, by the metric's rules for ties, precision and duplicates.
 
     Raises ValueError if a result has neither score nor rank, if only some results have a score, if a document occurs
@@ -59,13 +59,13 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
     best = {result.doc_id: order_score(result, metric) for result in results}
     if len(best) < len(results):
         best = best_scores(results, metric)
-    places: list[Placed] = []
+    places: list[DocPlace] = []
     for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
         first_rank = len(places) + 1
         tied = list(group)
         if len(tied) > 1:
             tied.sort(key=str.encode, reverse=metric.ties != "doc_id_asc")
-        places += [Placed(doc_id, first_rank) for doc_id in tied]
+        places += [DocPlace(doc_id, first_rank) for doc_id in tied]
     return places
 
 
@@ -171,7 +171,7 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
     return metric.cutoff if metric.ideal_cut == "cutoff" else None
 
 
-def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float]) -> list[float]:
+def placed_gains(metric: Metric, places: Sequence[DocPlace], judgments: Mapping[str, float]) -> list[float]:
     """Return the gain of every place: the document's, or with ties = average the mean over equal scores."""
     own = document_gains(metric, (place.doc_id for place in places), judgments)
     if metric.ties != "average":
@@ -207,7 +207,7 @@ def score_query(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    places: Sequence[Placed] | None = None,
+    places: Sequence[DocPlace] | None = None,
     ideal: float | None = None,
 ) -> float | None:
     """Compute a metric's value for one query of one system.
@@ -222,7 +222,7 @@ def score_query(
         Grades of all judged documents of the query, by doc_id; at least one.
     highest_grade : float, optional
         Highest grade in the whole evaluation, for ``ideal=max``. Default: the query's highest grade.
-    places : sequence of Placed, optional
+    places : sequence of DocPlace, optional
         The results in the metric's order, if already known (`arrange_places`).
     ideal : float, optional
         The divisor of every ranking of the query, if already known (`shared_ideal`).
@@ -253,7 +253,7 @@ def quotient(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    places: Sequence[Placed] | None = None,
+    places: Sequence[DocPlace] | None = None,
     ideal: float | None = None,
 ) -> Quotient | None:
     """Return the numerator and divisor of `score_query`'s value, or None if the query is left out.
@@ -284,7 +284,7 @@ def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: 
 
 def count_places(
     metric: Metric,
-    places: Sequence[Placed],
+    places: Sequence[DocPlace],
     judgments: Mapping[str, float],
     highest: float,
     ideal: float | None = None,
@@ -307,7 +307,7 @@ def count_places(
 
 
 def place_factors(
-    metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
+    metric: Metric, places: Sequence[DocPlace], gains: Sequence[float], judgments: Mapping[str, float], highest: float
 ) -> list[float]:
     """Return the factor of each place: the discount of the rank, or a factor that depends on the places above."""
     if metric.traits.factors is None:
@@ -319,7 +319,7 @@ def place_factors(
     return metric.traits.factors(Walk(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
-def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
+def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[DocPlace]:
     """Return the places of a ranking in the metric's order, without results that the metric removes."""
     return order_results(condense_results(metric, results, judgments), metric)
 

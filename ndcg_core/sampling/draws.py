@@ -103,21 +103,21 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept 
     order = open_ones[np.argsort(numbers[open_ones] / sizes[open_ones], kind="stable")]
     is_drawn = is_kept.copy()
     is_drawn[order[:wanted]] = True
-    of_new = np.full(len(sizes), limit_at(order, wanted, sizes, numbers))
+    of_new = np.full(len(sizes), ratio_at(order, wanted, sizes, numbers))
     if kept is not None:
-        of_new[is_kept] = limit_at(without_first_left(order, kept, numbers), wanted - 1, sizes, numbers)
+        of_new[is_kept] = ratio_at(without_next_query(order, kept, numbers), wanted - 1, sizes, numbers)
     of_new[sizes == 0] = 0.0
     return Draw(is_drawn, np.maximum(np.minimum(1.0, of_new * np.where(sizes > 0, sizes, 1.0)), earlier))
 
 
-def limit_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
+def ratio_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
     """Return u / x of the query at an index of the order; infinity beyond the end, 0 for a negative index."""
     if place < 0:
         return 0.0
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
 
 
-def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray) -> NDArray[np.intp]:
+def without_next_query(order: NDArray[np.intp], kept: Kept, numbers: FloatArray) -> NDArray[np.intp]:
     """Return the order without the query that the earlier draw would have taken next."""
     left = np.flatnonzero((kept.sizes > 0) & (kept.probability == 0))
     if not len(left):

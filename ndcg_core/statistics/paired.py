@@ -17,7 +17,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     mean_difference,
     relative_weights,
 )
-from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, set_ties_to_zero
 
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
 FloatArray = NDArray[np.float64]
@@ -139,7 +139,7 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
             orders[column.query_ids] = _rising(column)
         rising, places = orders[column.query_ids]
         scales = None if column.scales is None else _checked(column, "scale", column.scales)[places]
-        differences = settle_ties(_checked(column, "difference", column.differences))[places]
+        differences = set_ties_to_zero(_checked(column, "difference", column.differences))[places]
         differences, baseline = weigh(differences, scales), None
         if column.baseline_values is not None:
             baseline = weigh(_checked(column, "baseline value", column.baseline_values)[places], scales)
@@ -245,7 +245,7 @@ def _clusters(column: Column, places: NDArray[np.intp]) -> tuple[tuple[str, ...]
 def _of_clusters(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
     if len(names) == len(members):
         return replace(of_queries, names=names)
-    sums = settle_ties(np.bincount(members, of_queries.flippable).astype(np.float64))
+    sums = set_ties_to_zero(np.bincount(members, of_queries.flippable).astype(np.float64))
     means, weights = cluster_means(of_queries.values, of_queries.shares, members)
     shares = relative_weights(weights, len(names)) if np.ptp(weights) > 0 else None
     return Units(names, means, shares, sums, members)

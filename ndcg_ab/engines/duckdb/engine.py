@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine, Files, Parameters
 from ndcg_ab.engines.sql_files import SqlFile
-from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_state
+from ndcg_ab.engines.views import as_texts, literal, make_views, state_table
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
@@ -311,7 +311,7 @@ class DuckDBEngine(Engine):
                 rows = found.to_arrow_reader(thresholds.READ_ROWS)
                 file.register("incoming", rows)
                 file.execute(f'create table "{name}" as select * from incoming')
-            file.register("incoming", remembered_state(self.settings, made, views))
+            file.register("incoming", state_table(self.settings, made, views))
             file.execute(f"create table {STATE} as select * from incoming")
             for name, text in reversed(views.items()):  # what reads others first: views of views are slow to bind
                 file.execute(f'drop table "{name}"')
@@ -367,14 +367,14 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a da
     except duckdb.Error as error:
         if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
             raise memory.no_room(first_line(error)) from error
-        if isinstance(error, duckdb.PermissionException):  # of `close_off`
+        if isinstance(error, duckdb.PermissionException):  # of `forbid_file_access`
             raise InputError(f"{place}: a query or a view reads another file: {first_line(error)}") from None
         if file is None:
             raise
         raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error
 
 
-def is_duckdbs(error: BaseException) -> bool:
+def is_duckdb_error(error: BaseException) -> bool:
     """Return whether an error comes from DuckDB, directly or through a SQL file."""
     return isinstance(error, duckdb.Error) or isinstance(error.__cause__, duckdb.Error)
 

@@ -31,7 +31,7 @@ SMALL_FILE = 1 << 24  # bytes of a database file with few rows: every table take
 SORTING = 0.5  # share of DuckDB's memory for sorting, besides the tables of an evaluation
 
 
-def close_off(opened: duckdb.DuckDBPyConnection) -> None:
+def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
     """Prevent a database, such as the views in it, from reading another file; no setting can permit it again.
 
     Attached files and the temporary folder stay accessible.
@@ -68,7 +68,7 @@ class KeptTables(DuckDBEngine):
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
-        close_off(self.connection)
+        forbid_file_access(self.connection)
         found = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
         names = {name for (name,) in self.connection.execute(found).fetchall()}
         if STATE not in names:
@@ -99,7 +99,7 @@ class GrowingDatabase(DuckDBEngine):
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:
             self.connection = duckdb.connect(str(path), config=self.config | (few_rows() if is_small else {}))
-            close_off(self.connection)
+            forbid_file_access(self.connection)
         except BaseException:
             self.memory.close()
             raise
@@ -199,7 +199,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         except duckdb.Error as error:
             kind = SilentError if "lock" in str(error).lower() else InputError
             raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
-        close_off(connection)
+        forbid_file_access(connection)
         connection.execute("set lock_configuration = true")
         try:
             with name_file_in_errors(None, memory, str(path)):

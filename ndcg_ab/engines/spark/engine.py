@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
-from ndcg_ab.engines.dialects import for_spark
+from ndcg_ab.engines.dialects import translate_for_spark
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.engines.spark.session import open_session
 from ndcg_ab.engines.sql_files import SqlFile
@@ -98,7 +98,7 @@ class SparkEngine(Engine):
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         with name_file_in_errors(file):
-            frame = self.session.sql(for_spark(file.text), args=dict(parameters))
+            frame = self.session.sql(translate_for_spark(file.text), args=dict(parameters))
             if file.kind != "view":
                 frame = self._kept(file.name, frame)
             frame.createOrReplaceTempView(file.name)
@@ -108,7 +108,7 @@ class SparkEngine(Engine):
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file):
-            return self.session.sql(for_spark(text), args=dict(parameters)).toArrow()
+            return self.session.sql(translate_for_spark(text), args=dict(parameters)).toArrow()
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
         """Return a condition with one parameter per value, which Spark looks up in the statistics of Parquet files."""

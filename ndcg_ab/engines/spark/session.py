@@ -45,7 +45,7 @@ for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they pr
 
 def open_session(cluster: Cluster) -> SparkSession:
     """Open a new session on the cluster; raise InputError, in one sentence, if it does not begin to work in time."""
-    refuse_deaf(cluster)
+    refuse_unreachable(cluster)
     wait = Wait(cluster)
     try:
         return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
@@ -159,7 +159,7 @@ def wait_for_session(cluster: Cluster) -> SparkSession:
     return session
 
 
-def refuse_deaf(cluster: Cluster) -> None:
+def refuse_unreachable(cluster: Cluster) -> None:
     """Raise InputError if nothing listens at the cluster's address; Spark itself would retry for minutes."""
     place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
     if place.scheme not in ("spark", "sc") or place.hostname is None:

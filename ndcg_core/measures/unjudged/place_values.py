@@ -255,7 +255,7 @@ def _inferred_precisions(results: Results, _: Pool) -> FloatArray:
 
 
 PLACE_VALUES: dict[Callable[[factors.Walk], list[float]], Callable[[Results, Pool], FloatArray]] = {
-    factors.precision_factors: _precisions,
+    factors.precision_at_ranks: _precisions,
     factors.stopping_factors: _stops,
     factors.within_relevant_factors: _within_relevant,
     factors.preference_factors: _preferences,

@@ -22,7 +22,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     check_settings,
     map_blocks,
 )
-from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order
+from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values
 
 STREAM = 1  # added to the seed sequence; the flips' sequence has no such number
 BLOCK = 256  # resamples of one random stream
@@ -97,7 +97,7 @@ def bootstrap_max_t(
     places = [math.ceil(level * (resamples + 1)) for level in levels]
     return Resampled(
         tuple(p_value.tolist()),
-        raise_down_the_order(p_adjusted, p_value, statistic),
+        monotone_p_values(p_adjusted, p_value, statistic),
         tuple(float(largest[place - 1]) if place <= resamples else math.inf for place in places),
     )
 

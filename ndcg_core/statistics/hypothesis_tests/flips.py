@@ -37,7 +37,7 @@ EXACT = 51  # a sum of magnitudes below 2^51 quanta leaves room for "total - 2 *
 _blas_limit = threading.Lock()
 
 
-def settle_ties(differences: FloatArray) -> FloatArray:
+def set_ties_to_zero(differences: FloatArray) -> FloatArray:
     """Return the differences, of any shape, with every tie (magnitude <= TIE_TOLERANCE) set to exactly 0."""
     return np.where(np.abs(differences) <= TIE_TOLERANCE, 0.0, differences)
 

@@ -29,7 +29,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     reduce_flips,
     standardise_family,
 )
-from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip, sign_flip_p_values
+from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values, sign_flip, sign_flip_p_values
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
@@ -58,7 +58,7 @@ class FamilyTest(NamedTuple):
         return self._replace(resamples=min(self.resamples, max(least, affordable)))
 
     @property
-    def of_draws(self) -> dict[str, Any]:
+    def drawing(self) -> dict[str, Any]:
         """Return the settings of random draws as keyword arguments: resamples, seed and workers."""
         return {"seed": self.seed, "resamples": self.resamples, "workers": self.workers}
 
@@ -72,21 +72,21 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
         own = [paired[number] for number in numbers]
         rows = units_table(own, [pairs.units.flippable for pairs in own], own_units)
-        p_values[numbers] = sign_flip_p_values(rows, **how.of_draws)
+        p_values[numbers] = sign_flip_p_values(rows, **how.drawing)
     return p_values
 
 
 def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
     """Test a family by sign flips: p_value from each column alone, p_adjusted from all columns together."""
     units = all_units(paired)
-    flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.of_draws)
+    flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.drawing)
     p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
-    p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
+    p_adjusted = monotone_p_values(flipped.p_adjusted, p_values, flipped.statistic)
     quantiles = None
     if len(paired) > 1:  # a comparison without company has t's interval, of which the quantile of flips is an estimate
         residuals = [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)]
         quantiles = simultaneous_quantiles(
-            units_table(paired, residuals, units), _levels(how.alpha), shares=_shares(paired, units), **how.of_draws
+            units_table(paired, residuals, units), _levels(how.alpha), shares=_shares(paired, units), **how.drawing
         )
     jointly = flipped.jointly_enumerated
     words = [f"{'exact ' * exact}sign-flip, {'exact ' * jointly}step-down max-T" for exact in flipped.enumerated]
@@ -107,7 +107,7 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels, how = _levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     means = [each.mean for each in of]
-    found = bootstrap_max_t(means, residuals, shares, levels=levels, least=TESTABLE, **how.of_draws)
+    found = bootstrap_max_t(means, residuals, shares, levels=levels, least=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
     reaches = _reaches(of, how.alpha)
@@ -130,7 +130,7 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def apply_both_tests(flipped: Tested, drawn: Tested) -> Tested:
+def combine_tests(flipped: Tested, drawn: Tested) -> Tested:
     """Combine a sign-flip test and a bootstrap test: the larger p_adjusted and the wider intervals."""
     larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, drawn.reaches, strict=True)
@@ -207,7 +207,7 @@ def adjust_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTe
     if how.exploratory:
         return false_discovery_family(paired, of, how)
     tests = zip(max_t(paired, of, how), bootstrap_family(paired, of, how), strict=True)
-    return [apply_both_tests(flipped, drawn) for flipped, drawn in tests]
+    return [combine_tests(flipped, drawn) for flipped, drawn in tests]
 
 
 def simultaneous_quantiles(

@@ -26,7 +26,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     check_differences,
     check_settings,
     reduce_flips,
-    settle_ties,
+    set_ties_to_zero,
     standardise_family,
 )
 
@@ -73,7 +73,7 @@ def sign_flip(
     Raises ValueError for a shape other than n x k, for NaN and infinity (with their place), and for wrong settings.
     """
     check_settings(resamples, seed, workers)
-    table = settle_ties(check_differences(differences))
+    table = set_ties_to_zero(check_differences(differences))
     family = standardise_family(table)
     count, numbers = table.shape[1], family.order
     enumerated = np.count_nonzero(table, axis=0) <= ENUMERABLE
@@ -87,7 +87,7 @@ def sign_flip(
         statistic[numbers] = family.totals * family.scale
     return SignFlip(
         p_value=tuple(p_value.tolist()),
-        p_adjusted=raise_down_the_order(p_adjusted, p_value, statistic),
+        p_adjusted=monotone_p_values(p_adjusted, p_value, statistic),
         statistic=tuple(statistic.tolist()),
         enumerated=tuple(enumerated.tolist()),
         jointly_enumerated=jointly,
@@ -109,7 +109,7 @@ def sign_flip_p_values(
     return tuple(found)
 
 
-def raise_down_the_order(
+def monotone_p_values(
     p_adjusted: Sequence[float] | FloatArray,
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,

@@ -3,7 +3,7 @@
 import pytest
 import sqlglot
 
-from ndcg_ab.engines.dialects import for_spark
+from ndcg_ab.engines.dialects import translate_for_spark
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 
 SAID = {
@@ -24,12 +24,12 @@ SAID = {
 
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_said_to_spark(text: str) -> None:
-    assert for_spark(text) == SAID[text]
+    assert translate_for_spark(text) == SAID[text]
 
 
 @pytest.mark.parametrize("file", pipeline_files().values(), ids=lambda file: file.name)
 def test_every_file_can_be_said(file: SqlFile) -> None:
-    said = for_spark(file.text)
+    said = translate_for_spark(file.text)
     assert "$" not in said and "--" not in said and "/*" not in said
     assert {each.name for each in sqlglot.parse_one(said, read="spark").find_all(sqlglot.exp.Placeholder)} == {
         *file.params
@@ -38,4 +38,4 @@ def test_every_file_can_be_said(file: SqlFile) -> None:
 
 def test_what_cannot_be_said_is_refused() -> None:
     with pytest.raises(ValueError, match="falling order"):
-        for_spark("select list(a order by b desc) as c, from d")
+        translate_for_spark("select list(a order by b desc) as c, from d")

@@ -99,5 +99,8 @@ def test_every_module_that_opens_a_database_file_closes_it_off() -> None:
     for path in sorted((ROOT / "ndcg_ab" / "engines" / "duckdb").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         if count := text.count("duckdb.connect(str(") + text.count('f"attach '):
-            opened[path.name] = (count, text.count("close_off(connection") + text.count("close_off(self.connection"))
+            opened[path.name] = (
+                count,
+                text.count("forbid_file_access(connection") + text.count("forbid_file_access(self.connection"),
+            )
     assert opened == {"engine.py": (1, 0), "files.py": (3, 3)}

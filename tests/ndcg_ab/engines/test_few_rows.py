@@ -12,7 +12,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, files
 from ndcg_ab.engines.duckdb import engine as engine_module
-from ndcg_ab.engines.sql_files import PART, narrowed, pipeline_files, sql_files
+from ndcg_ab.engines.sql_files import PART, narrow_file, pipeline_files, sql_files
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import NARROWING
 from ndcg_core.measures.metric import Metric
@@ -110,17 +110,17 @@ def test_parts_name_choices_that_there_are() -> None:
 
 def test_a_part_is_left_out_with_what_it_reads() -> None:
     score, ranked = sql_files()["query_score"], sql_files()["ranked_doc"]
-    plain = narrowed(score, frozenset({("measure", frozenset({"ndcg"}))}))
+    plain = narrow_file(score, frozenset({("measure", frozenset({"ndcg"}))}))
     assert "walk_sum" in score.reads and "join walk_sum" not in plain.text and "walk_sum" not in plain.reads
-    assert narrowed(score, frozenset({("measure", frozenset({"ndcg", "ap"}))})) == score
-    assert narrowed(score, frozenset()) == score == narrowed(score, frozenset({("ties", frozenset({"given"}))}))
-    assert narrowed(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
+    assert narrow_file(score, frozenset({("measure", frozenset({"ndcg", "ap"}))})) == score
+    assert narrow_file(score, frozenset()) == score == narrow_file(score, frozenset({("ties", frozenset({"given"}))}))
+    assert narrow_file(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
 
 
 @pytest.mark.parametrize(("placed", "read", "params"), [("no", "graded_doc", ()), ("yes", "judgment", ("depth",))])
 def test_the_first_of_several_selects_can_be_left_out(placed: str, read: str, params: tuple[str, ...]) -> None:
     """With the `union all` behind it, what it reads, and what it binds."""
-    judged = narrowed(sql_files()["judged_doc"], frozenset({("placed", frozenset({placed}))}))
+    judged = narrow_file(sql_files()["judged_doc"], frozenset({("placed", frozenset({placed}))}))
     assert read in judged.reads and ("graded_doc" in judged.reads) == (placed == "no") and judged.params == params
     assert re.search(r"judged as \(\s+--.*\s+select\b", judged.text)
 

@@ -6,11 +6,11 @@ import pytest
 
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Placed, Result, discount, gain, order_results, score_query
+from ndcg_core.measures.score import DocPlace, Result, discount, gain, order_results, score_query
 from tests.laboratory import Case, both, both_of_all, both_of_each, core_scores, in_order, sql_scores
 
 
-def ids(places: list[Placed]) -> list[str]:
+def ids(places: list[DocPlace]) -> list[str]:
     return [place.doc_id for place in places]
 
 

@@ -21,7 +21,7 @@ def column(differences: Numbers, effect: float | None = None, candidate: str = "
 
 def by_flips(columns: Sequence[Column], **settings: Any) -> list[Comparison]:
     """`compare_family` without the bootstrap, where every pattern of signs can be counted."""
-    with patch.object(procedures, "apply_both_tests", lambda flipped, drawn: flipped):
+    with patch.object(procedures, "combine_tests", lambda flipped, drawn: flipped):
         return compare_family(columns, **settings)
 
 

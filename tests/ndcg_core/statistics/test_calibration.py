@@ -94,7 +94,7 @@ def test_z_for_t_in_the_interval_is_noticed(world: simulate.World, monkeypatch: 
 @pytest.mark.soak
 def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (procedures, bootstrap_max_t):
-        monkeypatch.setattr(module, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+        monkeypatch.setattr(module, "monotone_p_values", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error"]
 
@@ -177,7 +177,7 @@ def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.
 @pytest.mark.soak
 def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (procedures, bootstrap_max_t):
-        monkeypatch.setattr(module, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+        monkeypatch.setattr(module, "monotone_p_values", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate_guardrails.slices(rng(), 60, 300)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ndcg_core.statistics.estimates import descriptive
 from ndcg_core.statistics.estimates.descriptive import CARRIERS, Carrier, Descriptive, describe_differences
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, t_p_value
-from ndcg_core.statistics.hypothesis_tests.flips import settle_ties
+from ndcg_core.statistics.hypothesis_tests.flips import set_ties_to_zero
 from ndcg_core.statistics.paired import moments_of, sort_by_query
 from tests.examples import examples
 from tests.ndcg_core.statistics.columns import column
@@ -31,7 +31,7 @@ def described(differences: Any, level: float = 0.95, **given: Any) -> Descriptiv
 
 
 def wilcoxon(differences: Any) -> float:
-    return descriptive.wilcoxon(settle_ties(np.asarray(differences, dtype=np.float64)))
+    return descriptive.wilcoxon(set_ties_to_zero(np.asarray(differences, dtype=np.float64)))
 
 
 def carrier(query_id: str, difference: float, share: float) -> Carrier:

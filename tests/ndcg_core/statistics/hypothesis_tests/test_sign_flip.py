@@ -396,4 +396,4 @@ def test_adjusted_p_is_not_below_an_enumerated_p() -> None:
 def test_raise_down_the_order(
     p_adjusted: list[float], p_value: list[float], statistic: list[float], expected: tuple[float, ...]
 ) -> None:
-    assert signflip.raise_down_the_order(p_adjusted, p_value, statistic) == expected
+    assert signflip.monotone_p_values(p_adjusted, p_value, statistic) == expected

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip
+from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values, sign_flip
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.examples import examples
@@ -355,7 +355,7 @@ def test_columns_with_different_queries_share_their_flips() -> None:
     joint = sign_flip(np.column_stack([padded.differences, whole.differences]))
     assert p_values(present) == list(zip(joint.p_value, joint.p_adjusted, strict=True))
     own = sign_flip(np.array(part.differences).reshape(-1, 1))
-    expected = raise_down_the_order(joint.p_adjusted, (own.p_value[0], joint.p_value[1]), joint.statistic)
+    expected = monotone_p_values(joint.p_adjusted, (own.p_value[0], joint.p_value[1]), joint.statistic)
     assert p_values(absent) == list(zip((own.p_value[0], joint.p_value[1]), expected, strict=True))
     assert (absent[0].queries, absent[0].ties) == (20, 0)
     assert (present[0].queries, present[0].ties) == (40, 20)
