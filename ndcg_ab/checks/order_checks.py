@@ -92,7 +92,11 @@ OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
 
 def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]) -> OwnRanks:
-    """Find the first rank, per system and query, at which given ranks and scores disagree."""
+    """Find the first rank, per system and query, at which given ranks and scores disagree.
+
+    Returns two mappings: the rank from which given ranks are not known to agree with scores, by (system, query); and
+    the rank at which given ranks show another score, by system and query.
+    """
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
     reach = max(look.reach for look in looks)

@@ -52,7 +52,7 @@ NOBODY = "(nobody judged)"  # placeholder for judgments that do not exist yet
 
 
 class DrawPlan(NamedTuple):
-    """What the drawn queries can show.
+    """The differences that drawn queries detect, and the numbers of queries that the smallest effect needs.
 
     effect: smallest effect. alpha, power: of the test. deviation: standard deviation of the differences over the whole
         log, in the metric's unit. judged: number of judged queries it was estimated from; None if given or assumed.

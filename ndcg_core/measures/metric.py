@@ -190,7 +190,7 @@ class Metric:
                 )
 
     def _context(self, choice: str) -> str:
-        """Return text that names what else a choice needs to have an effect, or "" if the measure cannot have that."""
+        """Return text on another choice that this choice needs to have an effect, or "" if the measure lacks it."""
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
             if needed in VALUES[kind] and self.traits.takes(kind):

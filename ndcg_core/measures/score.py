@@ -289,7 +289,10 @@ def count_places(
     highest: float,
     ideal: float | None = None,
 ) -> Counted:
-    """Return what a measure computes its value from. places: at least one, in the metric's order."""
+    """Return the gains and numbers of results from which a measure computes its value for one query.
+
+    places: at least one, in the metric's order. highest: the highest grade of the evaluation.
+    """
     returned = len(places)
     if metric.ties != "average" and not metric.has_deeper_ideal:
         places = places[: metric.cutoff]

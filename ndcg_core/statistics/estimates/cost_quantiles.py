@@ -101,9 +101,9 @@ def draw_quantiles(
 
 
 def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
-    """Return the weights of what lies beyond all queries: means of the queries up to a quantile, and from it on.
+    """Return the mean weights of the queries up to a quantile, and from it on, for draws beyond all queries.
 
-    share: (n,) weights over their mean, in the order of the values.
+    share: (n,) weights over their mean, in the order of the values. wanted: the share of the quantile, in (0, 1).
     """
     place = min(int(np.searchsorted(np.cumsum(share), wanted * share.sum())), len(share) - 1)
     return float(share[: place + 1].mean()), float(share[place:].mean())
