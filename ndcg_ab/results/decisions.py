@@ -138,18 +138,18 @@ def decide(
     shown = [row for row in harmed if not is_turned(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
     if shown or failures or broken:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(shown), *broken, *failures]))
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*list_verdicts(shown), *broken, *failures]))
     if turned:
-        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(turned), *few_judged]))
+        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *few_judged]))
     open_rows = [row for row in guarded if measured_state(row).is_unsettled]
     open_primary = [row for row in primary if measured_state(row).is_unsettled]
     open_costs = [row.sentence for row in costs if row.conclusion is Verdict.MAY_BE_WORSE]
     if open_rows or open_primary or not primary:
-        why = [*reason_parts([*open_rows, *open_primary]), *open_costs, *few_judged]
+        why = [*list_verdicts([*open_rows, *open_primary]), *open_costs, *few_judged]
         return Decision(candidate, Choice.JUDGE_MORE, "; ".join(why) or "no primary metric is compared")
     turned = [row for row in [*primary, *guarded] if is_turned(row)]
     if turned or few_judged:
-        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(turned), *open_costs, *few_judged]))
+        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *open_costs, *few_judged]))
     if open_costs:
         return Decision(candidate, Choice.MEASURE_MORE, "; ".join(open_costs))
     return Decision(candidate, *by_primary_metrics(primary))
@@ -176,15 +176,15 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     enough = [row for row in better if settled_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
     if enough:
-        return Choice.SHIP, "; ".join(reason_parts(enough))
+        return Choice.SHIP, "; ".join(list_verdicts(enough))
     if better:
-        return Choice.SHIP_IF_CHEAP, "; ".join(reason_parts(better))
+        return Choice.SHIP_IF_CHEAP, "; ".join(list_verdicts(better))
     if differing:
-        return Choice.NOTHING_CHANGED, "; ".join(reason_parts(differing))
+        return Choice.NOTHING_CHANGED, "; ".join(list_verdicts(differing))
     return Choice.NOTHING_CHANGED, f"every query has the same value on {' or '.join(row.metric for row in rows)}"
 
 
-def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
+def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:
     """Yield the verdicts of the first few comparisons in words, then "and N more"."""
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None

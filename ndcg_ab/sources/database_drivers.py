@@ -265,13 +265,13 @@ def convert_driver_error(place: str, driver: str, told: dict[str, str], what: st
                 " cast it in the query, as in cast(doc_id as text)"
             )
             raise InputError(f"{place}: {what}: {said}") from None
-        if is_away(error, driver):
+        if is_unavailable_error(error, driver):
             advice = "see that the server runs and that its address is right"
             raise SilentError(f"{place}: the database does not answer: {said}; {advice}") from None
         raise InputError(f"{place}: {what}: {said}") from None
 
 
-def is_away(error: Exception, driver: str) -> bool:
+def is_unavailable_error(error: Exception, driver: str) -> bool:
     """Return whether an error means that the database is temporarily unreachable or locked."""
     text = str(error)
     if driver in FILES:

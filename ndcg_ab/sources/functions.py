@@ -80,7 +80,7 @@ class Function(Source):
 
         costs: receives the time of each call.
         """
-        with self.loaded() as function, self.saying_where():
+        with self.loaded() as function, self.translate_errors():
             if costs is not None:
                 entries = iter(self.timed(function, queries, costs))
             elif self.per_query:
@@ -115,7 +115,7 @@ class Function(Source):
         return [(query_id, found[query_id]) for query_id in queries]
 
     def timed_call(self, function: Called, query_id: str, text: str) -> tuple[Any, dict[str, float]]:
-        with self.saying_where(f" on query {format_value(query_id)}"):
+        with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
             found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
@@ -130,7 +130,7 @@ class Function(Source):
 
     def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """Yield each query with its results from a function that answers all queries in one call."""
-        with self.saying_where():
+        with self.translate_errors():
             found = function(dict(queries))
         if isinstance(found, Mapping):
             yield from found.items()
@@ -140,7 +140,7 @@ class Function(Source):
             raise InputError(f"{self.shown} returned {type(found).__name__}: {rule}")
         after = " before it yielded the first query"
         while True:
-            with self.saying_where(after):
+            with self.translate_errors(after):
                 entry = next(found, END)
             if entry is END:
                 return
@@ -157,13 +157,13 @@ class Function(Source):
         rows: list[tuple[str, str, float]] = []
         passage = Passage(BOUNDS[self.door], self.shown)
         for query_id, results in entries:
-            with self.saying_where(f" on query {format_value(query_id)}"):
+            with self.translate_errors(f" on query {format_value(query_id)}"):
                 some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - len(rows) + 1)
                 rows += [(query_id, *pair) for pair in some]
                 passage.count(rows=len(rows) - passage.rows)
         return rows
 
-    def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
+    def translate_errors(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Translate errors of the function into InputError; place: the query at which it failed, for the message."""
         return translate_foreign_errors(f"{self.shown} failed{place}")
 
@@ -211,7 +211,7 @@ def modules_first_in(directory: Path) -> Iterator[None]:
     aside during the block and restored afterwards.
     """
     tops = {name.partition(".")[0] for name in list(sys.modules)}
-    others = {top for top in tops if is_another(top, directory)}
+    others = {top for top in tops if has_other_module(top, directory)}
     aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in others}
     sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
@@ -224,7 +224,7 @@ def modules_first_in(directory: Path) -> Iterator[None]:
         sys.modules.update(aside)
 
 
-def is_another(top: str, directory: Path) -> bool:
+def has_other_module(top: str, directory: Path) -> bool:
     """Return whether `directory` holds a module of the given top-level name that differs from the loaded one."""
     if top in sys.stdlib_module_names or top in OURS:
         return False

@@ -140,7 +140,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `compare`, with margins and conditions as its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
-    metrics = [our_name(name) for name in as_configured("metrics", options["metrics"])]
+    metrics = [canonical_metric_name(name) for name in as_configured("metrics", options["metrics"])]
     margins = parse_margins(options["margin"], metrics)
     gate = options["gate"]
     if gate is not None and not isinstance(gate, Mapping):
@@ -165,10 +165,10 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
             raise InputError(
                 f"margin = {format_value(margin)}: must be a number above 0, or map metrics to such numbers"
             )
-    return {our_name(name): number for name, number in given.items()}
+    return {canonical_metric_name(name): number for name, number in given.items()}
 
 
-def our_name(name: Any) -> Any:
+def canonical_metric_name(name: Any) -> Any:
     """Return the canonical name of a metric; anything but text unchanged."""
     return canonical_name(translate(name)) if isinstance(name, str) else name
 

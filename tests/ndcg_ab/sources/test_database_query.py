@@ -545,4 +545,4 @@ def test_a_server_with_too_many_clients_may_answer_later(socket: Path, tmp_path:
 def test_what_may_be_tried_again_by_its_sqlstate(state: str, is_silent: bool) -> None:
     adbc = pytest.importorskip("adbc_driver_manager")
     error = adbc.OperationalError("FATEL: in another language", status_code=10, sqlstate=state)
-    assert drivers.is_away(error, "postgresql") is is_silent
+    assert drivers.is_unavailable_error(error, "postgresql") is is_silent
