@@ -146,9 +146,8 @@ def compare(
     duplicates : {"first"}, optional
         "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
-        "drop" removes the document whose id equals the query id; by default it is kept, except by metrics with the
-        preset
-        of BEIR.
+        "drop" removes the document whose id equals the query id; by default it is kept, unless a metric has a preset
+        that drops it, such as that of BEIR.
     intended : sequence of str, or dataset, optional
         Ids of the queries that the change is meant to improve, which are tested on their own.  A dataset has the column
         query_id.

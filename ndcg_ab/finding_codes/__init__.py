@@ -16,7 +16,7 @@ CODES: Mapping[str, Code] = {**INPUT_CODES, **RANKING_CODES}
 
 
 def unknown_code(code: str, known: Iterable[str] = CODES) -> str:
-    """What is wrong with a code that nobody knows, with the nearest that there is."""
+    """Return the message about an unknown code, with the most similar known one."""
     near = get_close_matches(code, list(known), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`ndcg-ab findings` prints them all"
     return f"{code!r}: is no code of a finding; {hint}"
