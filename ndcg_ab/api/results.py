@@ -24,7 +24,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
 Kind = TypeVar("Kind")
 
@@ -229,14 +228,6 @@ class CompareResult:
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
-    def to_polars(self) -> "polars.DataFrame":
-        """Return a polars data frame with one row per comparison; raise ImportError if polars is not installed."""
-        import polars
-
-        made = polars.from_arrow(self.to_arrow())
-        assert isinstance(made, polars.DataFrame)
-        return made
-
     def to_dict(self) -> dict[str, Any]:
         """Return the result as nested dictionaries and lists, with the content that `to_json` writes (docs/json.md)."""
         return self._outcome.to_dict()
@@ -282,7 +273,8 @@ class CompareResult:
         return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_printed, print_answer_and_gates
+        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.screen import print_answer_and_gates
 
         return format_printed(print_answer_and_gates, self._outcome)
 

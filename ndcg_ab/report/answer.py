@@ -19,7 +19,7 @@ from ndcg_ab.report.doubts import (
     warn_of_few_weights,
 )
 from ndcg_ab.report.sections import format_judges_line, shown_first
-from ndcg_ab.report.words import order_comparisons, query_kind
+from ndcg_ab.report.words import order_comparisons, order_metrics, query_kind
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import (
     GUARDRAILS_GATE,
@@ -48,6 +48,7 @@ COMMANDS = {
     "looks_clustered": "",
     "reversed_grades": "",
 }
+OVERTURNING = ("looks_clustered", "few_judged", "judged_differs")  # warnings that more often change a verdict
 # Findings that are told once, by the first of them.
 CAUSES = {
     "few_judged": "unjudged results",
@@ -95,7 +96,8 @@ class Cell(NamedTuple):
 class Answer:
     """What an evaluation comes to.
 
-    matrix: system -> a cell for each metric; the baseline first, then the candidates in their order.
+    matrix: system -> a cell for each metric, those that decide first; the baseline first, then the candidates
+    in their order.
 
     metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
     where the queries were; else empty.
@@ -129,6 +131,7 @@ def make_answer(outcome: Outcome) -> Answer:
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
     found = tuple(finding_lines(outcome))
     doubts, few = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
+    gates = ", ".join(gate.name for gate in outcome.failures or outcome.gates)
     candidates = tuple(order_candidates(outcome))
     return Answer(
         baseline=outcome.baseline,
@@ -141,7 +144,7 @@ def make_answer(outcome: Outcome) -> Answer:
         warnings=tuple(list_warnings(outcome, doubts, found)),
         findings=found,
         notes=tuple(comparison_notes(outcome)),
-        gate=gate_line(outcome),
+        gate=f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {gates}" if gates else "",
         is_clean=not (outcome.findings or doubts or few),
         kind=query_kind(outcome),
     )
@@ -152,7 +155,7 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, tuple[
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
     names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
-    metrics = [metric.name for metric in outcome.metrics]
+    metrics = [metric.name for metric in order_metrics(outcome)]
     return {
         name: tuple(Cell(means.get((name, metric)), rows.get((name, metric))) for metric in metrics) for name in names
     }
@@ -179,14 +182,6 @@ def order_candidates(outcome: Outcome) -> list[Candidate]:
     ]
 
 
-def gate_line(outcome: Outcome) -> str:
-    """``gate passed: no regression, guardrails``; which failed, where some did; empty without a gate."""
-    if not outcome.gates:
-        return ""
-    names = [gate.name for gate in outcome.failures or outcome.gates]
-    return f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {', '.join(names)}"
-
-
 def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
     """What questions the answer, one line for each cause over all systems, the gravest first."""
     found = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
@@ -199,7 +194,7 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
         if line.severity in ("error", "warning") and cause not in causes:
             causes[cause] = line
             found.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
-    return sorted(found, key=lambda each: each.severity != "error")
+    return sorted(found, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
 
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)

@@ -109,19 +109,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     for text, names in groups.items():
         counted = f"{len(names)} of {len(outcome.main)} comparisons"
         found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
-    shown = [row for row in outcome.slices if row.conclusion.is_detected]
-    if shown:
-        several = len({row.metric for row in outcome.slices}) > 1
-        each = [
-            f"{row.attribute} {row.slice}: {row.candidate}{f' on {row.metric}' if several else ''} {row.verdict}"
-            f" ({signed(row.difference)})"
-            for row in shown
-        ]
-        more = f"; and {len(each) - MOST_NOTES} more" if len(each) > MOST_NOTES else ""
-        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more}")
-    elif outcome.slices:
-        count = len({(row.attribute, row.slice) for row in outcome.slices})
-        found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
+    found += filter(None, [describe_slices(outcome)])
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
@@ -136,6 +124,22 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     if lacks_smallest_effect(outcome):
         found.append(f"{ENOUGH}: set {SET_EFFECT}")
     return found
+
+
+def describe_slices(outcome: Outcome) -> str:
+    """Return in which slices a difference is shown; an empty text without slices."""
+    shown = [row for row in outcome.slices if row.conclusion.is_detected]
+    if not shown:
+        count = len({(row.attribute, row.slice) for row in outcome.slices})
+        return f"{count} slice{'s' * (count > 1)}: no difference is shown in any" if count else ""
+    several = len({row.metric for row in outcome.slices}) > 1
+    each = [
+        f"{row.attribute} {row.slice}: {row.candidate}{f' on {row.metric}' if several else ''} {row.verdict}"
+        f" ({signed(row.difference)})"
+        for row in shown
+    ]
+    more = f"; and {len(each) - MOST_NOTES} more" if len(each) > MOST_NOTES else ""
+    return f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more}"
 
 
 ENOUGH = "no smallest effect says whether this is enough"
@@ -166,12 +170,7 @@ class Line(NamedTuple):
     command: str = ""
 
 
-class Kind(NamedTuple):
-    """What findings of one line have in common; about: a metric, or the label of judged results at a cutoff."""
-
-    severity: str
-    code: str
-    about: str
+Kind = tuple[str, str, str]  # severity and code of findings of one line, and what they are about, as a metric
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
@@ -184,7 +183,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
         is_silent = (finding.code, finding.severity) == ("tied_places", "note")
         if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent:
             about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
-            group = groups.setdefault(Kind(finding.severity, finding.code, about), [])
+            group = groups.setdefault((finding.severity, finding.code, about), [])
             # Of metrics that look at the same places one speaks for all.
             if finding.metric is None or finding.system not in {other.system for other in group}:
                 group.append(finding)
@@ -222,13 +221,11 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
     They are where rankings are shorter than the cutoffs.
     """
     alike: dict[tuple[object, ...], list[Kind]] = {}
-    for kind, group in groups.items():
+    for (severity, code, about), group in groups.items():
         shares = frozenset((finding.system, finding.value) for finding in group)
-        alike.setdefault((shares, kind.severity) if kind.code == "few_judged" else (kind,), []).append(kind)
-    return {
-        Kind(kinds[0].severity, kinds[0].code, ", ".join(kind.about for kind in kinds)): groups[kinds[0]]
-        for kinds in alike.values()
-    }
+        key = (shares, severity) if code == "few_judged" else (severity, code, about)
+        alike.setdefault(key, []).append((severity, code, about))
+    return {(*kinds[0][:2], ", ".join(about for _, _, about in kinds)): groups[kinds[0]] for kinds in alike.values()}
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:

@@ -31,6 +31,7 @@ from ndcg_ab.report.words import (
     format_interval,
     format_verdict,
     format_wins_ties_losses,
+    order_metrics,
 )
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
@@ -151,7 +152,9 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
         parts.append(escape_text(answer.gate))
     if outcome.failures:
         parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
-    roles = [[escape_text(metric.name), *describe_metric_role(outcome, metric.name)] for metric in outcome.metrics]
+    roles = [
+        [escape_text(metric.name), *describe_metric_role(outcome, metric.name)] for metric in order_metrics(outcome)
+    ]
     counted = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
     parts.append(format_table([", ".join(["system", *counted]), *map(" · ".join, roles)], matrix_rows(answer)))
     level = format_confidence_level(outcome.alpha)

@@ -13,7 +13,6 @@ from typing import Any
 from rich.console import Console
 
 from ndcg_ab.report.page.render import template_environment, template_functions
-from ndcg_ab.report.terminal.screen import print_answer, print_gates
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import printable_width, visible_record
@@ -49,8 +48,3 @@ def format_printed(printer: Callable[..., None], *things: object) -> str:
     console = Console(file=page, width=width, highlight=False, emoji=False, **plain)
     printer(console, *map(visible_record, things))
     return page.getvalue().rstrip()
-
-
-def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
-    print_answer(console, outcome)
-    print_gates(console, outcome)

@@ -35,8 +35,7 @@ from ndcg_ab.report.words import (
 from ndcg_ab.results import numbers
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, PRIMARY, fully_judged_difference
-from ndcg_core.measures.metric import Metric
+from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, fully_judged_difference
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def render_page(data: PageData) -> str:
         **found,
         "data": data,
         "about": data.about,
-        "title": data.about.get("name") or evaluation.get("name") or "Comparison",
+        "title": (evaluation.get("name") and data.about.get("name")) or f"Comparison with {data.outcome.baseline}",
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
         "script": script,
         "hash": script_digest(script),
@@ -166,12 +165,6 @@ def format_moment(text: str) -> str:
     return f"{given.astimezone(UTC) if given.tzinfo else given:%Y-%m-%d %H:%M} UTC"
 
 
-def metric_role(outcome: Outcome, metric: Metric) -> str:
-    """primary, secondary (exploratory) or guardrail; empty where nothing is compared."""
-    family = next((row.family for row in outcome.main if row.metric == metric.name), "")
-    return {PRIMARY: "primary", "secondary": "secondary, exploratory", "guardrails": "guardrail"}.get(family, family)
-
-
 def format_count(count: int, word: str) -> str:
     """``1 slice``, ``2 slices``."""
     plural = "losses" if word == "loss" else f"{word}s"
@@ -258,5 +251,5 @@ def card_colour(row: Comparison) -> str:
 # What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
 OF_TEMPLATES = (
     *(card_colour, card_mark, format_count, format_document_counts, format_moment, fully_judged_difference),
-    *(largest_reach, metric_role, split_verdict, strip_marks, verdict_kind),
+    *(largest_reach, split_verdict, strip_marks, verdict_kind),
 )

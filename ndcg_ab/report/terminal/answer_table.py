@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
-from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, lacks_smallest_effect
+from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
-from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level
+from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level, order_metrics
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, Severity
@@ -53,7 +53,9 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
     if answer.gate:
         lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
     ending = method_lines(outcome, answer, console.width)
-    room = max(LEAST_WARNINGS, most_lines(answer, outcome) - len(lines) - len(ending))
+    is_small = len(answer.candidates) <= 1 and len(outcome.metrics) == 1
+    most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
+    room = max(LEAST_WARNINGS, most - len(lines) - len(ending))
     doubts = list(warning_lines(above, console.width, room - bool(warnings), MOST_WARNINGS))
     below = warning_lines(
         [*legend(answer, outcome), *warnings], console.width, room - len(doubts), MOST_WARNINGS - len(above)
@@ -64,13 +66,6 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
         line.rstrip()
         line.truncate(console.width)
         console.print(line)
-
-
-def most_lines(answer: Answer, outcome: Outcome) -> int:
-    """Return how many lines the screen may have."""
-    if len(answer.candidates) <= 1 and len(outcome.metrics) == 1:
-        return 10
-    return 25 if len(answer.candidates) <= MOST_REASONS else 35
 
 
 def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
@@ -85,7 +80,7 @@ def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Ite
     doubted = {each.name for each in answer.candidates if each.doubt}
     for choice, names in group_decisions(answer.choices):
         told = [f"{shorten_middle(name, NAMES[1])}{DOUBTED * (name in doubted)}" for name in names]
-        yield from wrap_decision(choice, f"{choice.words}: ", told, ", ", width, GROUP_LINES)
+        yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", told, ", ", width, GROUP_LINES)
 
 
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, most: int) -> list[Text]:
@@ -107,10 +102,11 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
 
 def matrix_lines(answer: Answer, outcome: Outcome, width: int) -> Iterator[Text]:
     """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
-    shown = dict(list(answer.matrix.items())[:MOST_ROWS])
+    most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
+    shown = dict(list(answer.matrix.items())[:most])
     columns = [
         metric_column(metric.name, [cells[at] for cells in shown.values()], is_first=at == 0)
-        for at, metric in enumerate(outcome.metrics)
+        for at, metric in enumerate(order_metrics(outcome))
     ]
     choices = {each.name: each for each in answer.candidates}
     columns += cost_columns([choices.get(name) for name in shown])
@@ -191,10 +187,11 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return ``+.137`` (without a sign ``.137``): three decimals of numbers below 1, or four."""
-    if value is None or abs(value) >= 1:
+    """Return ``+.137`` (without a sign ``.137``): three decimals of numbers below 10, or four."""
+    if value is None or abs(value) >= 10:
         return signed(value) if sign else format_plain(value)
-    return f"{value:{sign}.3f}".replace("0.", ".", 1)
+    text = f"{value:{sign}.3f}"
+    return text if abs(value) >= 1 else text.replace("0.", ".", 1)
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
@@ -210,6 +207,8 @@ def legend(answer: Answer, outcome: Outcome) -> Iterator[Line]:
         is_drawn_for_others = any(each.command == DRAW_AGAIN for each in answer.warnings)
         command = DRAW_AGAIN if is_drawn_for_others else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
+    if told := describe_slices(outcome):
+        yield Line("note", told, command="--details")
     if lacks_smallest_effect(outcome):
         yield Line("note", ENOUGH, command=SET_EFFECT)
 
@@ -224,7 +223,9 @@ def warning_lines(warnings: Sequence[Line], width: int, room: int, most: int) ->
     for lines in wrapped[:shown]:
         yield from lines
     if shown < len(wrapped):
-        yield Text(f"and {len(wrapped) - shown} more warnings: --details", style="yellow")
+        yield Text(
+            f"and {len(wrapped) - shown} more warning{'s' * (len(wrapped) - shown != 1)}: --details", style="yellow"
+        )
 
 
 def wrap_warning(warned: Line, width: int) -> list[Text]:
@@ -255,7 +256,9 @@ def method_lines(outcome: Outcome, answer: Answer, width: int) -> list[Text]:
     if answer.candidates:
         count = sum(row.p_adjusted is not None for row in outcome.main)
         comparisons = f", {count} comparisons" if count > 1 else ""
-        parts.append(f"[low, high]: {format_confidence_level(outcome.alpha)} interval{comparisons}")
+        counts = {row.clusters.count for row in outcome.main if row.clusters is not None}
+        clusters = f", {min(counts)} clusters" if counts else ""
+        parts.append(f"[low, high]: {format_confidence_level(outcome.alpha)} interval{comparisons}{clusters}")
     notes = sum(line.severity == "note" for line in answer.findings) + len(answer.notes)
     noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
     parts += [f"{noted}every number: --details", f"terms: {TERMS}"]

@@ -63,7 +63,8 @@ LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 def read_terms() -> str:
     """Return the glossary (docs/glossary.md) as Markdown, without its links into the documentation."""
-    return LINK.sub(r"\1", TERMS.read_text(encoding="utf-8"))
+    text = re.sub(r"\s\(\[[^\]]+\]\([^)]*\)\)", "", TERMS.read_text(encoding="utf-8"))
+    return LINK.sub(r"\1", text)
 
 
 def print_terms(console: Console) -> None:

@@ -70,7 +70,9 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
                 console.print(Text("\n".join(f"{INDENT}{line}" for line in told)))
 
 
-def print_gates(console: Console, outcome: Outcome) -> None:
+def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
+    """Print the first screen, then each gate with its reason."""
+    print_answer(console, outcome)
     for gate in outcome.gates:
         colour, word = ("green", "passed") if gate.passed else ("red", "failed")
         console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"))
@@ -82,7 +84,8 @@ def print_run(
     """Print who won, and at the end three lines: decision, page, and link."""
     assert run.outcome is not None
     print_outcome(console, run.outcome, details=details, explain=explain)
-    print_since(console, run.since_last)
+    if not run.reused:
+        print_since(console, run.since_last)
     console.print()
     if run.reused:
         console.print("same inputs and configuration as an earlier evaluation: its result is still valid")

@@ -19,7 +19,6 @@ from ndcg_ab.studies.power import Asked, Plan, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.measures.explain import Explanation, Place, Step
 from ndcg_core.measures.writing import format_number
-from ndcg_core.statistics.verdicts.comparison import Comparison
 
 BAR = 40  # characters of the longest bar
 
@@ -134,7 +133,13 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
     heads = [f"{ideal} @{cutoff}" for ideal, cutoff in columns]
     for candidate in sensitivity.candidates:
         rows = [
-            Row((gain, SHORT.get(discount, discount)), [format_cell(row) for row in found])
+            Row(
+                (gain, SHORT.get(discount, discount)),
+                [
+                    Text(f"{signed(row.difference)} {MARKS[kind]}", COLOURS.get(kind, ""))
+                    for row, kind in ((row, verdict_kind(row)) for row in found)
+                ],
+            )
             for (gain, discount), found in zip(definitions, comparison_matrix(sensitivity, candidate), strict=True)
         ]
         title = Text.assemble((candidate, "bold"), f" against {sensitivity.baseline}, nDCG")
@@ -143,10 +148,6 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
         console.print()
     console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]")
     print_findings(console, sensitivity.findings)
-
-
-def format_cell(row: Comparison) -> Text:
-    return Text(f"{signed(row.difference)} {MARKS[verdict_kind(row)]}", COLOURS.get(verdict_kind(row), ""))
 
 
 NOTHING = {"zero": "nothing was returned", "condense": "nothing that is judged was returned"}

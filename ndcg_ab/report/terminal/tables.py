@@ -245,7 +245,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
         for row, found in described:
             carriers = [f"{each.query_id} {format_percent(each.share)}" for each in found.carriers[:5]]
             if carriers:
-                carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
+                carriers[0] = f"{row.candidate}: of the net sum, from which losses are taken, {carriers[0]}"
                 print_dimmed(console, "\n".join(wrap_items(carriers, console.width)))
             if told := format_unjudged(row):
                 print_dimmed(console, f"{row.candidate}: {told}")

@@ -118,7 +118,7 @@ _TRAITS = {
     Verdict.EQUIVALENT: Traits(tells_difference=True),
     Verdict.UNDECIDED: Traits(is_open=True),
     Verdict.NOT_TESTABLE: Traits(is_open=True),
-    Verdict.IDENTICAL: Traits(fails_margin=False, tone=Tone.DIM),
+    Verdict.IDENTICAL: Traits(fails_margin=False, mark="=", tone=Tone.DIM),
     Verdict.NOT_WORSE: Traits(is_guardrail=True, fails_margin=False, mark="✓"),
     Verdict.MAY_BE_WORSE: Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN),
     Verdict.WORSE: Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD),

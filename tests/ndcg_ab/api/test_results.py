@@ -156,7 +156,7 @@ def test_one_system_alone() -> None:
     result = ndcg_ab.compare(JUDGMENTS, {"old": SYSTEMS["old"]})
     assert repr(result) == "<CompareResult: old alone, ndcg@10>"
     assert "nothing to compare it with" in Elements(result._repr_html_()).words
-    assert result.to_arrow().num_rows == 0 and len(result.to_polars()) == 0
+    assert result.to_arrow().num_rows == 0 and len(result.to_pandas()) == 0
 
 
 def test_a_query_set_that_no_metric_can_score() -> None:
@@ -226,9 +226,9 @@ def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:
         for key in ("candidate", "metric", "difference", "p_adjusted", "verdict", "conclusion", "slice", "seed"):
             assert row[key] == found[key]
         assert row["p_t"] == (found["descriptive"] or {}).get("p_t")
-    frame, polars_frame = result.to_pandas(), result.to_polars()
-    assert isinstance(frame, pd.DataFrame) and isinstance(polars_frame, pl.DataFrame)
-    assert list(frame["difference"]) == polars_frame["difference"].to_list() == table["difference"].to_pylist()
+    frame = result.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["difference"]) == table["difference"].to_pylist()
 
 
 def test_query_scores_are_those_of_per_query(result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
@@ -239,13 +239,10 @@ def test_query_scores_are_those_of_per_query(result: ndcg_ab.CompareResult, tmp_
     assert str(ndcg_ab.power(path)) == str(ndcg_ab.power(result.query_scores))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_library_that_is_not_there(
-    library: str, monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, library, None)
-    with pytest.raises(ImportError, match=library):
-        getattr(result, f"to_{library}")()
+def test_pandas_that_is_not_there(monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match="pandas"):
+        result.to_pandas()
 
 
 def test_tables_need_no_other_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_the_first_screen_has_a_column_for_costs(all_three: CompareResult) -> No
     decided = dataclasses.replace(outcome, costs=None)
     with_costs, without = printed(outcome), printed(decided)
     assert len(with_costs) == len(without) + 1, "the reason of one candidate names its cost"
-    assert "100 queries  rr                             latency_ms@p95" in with_costs
+    assert "100 queries  rr                            latency_ms@p95" in with_costs
     row = difference(all_three, "slower", "p95")
     assert any(line.endswith(f"✗ {row.numbers}") for line in with_costs)
     assert "no room for latency_ms@p95: --details" in printed(outcome, 60)

@@ -10,10 +10,11 @@ import pytest
 
 from ndcg_ab.report.answer import Candidate, format_reasons, make_answer
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
-from ndcg_ab.report.notebook import format_outcome_html, format_printed, print_answer_and_gates
+from ndcg_ab.report.notebook import format_outcome_html, format_printed
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
+from ndcg_ab.report.terminal.screen import print_answer_and_gates
 from ndcg_ab.report.words import comparison_mark, deciding_interval, speaks_for_candidate
 from ndcg_ab.results.decisions import Choice, decide, is_turned
 from ndcg_ab.results.numbers import signed

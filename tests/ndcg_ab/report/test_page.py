@@ -28,6 +28,7 @@ from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves
 from ndcg_ab.report.page.render import card_colour, card_mark, query_address, write_page
 from ndcg_ab.report.words import (
     comparison_mark,
+    describe_metric_role,
     format_interval,
     format_verdict,
     format_wins_ties_losses,
@@ -358,10 +359,9 @@ class TestWords:
         assert "40 queries computed twice" in words
 
     def test_every_number_of_a_metric_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
-        roles = {"ndcg@10": "primary", "dcg@5": "primary", "precision@5": "secondary, exploratory"}
         for metric in data.outcome.metrics:
-            role = roles.get(metric.name, "guardrail")
-            _, *rows = read.tables[f"{metric.name}, {role} · definition {metric.hash}"]
+            named = ", ".join([metric.name, *describe_metric_role(data.outcome, metric.name)])
+            _, *rows = read.tables[f"{named} · definition {metric.hash}"]
             expected = [
                 [system.system_id]
                 + ([signed(row.difference), format_interval(row)] if row else [""] * 2)
@@ -397,9 +397,10 @@ class TestWords:
                 for candidate, cell in zip(head[1:], cells, strict=True):
                     row = found[name.removeprefix("device "), candidate]
                     counts = format_wins_ties_losses(row)
-                    told = f"{format_interval(row)}, {row.verdict}, {row.queries} queries, baseline "
+                    told = f"{format_interval(row)}, {row.verdict}, baseline "
                     told += f"{format_plain(row.baseline_mean)}, adjusted p {format_probability(row.p_adjusted)}, "
-                    assert cell == f"{signed(row.difference)} {told}{counts} won / equal / lost"
+                    first = f"{comparison_mark(row)} {signed(row.difference)} {row.queries} queries"
+                    assert cell == f"{first} {told}{counts} won / equal / lost"
 
     def test_findings_definitions_inputs_and_configuration(self, data: PageData, read: Reader) -> None:
         words = squeezed(read.words)
