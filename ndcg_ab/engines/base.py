@@ -23,7 +23,7 @@ Bound = dict[str, Value]
 USUALLY = {"placed": ["no"]}  # values in columns that `narrow` has not declared
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows converted to Python objects at a time
-FEW_VALUES = 1_000  # values up to which a condition has one parameter for each
+FEW_VALUES = 64  # values up to which a condition has one parameter for each; each may carry all texts of the column
 
 
 # Parquet files or tables, each with values that all of its rows have in further columns
