@@ -17,7 +17,7 @@ from tests.ceilings import CEILINGS
 from tests.places import DATA
 from tests.slow.test_installed import built_once, installer
 
-IMPORTED = {"pyyaml": "yaml"}  # distribution -> what is imported of it
+IMPORTED = {"markdown-it-py": "markdown_it", "pyyaml": "yaml"}  # distribution -> what is imported of it
 
 
 def needed(texts: list[str]) -> list[str]:

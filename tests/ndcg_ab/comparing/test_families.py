@@ -338,7 +338,7 @@ def test_the_tables_name_families_and_details(folder: Path) -> None:
         "relative change",
         "described (these columns decide nothing)",
         "Wilcoxon",
-        "new: most of the sum on q",
+        "new: of the net sum, from which losses are taken, q",
     ):
         assert text in details
         assert text not in shown

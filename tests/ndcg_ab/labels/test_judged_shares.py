@@ -211,8 +211,8 @@ def printed(outcome: Outcome, details: bool = False) -> str:
 def test_shares_that_lie_apart_are_told_beside_the_verdict(owed: Outcome) -> None:
     line = "judged: 100 % of its results, 57 % of the baseline's; on the 5 queries judged fully for both -0.3691"
     assert "judged: 100 % of its results, 57 % of the baseline's" in " ".join(printed(owed, details=True).split())
-    assert f"- new {line}" in format_comment(owed)
-    assert f"- new {line}" in format_note(owed)
+    assert f": {line}" in format_comment(owed)
+    assert f": {line}" in format_note(owed)
 
 
 def test_shares_that_are_near_are_told_with_details_alone(outcome: Outcome) -> None:

@@ -72,7 +72,7 @@ def test_the_best_candidate_is_that_of_the_first_metric() -> None:
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
     tags = values.parent_tags(bundle)
     assert tags["what_to_do"] == "nothing changed: newer; do not ship new"
-    assert tags["ndcg_at_2"] == "old 1.0000, newer ● +0.0000, new ▼ -0.3691"
+    assert tags["ndcg_at_2"] == "old 1.0000, newer = +0.0000, new ▼ -0.3691"
     of_new = values.system_tags(bundle.outcome, "new")
     assert (of_new["what_to_do"], of_new["reason"]) == ("✗ do not ship", "ndcg@2 regressed (-0.3691)")
     assert of_new["ndcg_at_2"] == "▼ 0.6309 (-0.3691)"
