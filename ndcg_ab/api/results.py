@@ -119,12 +119,12 @@ class CompareResult:
         for system, cells in answer.matrix.items():
             choice = answer.choices.get(system)
             row: dict[str, Any] = {"system": system, "decision": choice and choice.words}
-            for metric, (mean, compared) in zip(self.metrics, cells, strict=True):
+            for metric, (mean, compared) in cells.items():
                 interval = compared and deciding_interval(compared)
-                row[metric.name] = mean
-                row[f"{metric.name} difference"] = compared and compared.difference
-                row[f"{metric.name} low"], row[f"{metric.name} high"] = interval or (None, None)
-                row[f"{metric.name} verdict"] = compared and compared.verdict
+                row[metric] = mean
+                row[f"{metric} difference"] = compared and compared.difference
+                row[f"{metric} low"], row[f"{metric} high"] = interval or (None, None)
+                row[f"{metric} verdict"] = compared and compared.verdict
             rows.append(row)
         texts = ("system", "decision", *(f"{metric.name} verdict" for metric in self.metrics))
         types = {name: pa.string() if name in texts else pa.float64() for name in rows[0]}

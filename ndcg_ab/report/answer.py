@@ -19,7 +19,7 @@ from ndcg_ab.report.doubts import (
     warn_of_few_weights,
 )
 from ndcg_ab.report.sections import format_judges_line, shown_first
-from ndcg_ab.report.words import order_comparisons, order_metrics, query_kind
+from ndcg_ab.report.words import order_comparisons, query_kind
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import (
     GUARDRAILS_GATE,
@@ -34,7 +34,7 @@ from ndcg_ab.results.decisions import (
 from ndcg_ab.results.ledger import SCORED_GATE
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 JUDGE = "ndcg-ab judge-next"
@@ -96,7 +96,7 @@ class Cell(NamedTuple):
 class Answer:
     """What an evaluation comes to.
 
-    matrix: system -> a cell for each metric, those that decide first; the baseline first, then the candidates
+    matrix: system -> metric -> a cell, the metrics that decide first; the baseline first, then the candidates
     in their order.
 
     metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
@@ -111,7 +111,7 @@ class Answer:
     queries: int | None
     mean: float | None
     candidates: tuple[Candidate, ...]
-    matrix: Mapping[str, tuple[Cell, ...]]
+    matrix: Mapping[str, Mapping[str, Cell]]
     doubts: tuple[Doubt, ...]
     warnings: tuple[Line, ...]
     findings: tuple[Line, ...]
@@ -150,14 +150,16 @@ def make_answer(outcome: Outcome) -> Answer:
     )
 
 
-def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, tuple[Cell, ...]]:
+def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[str, Cell]]:
     """Return system -> a cell for each metric; systems that no decision is about come last."""
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
     names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
-    metrics = [metric.name for metric in order_metrics(outcome)]
+    secondary = {row.metric for row in outcome.main if row.family == SECONDARY}
+    metrics = sorted((metric.name for metric in outcome.metrics), key=lambda metric: metric in secondary)
     return {
-        name: tuple(Cell(means.get((name, metric)), rows.get((name, metric))) for metric in metrics) for name in names
+        name: {metric: Cell(means.get((name, metric)), rows.get((name, metric))) for metric in metrics}
+        for name in names
     }
 
 

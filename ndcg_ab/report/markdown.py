@@ -31,7 +31,6 @@ from ndcg_ab.report.words import (
     format_interval,
     format_verdict,
     format_wins_ties_losses,
-    order_metrics,
 )
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
@@ -152,9 +151,8 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
         parts.append(escape_text(answer.gate))
     if outcome.failures:
         parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
-    roles = [
-        [escape_text(metric.name), *describe_metric_role(outcome, metric.name)] for metric in order_metrics(outcome)
-    ]
+    names = next(iter(answer.matrix.values()))
+    roles = [[escape_text(name), *describe_metric_role(outcome, name)] for name in names]
     counted = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
     parts.append(format_table([", ".join(["system", *counted]), *map(" · ".join, roles)], matrix_rows(answer)))
     level = format_confidence_level(outcome.alpha)
@@ -174,7 +172,7 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
     """Yield a row for each system: on each metric its mean, and of a candidate the difference with its interval."""
     for name, cells in answer.matrix.items():
         row = [escape_text(name)]
-        for cell in cells:
+        for cell in cells.values():
             compared = cell.row
             texts = [format_plain(cell.mean)]
             if compared:

@@ -290,12 +290,6 @@ def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummar
         yield system, found.get(system.system_id)
 
 
-def order_metrics(outcome: Outcome) -> list[Metric]:
-    """Return the metrics, those that decide first: primary ones and guardrails."""
-    secondary = {row.metric for row in outcome.main if row.family == SECONDARY}
-    return sorted(outcome.metrics, key=lambda metric: metric.name in secondary)
-
-
 def order_comparisons(outcome: Outcome, metric: Metric) -> list[Comparison]:
     """The candidates on one metric, the largest difference first."""
     rows = [row for row in outcome.main if row.metric == metric.name]

@@ -12,7 +12,7 @@ from rich.text import Text
 from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
-from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level, order_metrics
+from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, Severity
@@ -105,8 +105,8 @@ def matrix_lines(answer: Answer, outcome: Outcome, width: int) -> Iterator[Text]
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     shown = dict(list(answer.matrix.items())[:most])
     columns = [
-        metric_column(metric.name, [cells[at] for cells in shown.values()], is_first=at == 0)
-        for at, metric in enumerate(order_metrics(outcome))
+        metric_column(metric, [cells[metric] for cells in shown.values()], is_first=at == 0)
+        for at, metric in enumerate(next(iter(shown.values())))
     ]
     choices = {each.name: each for each in answer.candidates}
     columns += cost_columns([choices.get(name) for name in shown])
