@@ -1,7 +1,7 @@
 """Read JSON exports of judging tools: Quepid, Elasticsearch and OpenSearch, Rated Ranking Evaluator (RRE)."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Records
@@ -20,13 +20,6 @@ from ndcg_ab.sources.forms.nested import (
 
 LEVELS = ("topics", "query_groups", "queries")  # of RRE; any of them may be left out
 RELEVANT = "relevant_documents"
-KEYS = ("judgmentRatings", "judgmentScores")  # of the search relevance workbench, the second in OpenSearch 3.0
-
-
-def has_objects(value: Any, name: str, fields: set[str]) -> bool:
-    """Return whether an object has a list under a name, most entries of which have the fields."""
-    entries = value.get(name) if is_object(value) else None
-    return is_list(entries) and most(entries, lambda entry: is_object(entry) and fields <= entry.keys())
 
 
 def judged(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
@@ -35,34 +28,74 @@ def judged(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[s
     return place_of(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
 
-def is_empty(rating: Object) -> bool:
-    return rating.get("rating") in (None, "")
+# ---- queries with the ratings of each: Quepid, Elasticsearch, OpenSearch
 
 
-# ---- Quepid
+class RatedQueries(NamedTuple):
+    """The keys of an export that holds queries, each with its ratings.
+
+    queries: the alternative keys of the list of queries, or of {query: ratings}; "" if the document may be the list.
+    query_id, ratings: keys of a query.  doc_id, grades: keys of a rating, or of the query; the first grade counts.
+    judge: key of who gave a rating; empty ratings of an export with judges are left out.
+    """
+
+    queries: tuple[str, ...]
+    query_id: str
+    ratings: str
+    doc_id: str
+    grades: tuple[str, ...] = ("rating",)
+    judge: str = ""
+
+    def find(self, value: Any) -> tuple[str, Any]:
+        """Return the key and the list of the queries in a document, or in the answer of an engine that returned it."""
+        while is_object(value):
+            if key := next((key for key in self.queries if key in value), None):
+                rows = value[key]
+                if is_object(rows) and all(map(is_list, rows.values())):
+                    rows = [{self.query_id: query_id, self.ratings: each} for query_id, each in rows.items()]
+                return key, rows
+            inner = value.get("_source") or value.get("hits")
+            value = inner[0] if is_list(inner) and len(inner) == 1 else inner
+        return self.queries[0], value if "" in self.queries else None
+
+    def ratings_of(self, query: Object) -> Any:
+        """Return the list of the ratings of a query, which may map documents to grades."""
+        ratings = query.get(self.ratings) if is_object(query) else None
+        if not is_object(ratings):
+            return ratings or []
+        return [{self.doc_id: doc_id, self.grades[0]: grade} for doc_id, grade in ratings.items()]
+
+    def fits(self, value: Any) -> bool:
+        """Return whether most queries of a document, and most ratings, have these keys."""
+        _, queries = self.find(value)
+        keys = {self.query_id, self.ratings}
+        if not is_list(queries) or not most(queries, lambda each: is_object(each) and keys <= each.keys()):
+            return False
+        ratings = [{**query, **each} for query in queries for each in self.ratings_of(query) if is_object(each)]
+        return not ratings or most(ratings, lambda each: self.doc_id in each)
+
+    def read(self, value: Any) -> Records:
+        """Yield the record of each rating, without those that are marked as impossible."""
+        for place, query in read_objects(*reversed(self.find(value))):
+            query_id = query.get(self.query_id)
+            if query_id is None:
+                raise InputError(f"{place}: {format_value(query)}: has no {self.query_id}: every query needs one")
+            for _, rating in read_objects(self.ratings_of(query), f"{place_of(query_id)}, {self.ratings}"):
+                grade = next((rating[key] for key in self.grades if key in rating), None)
+                if not rating.get("unrateable") and not (self.judge and grade in (None, "")):
+                    doc_id = rating.get(self.doc_id, query.get(self.doc_id))
+                    yield judged(query_id, doc_id, grade, rating.get(self.judge))
 
 
-def read_case(value: Any) -> Records:
-    """Yield the record of each rating of a Quepid case, without empty ratings."""
-    for place, query in read_objects(value["queries"], "queries"):
-        text = query.get("query_text")
-        if text is None:
-            raise InputError(f"{place}: {format_value(query)}: has no query_text: every query needs one")
-        ratings = query.get("ratings") or []
-        if is_object(ratings):
-            ratings = [{"doc_id": doc_id, "rating": rating} for doc_id, rating in ratings.items()]
-        for _, rating in read_objects(ratings, f"{place_of(text)}, ratings"):
-            if not is_empty(rating):
-                yield judged(text, rating.get("doc_id"), rating["rating"], rating.get("user_email"))
+CASE = RatedQueries(("queries",), "query_text", "ratings", "doc_id", judge="user_email")
+BOOK = RatedQueries(("query_doc_pairs",), "query_text", "judgements", "doc_id", judge="user_email")
+RANK_EVAL = RatedQueries(("requests", ""), "id", "ratings", "_id")
+WORKBENCH = RatedQueries(  # the second key in OpenSearch 3.0
+    ("judgmentRatings", "judgmentScores"), "query", "ratings", "docId", ("rating", "score")
+)
 
 
-def read_book(value: Any) -> Records:
-    """Yield the record of each rating of a Quepid book, without empty and unrateable ones."""
-    for _, pair in read_objects(value["query_doc_pairs"], "query_doc_pairs"):
-        query_id, doc_id = pair.get("query_text"), pair.get("doc_id")
-        for _, rating in read_objects(pair.get("judgements") or [], f"{place_of(query_id, doc_id)}, judgements"):
-            if not rating.get("unrateable") and not is_empty(rating):
-                yield judged(query_id, doc_id, rating["rating"], rating.get("user_email"))
+# ---- the snapshot of Quepid
 
 
 def is_snapshot(value: Any) -> bool:
@@ -87,52 +120,6 @@ def read_snapshot(value: Any) -> Records:
             if not read_object(entry, place_of(text), "must be an object with an id").get("rated_only"):
                 rank += 1
                 yield place_of(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
-
-
-# ---- Elasticsearch and OpenSearch
-
-
-def requests_of(value: Any) -> Any:
-    """Return the list of requests in a _rank_eval document, or the document itself if it is the list."""
-    return value.get("requests") if is_object(value) else value
-
-
-def are_requests(value: Any) -> bool:
-    """Return whether a document holds requests of _rank_eval with ratings."""
-    requests = requests_of(value)
-    if not is_list(requests) or not most(requests, lambda each: is_object(each) and is_list(each.get("ratings"))):
-        return False
-    ratings = [rating for each in requests for rating in each.get("ratings") or []]
-    return most(ratings, lambda rating: is_object(rating) and {"_id", "rating"} <= rating.keys())
-
-
-def read_requests(value: Any) -> Records:
-    """Yield the record of each rating of a _rank_eval document; the query id is the id of the request."""
-    for place, request in read_objects(requests_of(value), "requests"):
-        for _, rating in read_objects(request.get("ratings"), f"{place}, ratings"):
-            yield judged(request.get("id"), rating.get("_id"), rating.get("rating"))
-
-
-def unwrap(value: Any) -> Object:
-    """Return the object with ratings inside a search engine's response; an empty object unless there is exactly one."""
-    while is_object(value) and not any(key in value for key in KEYS):
-        inner = value.get("_source") or value.get("hits")
-        value = inner[0] if is_list(inner) and len(inner) == 1 else inner
-    return value if is_object(value) else {}
-
-
-def read_workbench(value: Any) -> Records:
-    """Yield the record of each rating of the search relevance workbench."""
-    found = unwrap(value)
-    ratings = found.get(KEYS[0], found.get(KEYS[1]))
-    if is_object(ratings):
-        queries = [*read_queries(ratings)]
-    else:
-        queries = [(each.get("query"), each.get("ratings")) for _, each in read_objects(ratings, KEYS[0])]
-    for query_id, entries in queries:
-        for entry in read_list(entries, place_of(query_id), "must be a list of ratings"):
-            rating = read_object(entry, place_of(query_id), "must be an object with docId and rating")
-            yield judged(query_id, rating.get("docId"), rating.get("rating", rating.get("score")))
 
 
 # ---- Rated Ranking Evaluator
@@ -183,16 +170,16 @@ FORMS = (
         JUDGMENTS,
         '{"case_name": "shop", "queries": [{"query_text": "red shoes", "ratings": [{"doc_id": "d1", "rating": 1,'
         ' "user_email": "ann@example.org"}]}]}\n',
-        lambda value: has_objects(value, "queries", {"query_text", "ratings"}),
-        read_case,
+        CASE.fits,
+        CASE.read,
     ),
     json_form(
         "Quepid book",
         JUDGMENTS,
         '{"name": "shop", "query_doc_pairs": [{"query_text": "red shoes", "doc_id": "d1", "judgements": ['
         '{"rating": 1.0, "unrateable": false, "user_email": "ann@example.org"}]}]}\n',
-        lambda value: has_objects(value, "query_doc_pairs", {"query_text", "doc_id"}),
-        read_book,
+        BOOK.fits,
+        BOOK.read,
     ),
     json_form(
         "Quepid snapshot",
@@ -207,15 +194,15 @@ FORMS = (
         JUDGMENTS,
         '{"name": "shop", "judgmentRatings": [{"query": "red shoes", "ratings": ['
         '{"docId": "d1", "rating": "1.0"}]}]}\n',
-        lambda value: any(key in unwrap(value) for key in KEYS),
-        read_workbench,
+        WORKBENCH.fits,
+        WORKBENCH.read,
     ),
     json_form(
         "requests of _rank_eval",
         JUDGMENTS,
         '{"requests": [{"id": "red shoes", "ratings": [{"_index": "shop", "_id": "d1", "rating": 1}]}]}\n',
-        are_requests,
-        read_requests,
+        RANK_EVAL.fits,
+        RANK_EVAL.read,
     ),
     json_form(
         "ratings of Rated Ranking Evaluator (RRE)",

@@ -14,8 +14,10 @@ from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
 from ndcg_ab.sources.files.streams import split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
+from ndcg_ab.sources.forms.plausible import is_plain_number
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
+LONGEST_START = 2_000  # characters of a first line, from which TREC is told from JSON
 MOST_DEPTH = 20  # of objects and lists within others
 COMMENT = "#"
 DELIMITER_LINE = re.compile(r"\Asep=.(?=\r?\n)")  # the first line by which Excel is told the delimiter
@@ -79,7 +81,9 @@ class Sample:
 
     @functools.cached_property
     def is_json(self) -> bool:
-        return self.text.lstrip()[:1] in ("{", "[")
+        """Whether the text begins with a bracket of JSON, and its first line is not one of TREC."""
+        text = self.text.lstrip()
+        return text[:1] in ("{", "[") and not is_trec_line(split_lines(text[:LONGEST_START])[0])
 
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
@@ -184,6 +188,18 @@ def parse(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def is_trec_line(line: str) -> bool:
+    """Return whether a line has the fields of TREC text, among them a grade or a score, and is no beginning of JSON."""
+    fields = split_fields(line)
+    if not 4 <= len(fields) <= 6 or not any(map(is_plain_number, fields[3:5])):
+        return False
+    try:
+        end = json.JSONDecoder().raw_decode(line)[1]
+    except json.JSONDecodeError as error:
+        end = error.pos
+    return bool(line[end:].strip())
 
 
 def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
