@@ -24,7 +24,7 @@ from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
     JudgmentCodes,
-    LaterFile,
+    LaterGrades,
     combine_judgments,
     deciding_rows,
     latest_rows,
@@ -294,20 +294,23 @@ def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     return [Remark("repeated_judgment", count, examples)]
 
 
-def file_remarks(files: Sequence[LaterFile], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
+def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
     """Return a remark on each later file with the numbers of judgments that it added and changed."""
     remarks = []
-    for name, later in zip(names[1:], files, strict=True):
+    for name, (own, before, after) in zip(names[1:], later, strict=True):
+        is_new = np.isnan(before)
+        changed = np.flatnonzero(~is_new & (before != after))
         examples = [
-            f"query {keys['query_id'][key].as_py()!r}, document {keys['doc_id'][key].as_py()!r}: {before:g} is now"
-            f" {after:g}"
-            for key, before, after in later.examples
+            f"query {row['query_id']!r}, document {row['doc_id']!r}: {before[at]:g} is now {after[at]:g}"
+            for at in changed[:MOST_EXAMPLES]
+            for row in keys.slice(int(own[at]), 1).to_pylist()
         ]
+        added = int(is_new.sum())
         told = (
-            f"{name}: adds {later.added:,}, changes {later.changed:,} and leaves {later.left:,} of those before it"
-            f" (judgments_precedence = {precedence})"
+            f"{name}: adds {added:,}, changes {len(changed):,} and leaves {len(own) - added - len(changed):,} of those"
+            f" before it (judgments_precedence = {precedence})"
         )
-        remarks.append(Remark("more_judgments", later.added + later.changed, tuple(examples), told))
+        remarks.append(Remark("more_judgments", added + len(changed), tuple(examples), told))
     return remarks
 
 

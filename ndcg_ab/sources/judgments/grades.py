@@ -22,7 +22,6 @@ from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, is_plain_number
 from ndcg_ab.sources.tables.schema import Layout
 
-MOST_EXAMPLES = 5
 Array = Any
 Refuse = Callable[[int, list[tuple[int, float]], int], NoReturn]
 Combine = str | Refuse
@@ -90,20 +89,14 @@ class JudgmentCodes:
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@dataclass(frozen=True)
-class LaterFile:
-    """The numbers of grades that a later file added, changed and confirmed; examples: (document, before, after)."""
-
-    added: int
-    changed: int
-    left: int
-    examples: tuple[tuple[int, float, float], ...]
+# The documents that a later file judges, with their grades before the file (nan: none) and after it
+LaterGrades = tuple[Array, Array, Array]
 
 
 def combine_judgments(
     units: JudgmentCodes, precedence: str, combine: Combine
-) -> tuple[Array, list[LaterFile], int, int]:
-    """Return the grade of every document, the effect of each file but the first, and two counts.
+) -> tuple[Array, list[LaterGrades], int, int]:
+    """Return the grade of every document, the grades that each file but the first changes, and two counts.
 
     The counts are of the grades that combine several judges, and of those on which judges disagree.
     combine: the name of a rule, or a function that raises the error if judges disagree; it receives a document, its
@@ -119,7 +112,8 @@ def combine_judgments(
         now[found] = np.where(np.isnan(now[found]), values, CHOSEN[precedence](now[found], values))
         several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if at:
-            later.append(compare_later_file(np.unique(key[file == at]), before, now))
+            own = np.unique(key[file == at])
+            later.append((own, before[own], now[own]))
     return now, later, several, disagreed
 
 
@@ -154,14 +148,6 @@ def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> 
             combine(int(found[at]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
         values[at] = COMBINED[combine](grade[rows].tolist())
     return found, values, int((counts > 1).sum()), len(odd)
-
-
-def compare_later_file(own: Array, before: Array, now: Array) -> LaterFile:
-    """Return the effect of a file that judges the documents `own`."""
-    is_new = np.isnan(before[own])
-    changed = own[~is_new & (before[own] != now[own])]
-    examples = tuple((key, float(before[key]), float(now[key])) for key in changed[:MOST_EXAMPLES].tolist())
-    return LaterFile(int(is_new.sum()), len(changed), len(own) - int(is_new.sum()) - len(changed), examples)
 
 
 ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries

@@ -342,8 +342,8 @@ def test_any_table_is_the_same_from_every_format(formats: list[str], layout: Lay
     assert len(digests) == 1
 
 
-@pytest.mark.parametrize("sign", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\xa0", "\u2028", "\u3000"], ids=ascii)
-def test_signs_that_only_unicode_takes_for_white_space_belong_to_ids(sign: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sign", [*"\x1c\x1d\x1e\x1f\x85\xa0\u2028\u3000[{", "[]", '{"q":1}'], ids=ascii)
+def test_brackets_and_signs_that_only_unicode_takes_for_white_space_belong_to_ids(sign: str, tmp_path: Path) -> None:
     """As a whole id, at its beginning and within it, in judgments and rankings, in text and in JSON Lines."""
     rows: list[Row] = [(query, doc_id, 1.0) for query in (sign, f"{sign}q", f"q{sign}q") for doc_id in ("d", sign)]
     for file_format in ("trec", "tsv", "jsonl"):

@@ -11,7 +11,7 @@ import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
-from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise, recognise_file, refuse_unknown_form
+from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import SCORED_FORM
 from tests.commands import invoke
@@ -217,17 +217,3 @@ def test_a_form_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch, tmp_path:
     outcome = ndcg_ab.compare(judged, [ranked])
     assert outcome.systems[0].mean == pytest.approx((1 + 1 / math.log2(3)) / 2)
     assert "- judgments of a dummy" in invoke(["help", "formats"]).stdout
-
-
-@pytest.mark.parametrize("query_id", ["[q1]", "{q1", "[1]", "[]", '{"q":1}', '["a"]', "{"])
-@pytest.mark.parametrize(("rest", "kind"), [("0 d1 1", JUDGMENTS), ("Q0 d1 1 2.5 bm25", RANKING)])
-def test_a_query_id_may_begin_as_json_does(query_id: str, rest: str, kind: str) -> None:
-    found = recognise(Sample(Path("x"), f"{query_id} {rest}\n".encode()))
-    assert found is not None and (found.kind, found.format) == (kind, "trec")
-
-
-@pytest.mark.parametrize(
-    "text", ['{ "q1" : 5 }', '{ "a" : 5\n}', "[1, 2, 3, 4]", '{"q1": {"d1": 1, "d2": 0}}', "{'a' : 1"]
-)
-def test_json_with_spaces_is_no_trec(text: str) -> None:
-    assert Sample(Path("x"), text.encode()).is_json
