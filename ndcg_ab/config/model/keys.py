@@ -81,7 +81,7 @@ Operational = Annotated[T, Trait.OPERATIONAL]
 class Model(BaseModel):
     """The base class of configuration models: immutable, with no unknown keys and only finite numbers."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     alone: ClassVar[str | None] = None
     """The key that a text alone stands for, or None if all keys must be named."""
