@@ -134,7 +134,8 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
             refuse_for_data(name, file, arguments)
             plain[name] = {"file": file, "columns": dict(columns or {})}
     if arguments.get("cheap_judgments") is not None:
-        plain["cheap_judgments"] = proxy_judgments_place(arguments)
+        about = (arguments.get(f"judgments_{each}") for each in ("columns", "format"))
+        plain["cheap_judgments"] = described_file("cheap_judgments", arguments["cheap_judgments"], *about)
     more = arguments.get("more_judgments")
     several = more if isinstance(more, list | tuple) else [] if more is None else [more]
     places = (
@@ -167,13 +168,16 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
     return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
-def proxy_judgments_place(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of the proxy judgments, with the columns and the format that the judgments have."""
-    place: dict[str, Any] = {"file": read_argument("cheap_judgments", arguments["cheap_judgments"])}
-    if not holds_dictionaries(place["file"]):
-        place["columns"] = dict(arguments.get("judgments_columns") or {})
-    if not isinstance(place["file"], InMemoryFile):
-        place["format"] = arguments.get("judgments_format")
+def described_file(argument: str, data: Any, columns: Any, file_format: Any) -> dict[str, Any]:
+    """Return the keys `file`, `columns` and `format` of a dataset, without those that do not apply to it.
+
+    Columns apply to files and tables, and a format applies to files.
+    """
+    place: dict[str, Any] = {"file": read_argument(argument, data)}
+    if columns and not holds_dictionaries(place["file"]):
+        place["columns"] = columns
+    if file_format and not isinstance(place["file"], InMemoryFile):
+        place["format"] = file_format
     return place
 
 
@@ -230,14 +234,10 @@ def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[s
         systems = name_paths(systems)
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
-    entries: list[dict[str, Any]] = []
-    for name, data in systems.items():
-        entry = {"name": name, "file": read_argument(f"systems[{name!r}]", data)}
-        if columns and not holds_dictionaries(entry["file"]):
-            entry["columns"] = columns
-        if file_format and not isinstance(entry["file"], InMemoryFile):
-            entry["format"] = file_format
-        entries.append(entry)
+    entries = [
+        {"name": name, **described_file(f"systems[{name!r}]", data, columns, file_format)}
+        for name, data in systems.items()
+    ]
     if columns and not any("columns" in entry for entry in entries):
         raise InputError(
             f"columns = {format_value(columns)}: names columns of files and tables, and there is none of them"

@@ -28,7 +28,6 @@ from ndcg_ab.studies.judge_next import ToJudgeNext, find_documents_to_judge, lis
 from ndcg_core.measures.metric import Metric
 
 
-@dataclass(frozen=True, repr=False)
 class DrawResult(DrawStudy):
     """Queries drawn from a log for judging, with the probability of each draw.
 
@@ -175,7 +174,6 @@ def draw(
     return DrawResult(**{**vars(found), "rows": rows})
 
 
-@dataclass(frozen=True, repr=False)
 class JudgeNextResult(ToJudgeNext):
     """The unjudged documents whose grades would settle a comparison soonest.
 

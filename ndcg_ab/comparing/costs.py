@@ -64,20 +64,6 @@ class Recorded(NamedTuple):
         return len(self.query_ids) + len(set().union(*self.missing.values()))
 
 
-class Estimate(NamedTuple):
-    """A statistic of a cost, or its bounds if requests failed.
-
-    at_most: infinite if failed requests leave it open; equal to at_least if no request failed.
-    """
-
-    at_least: float
-    at_most: float
-
-    @property
-    def is_known(self) -> bool:
-        return self.at_least == self.at_most
-
-
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
     """Compare the costs over every query with a known cost, judged or not; return None if no cost is recorded."""
     if not evaluation.costs:
@@ -106,8 +92,8 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
                 if each.share is not None:
                     refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
                 ends = found.interval(at, which)
-                row = (len(of.query_ids), value.at_least, known(ends.low), known(ends.high))
-                bound = None if value.is_known else AT_LEAST
+                row = (len(of.query_ids), value.low, known(ends.low), known(ends.high))
+                bound = None if value.low == value.high else AT_LEAST
                 values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
         for candidate in candidates:
             pair = systems.index(baseline), systems.index(candidate)
@@ -139,19 +125,20 @@ class Estimates:
     def count_failed(self, system: int) -> int:
         return int(self.of.failed[:, system].sum())
 
-    def value(self, system: int, which: int) -> Estimate:
-        """Return a statistic of one system, computed by the core.
+    def value(self, system: int, which: int) -> Interval:
+        """Return a statistic of one system, computed by the core, or its bounds if requests failed.
 
-        system, which: indices of the system and of the statistic.
+        The upper bound is infinite if failed requests leave it open.  system, which: indices of the system and of the
+        statistic.
         """
         values, share = self.of.values[:, system].tolist(), self.statistics[which].share
         weights = None if self.of.sample.weights is None else self.of.sample.weights.tolist()
         if share is not None:
             endless = self.of.endless[:, system].tolist()
-            return Estimate(quantile(values, share, weights), quantile(endless, share, weights))
+            return Interval(quantile(values, share, weights), quantile(endless, share, weights))
         found = mean(values) if weights is None else weighted_mean(values, weights)
         assert found is not None
-        return Estimate(found, math.inf if self.count_failed(system) else found)
+        return Interval(found, math.inf if self.count_failed(system) else found)
 
     def interval(self, system: int, which: int) -> Interval:
         tails = Tails(self.alpha / 2, self.alpha / 2)
@@ -183,8 +170,9 @@ def difference_of(
     """
     each, alpha = found.statistics[which], found.alpha
     base, other = (found.value(place, which) for place in pair)
-    is_hidden = not base.is_known and not other.is_known
-    bound = None if is_hidden else AT_MOST if not base.is_known else AT_LEAST if not other.is_known else None
+    base_is_open, other_is_open = (value.low < value.high for value in (base, other))
+    is_hidden = base_is_open and other_is_open
+    bound = None if is_hidden else AT_MOST if base_is_open else AT_LEAST if other_is_open else None
     tails = Tails(alpha / 2 / (tested if margin is not None else 1), alpha / 2)
     ends = found.difference(pair, which, tails)
     row = CostDifference(
@@ -193,7 +181,7 @@ def difference_of(
         cost=each.cost,
         statistic=each.statistic,
         queries=found.queries,
-        difference=None if is_hidden else other.at_least - base.at_least,
+        difference=None if is_hidden else other.low - base.low,
         low=known(ends.low),
         high=known(ends.high),
         margin=margin,
@@ -288,17 +276,17 @@ def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequ
     )
 
 
-def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Estimate]:
+def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Interval]:
     """Return the quantiles that the SQL computed, by (system, cost, statistic)."""
     columns = ("system_id", "cost", "statistic", "value", "at_most")
     rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
     return {
-        (system, cost, statistic): Estimate(value, math.inf if at_most is None else at_most)
+        (system, cost, statistic): Interval(value, math.inf if at_most is None else at_most)
         for system, cost, statistic, value, at_most in rows
     }
 
 
-def refuse_other_quantile(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:
+def refuse_other_quantile(stored: Interval | None, core: Interval, system: str, each: CostStatistic) -> None:
     """Raise ParityError if the SQL and the core have different values for a quantile."""
     for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
         refuse_disagreement(f"system {system}, {each.name}", sql, own)

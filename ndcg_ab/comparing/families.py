@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -69,15 +70,8 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Compare guardrails and the gate's margins, with one test for harm over all of them."""
-    settings = evaluation.statistics
     refuse_beyond_range([*guarded, *gated], evaluation)
-    rows = check_guardrails(
-        [*guarded, *gated],
-        alpha=settings.alpha,
-        seed=settings.seed,
-        resamples=settings.resamples,
-        workers=evaluation.resources.threads,
-    )
+    rows = check_guardrails([*guarded, *gated], **settings_of_tests(evaluation))
     found = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
@@ -85,8 +79,14 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     return found
 
 
+def settings_of_tests(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the configured keyword arguments of `compare_family` and `check_guardrails`."""
+    settings = evaluation.statistics.model_dump(include={"alpha", "seed", "resamples"})
+    return settings | {"workers": evaluation.resources.threads}
+
+
 def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> None:
-    """Raise InputError for a difference that exceeds a declared range, or the range of the measure."""
+    """Raise InputError if a difference exceeds the width of the metric's range in `statistics.ranges`."""
     for column in columns:
         declared, seen = evaluation.statistics.ranges.get(column.metric), largest_difference(column.differences)
         if declared is not None and seen > declared[1] - declared[0]:
@@ -108,17 +108,9 @@ def compare_columns(
 
     least_queries: columns with fewer queries are not tested; None for the configured number for slices.
     """
-    settings = evaluation.statistics
-    return compare_family(
-        columns,
-        alpha=settings.alpha,
-        seed=settings.seed,
-        resamples=settings.resamples,
-        workers=evaluation.resources.threads,
-        family=family,
-        exploratory=exploratory,
-        least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
-    )
+    least = least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2)
+    how = settings_of_tests(evaluation)
+    return compare_family(columns, family=family, exploratory=exploratory, least_queries=least, **how)
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
@@ -240,13 +232,13 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
-    """Group a table's values by the columns `keys`, as differences and also as baseline values of a `Group`."""
+    """Group the column `value` of a table by the columns `keys`, as differences and also as baseline values."""
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     return group_values(rows, *keys)
 
 
 def shared_rows(group: Group, other: Group) -> Group:
-    """Return the rows of a group whose queries another group has, too."""
+    """Return the rows of `group` whose queries are in `other` as well."""
     return only_queries(group, set(other.query_ids))
 
 

@@ -189,8 +189,8 @@ def check_guardrails(
     known = [moments_of(pairs) for pairs in paired]
     tested = [pairs for pairs, of in zip(paired, known, strict=True) if of is not None]
     moments = [of for of in known if of is not None]
-    harm_of = iter(adjust_family(tested, moments, FamilyTest(alpha, seed, resamples, workers)))
-    how = FamilyTest(alpha, family=family, size=len(tested))
+    how = FamilyTest(alpha, seed, resamples, workers, family, size=len(tested))
+    harm_of = iter(adjust_family(tested, moments, how))
     found = []
     for pairs, of in zip(paired, known, strict=True):
         margin = pairs.column.smallest_effect

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ndcg_ab import CompareResult
 from ndcg_ab.comparing import costs as comparing_costs
-from ndcg_ab.comparing.costs import Estimate, Estimates, Recorded, refuse_other_quantile
+from ndcg_ab.comparing.costs import Estimates, Recorded, refuse_other_quantile
 from ndcg_ab.comparing.gates import breaks_cost_margin
 from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.errors import InputError, ParityError
@@ -26,6 +26,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import registry
 from ndcg_ab.sources.costs import COST, costs_of_rows
 from ndcg_core.statistics.estimates.cost_quantiles import Sample, Tails
+from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import (
     BASE,
@@ -159,9 +160,9 @@ def test_the_sql_s_upper_value_is_held_against_the_core(
 
 def test_a_quantile_that_is_endless_is_near_to_no_number() -> None:
     p95 = CostStatistic("ms", "p95")
-    endless = Estimate(5.0, math.inf)
+    endless = Interval(5.0, math.inf)
     refuse_other_quantile(endless, endless, "new", p95)
-    for stored in (Estimate(5.0, 7.0), None):
+    for stored in (Interval(5.0, 7.0), None):
         with pytest.raises(ParityError, match=r"system new, ms@p95"):
             refuse_other_quantile(stored, endless, "new", p95)
 
@@ -195,7 +196,7 @@ def test_an_interval_holds_whatever_an_answer_would_have_taken(seed: int) -> Non
             own, true = known.interval(system, which), whole.interval(system, which)
             assert own.low <= true.low and true.high <= own.high
             at_least, at_most = known.value(system, which)
-            assert at_least <= whole.value(system, which).at_least <= at_most
+            assert at_least <= whole.value(system, which).low <= at_most
 
 
 # ---- costs that are not known

@@ -80,6 +80,7 @@ def test_guardrails_are_not_adjusted_and_count_what_is_tested() -> None:
     alone = guard(around(-0.01), 0.2)
     columns = [column(around(-0.01), 0.2), column(around(-0.2), 0.01, "bad"), column([0.1], 0.01, "short")]
     first, _, short = check_guardrails(columns)
+    assert {(row.seed, row.resamples) for row in check_guardrails(columns, seed=7, resamples=500)} == {(7, 500)}
     assert first == dataclasses.replace(alone, family_size=2, reach=first.reach), "harm is looked for in all of them"
     assert (short.p_value, short.family_size) == (None, 2)
 
