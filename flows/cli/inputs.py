@@ -106,7 +106,7 @@ def parse_moment(text: str | None) -> datetime | None:
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a command with a file in place of each pipe; raise InputError if one is named twice."""
     given = {name: value for name, value in parameters.items() if name in FILES and value}
-    texts = [str(each) for value in given.values() for each in (value if isinstance(value, list) else [value])]
+    texts = [str(each) for value in given.values() for each in (value if isinstance(value, list | tuple) else [value])]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
     for path, count in Counter(pipes).items():
         if count > 1:
@@ -116,7 +116,7 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
     places = {path: store_pipe(path) for path in pipes if is_pipe(path)}
 
     def replaced(value: Any) -> Any:
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):  # tuples come from typer 0.19
             return [replaced(each) for each in value]
         name, path = split_name(str(value))
         return type(value)(name + places.get(path, path)) if path in pipes else value
