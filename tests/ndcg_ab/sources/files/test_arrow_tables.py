@@ -45,6 +45,8 @@ def arrow_bytes(table: pa.Table, compression: str | None = None, *, is_stream: b
 def test_an_arrow_table_is_read_as_parquet(
     texts: str, compression: str | None, is_stream: bool, tmp_path: Path
 ) -> None:
+    if texts == "views" and compression and int(pa.__version__.partition(".")[0]) < 25:
+        pytest.skip("pyarrow below 25 crashes when it packs views")
     table = TABLE.set_column(3, "query_id", TEXTS[texts](TABLE["query_id"]))
     papq.write_table(TABLE, tmp_path / "r.parquet")
     content = arrow_bytes(table, compression, is_stream=is_stream)
