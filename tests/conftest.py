@@ -62,13 +62,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end."""
+    """Mark what is slow, and begin with it: the tests of tests/slow first, so that none is left alone at the end."""
     folder = f"{Path(__file__).parent / 'slow'}{os.sep}"
-    places = {}
+    places, started = {}, set()
     for item in items:
         in_slow = str(item.path).startswith(folder)
-        if in_slow or item.get_closest_marker("soak"):
+        name = item.nodeid.partition("[")[0]
+        is_later_case = name in started and item.get_closest_marker("first_case")
+        if in_slow or is_later_case or item.get_closest_marker("soak"):
             item.add_marker("slow")
+        started.add(name)
         places[item] = (item.get_closest_marker("slow") is None, not in_slow)
     items.sort(key=places.__getitem__)
 

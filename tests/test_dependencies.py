@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions, packages_distributions
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -77,6 +78,7 @@ def licences_of(installed: Distribution) -> list[str]:
     return classifiers or [stated.partition("\n")[0] if stated else UNSAID.get(name, "none is stated")]
 
 
+@pytest.mark.slow
 def test_what_is_installed_may_be_used() -> None:
     """Under a free licence, and not only under one that binds what is built upon it; not given up by its authors."""
     stated = {name: licences_of(needed()[name]) for name in of_others()}
@@ -90,6 +92,7 @@ def test_what_is_installed_may_be_used() -> None:
     assert [name for name in of_others() if inactive in (needed()[name].metadata.get_all("Classifier") or ())] == []
 
 
+@pytest.mark.slow
 def test_what_is_installed_fits_together() -> None:
     """Every version is one that all who need it take, and is made for this Python."""
     versions = {name: needed()[name].version for name in of_others()}
@@ -121,6 +124,7 @@ def test_ci_installs_the_versions_that_are_pinned() -> None:
     assert not unlike, "the environment holds other versions than constraints.txt: make clean, and try again"
 
 
+@pytest.mark.slow
 def test_everything_imported_is_declared_with_its_lowest_version() -> None:
     declared = {}
     for text in distribution("ndcg-ab").requires or ():

@@ -85,6 +85,7 @@ def test_commands_in_the_documentation_work(page: str, command: str, place: Path
     assert found.exit_code == 0, found.output
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("page", [*PRINTED, *mostly_slow(PRINTED_SLOW, kept=[])])
 def test_output_in_the_documentation_is_what_is_printed(
     page: str, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -290,6 +291,7 @@ def drawn() -> dict[Path, str]:
     return pages
 
 
+@pytest.mark.slow
 def test_drawings_are_current() -> None:
     """`make docs` has been run since the SQL files and the imports changed."""
     pages = drawn()

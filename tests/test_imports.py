@@ -246,6 +246,7 @@ RULES: tuple[Callable[[Sources], Iterator[str]], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_no_module(rule: Callable[[Sources], Iterator[str]]) -> None:
     assert list(rule(sources())) == []
@@ -343,6 +344,7 @@ def test_no_import_as_sql() -> None:
     assert not list((ROOT / "sql").rglob("*.py"))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", [["--help"], ["compare", "--help"], ["check", "--help"], ["--version"]])
 def test_commands_that_need_no_platform_import_none(command: list[str]) -> None:
     code = (

@@ -140,6 +140,7 @@ new Script('github', 'context', 'require', process.argv[2])(github, context, req
 """
 
 
+@pytest.mark.first_case
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which GitHub runs the script with")
 @pytest.mark.parametrize("name", COMMENTS)
 def test_the_comment_is_written_once_and_then_changed(name: str, tmp_path: Path) -> None:
@@ -155,6 +156,7 @@ def test_the_comment_is_written_once_and_then_changed(name: str, tmp_path: Path)
 OPTION = "begins with '-' and must be a file"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -46,6 +46,7 @@ def test_there_are_examples() -> None:
     assert len(examples()) >= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.returned}: {example.metric}")
 def test_worked_example(example: Example) -> None:
     for computed in all_computed()[example]:

@@ -204,6 +204,7 @@ def test_the_score_interval_covers_an_attraction_with_about_95_percent() -> None
     assert 0.94 <= hits / 10_000 <= 0.96
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("queries", "searches", "share"), [(1, 10_000, 0.01), (40, 8_000, 0.01), (40, 8_000, 0.05)])
 def test_intervals_of_attractions_where_few_searches_are_shuffled(queries: int, searches: int, share: float) -> None:
     """At least .93 of them hold the chance that made the clicks; .84 in the second if the examination were known."""
@@ -225,6 +226,7 @@ def test_intervals_of_attractions_where_few_searches_are_shuffled(queries: int, 
     assert np.mean(held) >= 0.93
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("user", "chances"),
     [(position_user, position_chances), (cascade_user, cascade_chances)],

@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from ndcg_ab.flows.events import events_of
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import SECONDARY
@@ -17,6 +19,7 @@ FAILED = (
 )
 
 
+@pytest.mark.slow
 def test_failed_gates_stand_one_a_line(tmp_path: Path) -> None:
     found = dataclasses.replace(outcome("good", new="bad"), gates=FAILED)
     failed, regressed = events_of(small(tmp_path), {"bundle": "b"}, found, None)
@@ -36,6 +39,7 @@ def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
     assert list(events_of(small(tmp_path), {}, dataclasses.replace(found, comparisons=tuple(described)), None)) == []
 
 
+@pytest.mark.slow
 def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
     found = fallen(-0.3)
     *_, drop = events_of(small(tmp_path), {}, outcome("good"), found)

@@ -194,6 +194,7 @@ def test_a_run_of_serve_does_not_follow_files_that_appear_later(here: Path, monk
     assert [asked.headers.get("authorization") for asked in ours.asked] == [None] * len(ours.asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefect", [{}, {"api_url": URL}], ids=["environment", "configuration"])
 def test_serve_guards_its_runs_unless_the_configuration_names_the_server(
     prefect: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,7 @@ STOPPED = {  # who holds a temporary folder when the signal comes
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("case", STOPPED)
 def test_a_stop_leaves_no_temporary_folder(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -95,6 +96,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     assert process.communicate(timeout=30)[1] == "ndcg-ab: stopped by SIGTERM\n"
 
 
+@pytest.mark.slow
 def test_children_end_with_it_and_a_second_signal_ends_it_at_once() -> None:
     code = (
         "stopping.LONGEST = 60\nchild = subprocess.Popen(['sleep', '60'], stderr=subprocess.DEVNULL)\n"

@@ -77,6 +77,7 @@ def test_a_measure_has_a_name_a_range_and_its_place_in_the_lists(f1: None) -> No
     assert "'f1'" in str(json_schema()["$defs"])
 
 
+@pytest.mark.slow
 def test_a_measure_is_evaluated_and_its_bounds_are_said_to_be_unknown(with_sql: None) -> None:
     """x is unjudged in both rankings, and not at the same place in what they find."""
     result = ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["f1@3"])
@@ -127,6 +128,7 @@ def on_screen(found: Outcome, **options: Any) -> str:
     return text.getvalue()
 
 
+@pytest.mark.slow
 def test_a_decision_is_shown_by_every_report(waiting: Outcome) -> None:
     assert json.loads(waiting.to_json())["decisions"][0]["decision"] == "wait_a_week"
     assert "~ wait a week" in on_screen(waiting)
@@ -135,6 +137,7 @@ def test_a_decision_is_shown_by_every_report(waiting: Outcome) -> None:
     assert "Wait a week, and run it again." in str(explain_outcome(waiting))
 
 
+@pytest.mark.slow
 def test_a_decision_is_kept_and_read_again(waiting: Outcome) -> None:
     kept = Outcome.from_dict(json.loads(waiting.to_json()))
     assert kept.decisions == waiting.decisions
@@ -153,6 +156,7 @@ def moon(monkeypatch: pytest.MonkeyPatch) -> Finding:
     return Finding("full_moon", "warning", "the moon is full", 1)
 
 
+@pytest.mark.slow
 def test_a_finding_is_explained_listed_and_can_be_ignored(moon: Finding) -> None:
     text = io.StringIO()
     reference.print_entry(Console(file=text, width=120), "full_moon")
@@ -162,6 +166,7 @@ def test_a_finding_is_explained_listed_and_can_be_ignored(moon: Finding) -> None
     assert result.comparison("new").queries == len(QUERIES)
 
 
+@pytest.mark.slow
 def test_a_finding_is_shown_by_every_report(moon: Finding) -> None:
     found = dataclasses.replace(outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"]), findings=(moon,))
     assert json.loads(found.to_json())["findings"][0]["code"] == "full_moon"

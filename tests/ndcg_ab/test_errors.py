@@ -29,6 +29,7 @@ def test_the_module_of_make_soak() -> None:
     assert hiding.main(["--count", "1"]) == 0
 
 
+@pytest.mark.slow
 def test_keys_of_every_kind_at_random() -> None:
     assert list(hiding.shown_parts(random.randrange(10**6), 4, hiding.QUICK)) == []
 

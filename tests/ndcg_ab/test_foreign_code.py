@@ -288,6 +288,7 @@ def test_a_tracker_that_raises_leaves_the_logging_pending(
     assert str(found.value) == f"foreign failed: {words}"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("words", ["SystemExit: 0", "GeneratorExit", "CancelledError", "Own: mine"])
 def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> NoReturn:
@@ -299,6 +300,7 @@ def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest
     assert (found.exit_code, found.stderr) == (2, f"ndcg-ab: checks: foreign: fails: {words}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("does", ["sys.stdout.close()", "sys.stderr.close()", "sys.stdout = sys.stderr = None"])
 def test_what_it_does_to_the_streams_ends_with_2(does: str, tmp_path: Path) -> None:
     config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)

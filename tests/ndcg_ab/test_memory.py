@@ -176,6 +176,7 @@ def test_work_ends_with_a_sentence_when_the_limit_is_reached(tmp_path: Path, mon
 COMMANDS = ("compare", "judge-next", "sensitivity")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(("module", "size"), [(loading, "VALUE"), (unjudged, "RESULT")])
 def test_a_command_without_room_says_what_it_needs(

@@ -101,6 +101,7 @@ def test_an_evaluation_has_them_beside_ours() -> None:
     assert decode(tuple[Metric, ...], encode(outcome.metrics)) == outcome.metrics
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_nothing_else() -> None:
     outcome = outcome_of(JUDGMENTS, RANKINGS, ["SetP"])
     assert outcome.parity_queries == 0

@@ -166,6 +166,7 @@ def test_two_metrics_have_the_values_of_each_alone(ties: str, every: bool, monke
         assert values_of(pair) == expected, pair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*sorted(LOWERED.keys() - OF_READING), "all"])
 def test_beyond_each_threshold_the_values_are_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [("ndcg(ties=average)@3", "ap@3"), ("rr@3", "ndcg@3"), ("bpref", "ndcg(ideal=local, ties=given)@3")]
@@ -176,6 +177,7 @@ def test_beyond_each_threshold_the_values_are_equal(name: str, monkeypatch: pyte
         assert values_of(pair, reduced=True) == expected, pair
 
 
+@pytest.mark.slow
 def test_beyond_the_thresholds_of_reading_the_outcome_is_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content: dict[str, Any] = {
         "name": "small",

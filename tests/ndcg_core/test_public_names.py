@@ -24,6 +24,7 @@ def test_the_lists_of_names_agree() -> None:
         _ = ndcg_core.nothing
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("code", "loaded"),
     [

@@ -44,6 +44,7 @@ def marked() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "right", "wrong", "metric"), [UNANSWERED, *marked()])
 def test_a_planted_fault_stops_the_evaluation(
     table: str, right: str, wrong: str, metric: str, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,7 @@ def test_of_many_systems_fewer_queries_are_computed_again(systems: int, queries:
     assert sample_size(systems) == queries
 
 
+@pytest.mark.slow
 def test_large_values_are_compared_by_their_size() -> None:
     judgments = {f"q{number}": {f"d{place}": 1e8 / (place + 3) + number for place in range(60)} for number in range(20)}
     rankings = {"new": {query: in_order(*grades) for query, grades in judgments.items()}}

@@ -32,6 +32,7 @@ def told(ranks: np.ndarray) -> bool:
     return found
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("lowest", [1, -5, 10**10, MOST - 2, -MOST])
 def test_ranks_that_rise_by_one_are_plain_wherever_they_begin(lowest: int) -> None:
     ranks = np.arange(lowest, lowest + 3)

@@ -123,6 +123,7 @@ def expected_of(case: dict[str, Any], measure: str) -> dict[str, float]:
     return {query: value for query, value in case["expected"].items() if query in case["qrels"]}
 
 
+@pytest.mark.slow
 def test_values_printed_by_other_tools(subtests: pytest.Subtests) -> None:
     """All in one evaluation, where a case's queries bear its id; a table of gains is for one case's grades only."""
     wanted = [(case, name) for case in ndcg_cases() for part in ("ndcg", "dcg") if (name := vector_metric(case, part))]
@@ -153,6 +154,7 @@ def assert_printed(wanted: list[tuple[dict[str, Any], str]], subtests: pytest.Su
                     assert mean == pytest.approx(case["expected"]["mean"], abs=case["abs_tol"])
 
 
+@pytest.mark.first_case
 def test_real_rankings_agree_with_pytrec_eval(collection: Collection) -> None:
     judgments = collection.judgments()
     metrics = ["ndcg@3", "ndcg@5", "ndcg@10", "ndcg@20", "ndcg"]
@@ -172,6 +174,7 @@ THEIRS = {"ndcg", "ndcg_cut.5", "P.5", "recall.5", "recip_rank", "success.5", "s
 THEIRS |= {"Rprec", "bpref", "infAP", "set_recall"}
 
 
+@pytest.mark.first_case
 def test_measures_agree_with_trec_eval(collection: Collection) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     judgments, run = collection.judgments(), collection.ranking(collection.first)
@@ -184,6 +187,7 @@ def test_measures_agree_with_trec_eval(collection: Collection) -> None:
             assert scores["new", query, metric] == pytest.approx(values[measure], abs=1e-9), (query, metric)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("level", [1, 2])
 def test_small_rankings_agree_with_trec_eval(level: int) -> None:
     """Ties, unjudged results, grades below 0 (of the pool, and not judged), queries without a relevant document."""
@@ -271,6 +275,7 @@ def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]
             assert ours["new", query, name] == pytest.approx(theirs, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", mostly_soaked([1, 2, 4], kept=[4]))
 def test_values_are_the_same_to_the_last_bit_over_any_number_of_threads(threads: int) -> None:
     judgments = {f"q{n}": {f"d{m}": (n * 7 + m * 3) % 4 / 1.7 for m in range(60)} for n in range(40)}

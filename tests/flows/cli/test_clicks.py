@@ -117,6 +117,7 @@ def test_what_is_wrong_is_one_sentence(words: list[str], said: str, counts: Path
     assert code == 2 and said in told and told.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_demo_s_log_is_what_its_script_writes() -> None:
     """Its searches by number, and as many of each ranking as a fair coin gives; the engine's corpus is Python's own."""
     import gzip

@@ -83,6 +83,7 @@ def test_other_commands_take_files_in_the_same_way(files: Path, command: str) ->
     assert "old" in long.stdout
 
 
+@pytest.mark.slow
 def test_the_tables_say_who_won(files: Path) -> None:
     asked = ["--details", "--metric", "ndcg@3", "--metric", "rr"]
     found = invoke(compare(files, *asked, systems=("old", "new", "half")))
@@ -108,6 +109,7 @@ def described_keys() -> set[str]:
     return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
 
 
+@pytest.mark.slow
 def test_the_json_keeps_its_contract(files: Path) -> None:
     found = outcome(files, "--metric", "rr", "--metric", "nDCG@3", systems=("old", "new", "half"))
     assert found["schema"] == 1
@@ -157,11 +159,13 @@ def test_the_baseline_can_be_named_and_systems_can_be_alone(files: Path) -> None
     assert len(alone["systems"]) == 1
 
 
+@pytest.mark.slow
 def test_equal_systems_are_identical(files: Path) -> None:
     (row,) = outcome(files, systems=("old", "same"))["comparisons"]
     assert (row["verdict"], row["p_value"], row["low"], row["high"]) == ("identical", 1, 0, 0)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
 def test_every_querys_values(files: Path, name: str) -> None:
     found = invoke(compare(files, "--per-query", str(files / name), "--metric", "rr", "--metric", "nDCG@3", "--quiet"))
@@ -205,6 +209,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
         assert [round(means[name, metric], 4) for name in collection.systems] == published
 
 
+@pytest.mark.slow
 def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
     found = invoke(compare(files, "--json", str(files / "out.json")))
@@ -225,6 +230,7 @@ def test_check_counts_and_writes_nothing(files: Path) -> None:
     assert sorted(files.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_check_takes_what_its_message_about_repeated_documents_says(files: Path) -> None:
     lines = (files / "old.run").read_text().splitlines()
     (files / "old.run").write_text("".join(f"{line}\n" for line in [*lines, lines[0]]))
@@ -248,6 +254,7 @@ def shown_options(*words: str) -> set[str]:
     return set(re.findall(r"^│ (--[a-z-]+)", found.output, flags=re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_help_shows_what_is_used_most_and_help_all_every_option() -> None:
     parameters = typer.main.get_command(app).commands["compare"].params
     every = {each.opts[0] for each in parameters if each.opts[0].startswith("--")} | {"--help"}
@@ -267,6 +274,7 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
         assert found.stdout.split() == [expected]
 
 
+@pytest.mark.slow
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", invoke(["help"]).output, flags=re.MULTILINE)
     assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema", "terms"]
@@ -296,6 +304,7 @@ def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     json.loads(found.stdout)
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 

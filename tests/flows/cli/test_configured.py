@@ -31,6 +31,7 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_check_finds_the_files_of_its_moment(config: str) -> None:
     assert "new-2" in invoke("check", config).stderr
     found = invoke("check", config, "--at", "2026-11-20T02:00", "--set", "metrics=[rr]")

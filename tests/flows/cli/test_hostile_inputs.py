@@ -144,6 +144,7 @@ def test_a_home_folder_is_not_looked_through(tmp_path: Path, monkeypatch: pytest
     assert "is a folder of more than 20 files: name the one that is meant" in said
 
 
+@pytest.mark.slow
 def test_an_id_that_is_a_document(tmp_path: Path) -> None:
     """Over HTTP, where no line has an end: it is refused before anything is made of it."""
 

@@ -61,6 +61,7 @@ def test_a_run_imports_what_its_tracker_and_page_need(tmp_path: Path, monkeypatc
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_a_list_of_the_commands_imports_no_models_of_a_configuration(option: str) -> None:
     code = (
@@ -70,6 +71,7 @@ def test_a_list_of_the_commands_imports_no_models_of_a_configuration(option: str
     assert run(code)[-1] == "set()"
 
 
+@pytest.mark.slow
 def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported() -> None:
     code = (
         "import builtins, sys\n"

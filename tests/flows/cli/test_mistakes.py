@@ -392,6 +392,7 @@ def unpack(command: list[str], remedy: str, file: Path) -> list[list[str]]:
     return [[part.replace(str(file), str(each)) for part in command] for each in new]
 
 
+@pytest.mark.slow
 def test_a_remedy_that_is_printed_works(tmp_path: Path) -> None:
     """Options and shell commands are applied to the input that caused the message, which does not come again."""
     cases = {**MISTAKES, **{name: judged(*case[:2]) for name, case in BAD_JUDGMENTS.items()}}

@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_name_makes_one_table_of_a_pattern_or_a_folder(folder: Path) -> None:
     expected = run("compare", "q.qrels", "new=runs/new.run", "runs/old.run", "--json", "-")
     assert expected[0] == 0
@@ -38,12 +39,14 @@ def test_a_name_makes_one_table_of_a_pattern_or_a_folder(folder: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_without_a_name_each_match_is_a_system(folder: Path) -> None:
     expected = run("compare", "q.qrels", "runs/new.run", "runs/old.run", "--json", "-")
     assert run("compare", "q.qrels", "runs/*.run", "--json", "-") == expected
     assert run("check", "q.qrels", "runs/*.run") == run("check", "q.qrels", "runs/new.run", "runs/old.run")
 
 
+@pytest.mark.slow
 def test_the_first_configuration_names_parts(folder: Path) -> None:
     code, _ = run("init", "q.qrels", "runs/old.run", "--system", "new=parts/*.run", "--quiet")
     assert code == 0

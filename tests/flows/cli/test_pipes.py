@@ -47,6 +47,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run_in_bash(f"ndcg {PLAIN}", tmp_path_factory.mktemp("plain")).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_a_pipe_is_read_as_its_file(kind: str, plain: str, tmp_path: Path) -> None:
     found = run_in_bash(COMMANDS[kind], tmp_path)
@@ -67,6 +68,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_is_refused_is_so_in_one_sentence(command: str, tmp_path: Path) -> None:
     found = run_in_bash(command, tmp_path)
@@ -76,6 +78,7 @@ def test_what_is_refused_is_so_in_one_sentence(command: str, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_while_a_pipe_is_read_leaves_nothing(stop: signal.Signals, tmp_path: Path) -> None:
     command = [*PROGRAM, "check", "judgments.qrels", "old.run", "-"]
@@ -92,6 +95,7 @@ def test_a_stop_while_a_pipe_is_read_leaves_nothing(stop: signal.Signals, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_socket_is_read_as_a_pipe(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     command = [*PROGRAM, "check", "judgments.qrels", "old.run", "-"]

@@ -92,6 +92,7 @@ def needed(effect: float, deviation: float, alpha: float = 0.05, power: float = 
 # ---- numbers
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_deviation() -> None:
     (plan,) = plans("--deviation", 0.1)
     assert {row["effect"]: row["queries"] for row in plan["needed"]} == {
@@ -115,6 +116,7 @@ def test_the_numbers_of_other_settings() -> None:
         assert row["effect"] == pytest.approx(detectable(row["queries"], 0.2, 0.01, 0.9), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_family() -> None:
     (plan,) = plans("--deviation", 0.1, "--comparisons", 8)
     assert [row["queries"] for row in plan["needed"]] == [
@@ -300,6 +302,7 @@ def test_query_ids_are_texts(tmp_path: Path) -> None:
 # ---- what a person reads
 
 
+@pytest.mark.slow
 def test_the_answer_in_words(scores: Path) -> None:
     found = invoke("--scores", scores, "--metric", "ndcg@10", "--candidate", "hybrid", "--effect", 0.005)
     assert found.exit_code == 0

@@ -174,6 +174,7 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
     assert "proxy judgments</td>" in page, "the inputs"
 
 
+@pytest.mark.slow
 def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case, tmp_path: Path) -> None:
     """The others are in neither part; the ids may be a file, a list, and a key of a configuration."""
     unseen = case.careful[20:]

@@ -15,6 +15,7 @@ DATA = ROOT / "tests" / "data"
 SYSTEMS = {"old": DATA / "old.run", "new": DATA / "new.run"}
 
 
+@pytest.mark.slow
 def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     found = ndcg_ab.judge_next(DATA / "judgments.qrels", SYSTEMS, metric="precision@5", count=2, candidates="new")
     assert [row.place for row in found.rows] == [1, 2]
@@ -25,6 +26,7 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_configuration_is_taken_as_of_now(tmp_path: Path) -> None:
     """Its patterns name files, and its dates are written out."""
     for name, path in SYSTEMS.items():

@@ -38,6 +38,7 @@ def test_the_import_loads_nothing_and_a_comparison_no_platform() -> None:
     assert found.stdout.splitlines() == ["[]", "[]"]
 
 
+@pytest.mark.slow
 def test_the_example_in_the_docstring() -> None:
     found = doctest.testmod(ndcg_ab)
     assert (found.failed, found.attempted > 0) == (0, True)

@@ -186,6 +186,7 @@ def test_a_single_pair_among_many_ids_is_chance() -> None:
 IDS = st.text("aA0.1é&;%26-_ \"'#{}\\\u0301ﬁ:/https", max_size=12)
 
 
+@pytest.mark.slow
 @given(IDS, IDS.filter(bool))
 @settings(max_examples=examples(200))
 def test_an_expression_is_its_function(text: str, affix: str) -> None:
@@ -195,6 +196,7 @@ def test_an_expression_is_its_function(text: str, affix: str) -> None:
         assert eval(spelling.expression.format("t"), names) == spelling.respell(text)
 
 
+@pytest.mark.slow
 def test_no_command_that_would_not_help(folder: Path) -> None:
     paths = write_files(folder, "new.run", lambda text: text)
     lines = paths[2].read_text().splitlines()
@@ -213,6 +215,7 @@ def test_no_command_that_would_not_help(folder: Path) -> None:
         ndcg_ab.compare(judged, {"old": {"q": {"a": 1.0}}, "new": ranking}, threads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["new.run.gz", "new.csv"])
 def test_other_files(name: str, folder: Path) -> None:
     paths = write_files(folder, "new.run", lambda text: normalize("NFD", text))
@@ -227,6 +230,7 @@ def test_other_files(name: str, folder: Path) -> None:
     assert findings(run_commands(found, paths, folder)) == []
 
 
+@pytest.mark.slow
 def test_rankings_alone_and_more_judgments(folder: Path) -> None:
     change = CASES["NFD"][0]
     paths = write_files(folder, "new.run", change)

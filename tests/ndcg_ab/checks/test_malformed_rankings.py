@@ -109,6 +109,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Findi
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in FAULTS if case not in ALONE])
 def test_no_fault_is_silent(case: str, found: dict[str, dict[str, Finding]]) -> None:
     assert FAULTS[case][1] in found[case]
@@ -122,6 +123,7 @@ def test_no_fault_beside_another_system_is_silent(case: str, tmp_path: Path) -> 
     assert code in {finding.code for finding in compared(tmp_path, {"new": ranking})}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("case", ERRORS)
 def test_grave_faults_are_refused(case: str, tmp_path: Path) -> None:
     ranking, code = FAULTS[case]
@@ -130,6 +132,7 @@ def test_grave_faults_are_refused(case: str, tmp_path: Path) -> None:
         compared(tmp_path, {"new": ranking})
 
 
+@pytest.mark.slow
 def test_a_clean_ranking_has_no_findings(tmp_path: Path) -> None:
     assert compared(tmp_path, {"new": text(rows(1))}) == ()
 
@@ -239,6 +242,7 @@ def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> No
     assert "nothing to report" not in found.stdout
 
 
+@pytest.mark.slow
 def test_what_check_takes_a_file_for(tmp_path: Path) -> None:
     """A ranking that is broken at its beginning is no configuration."""
     (tmp_path / "broken.run").write_text("q1 Q0 a 1 2.5\n")

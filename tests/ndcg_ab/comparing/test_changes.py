@@ -46,6 +46,7 @@ def found(metric: str = "ndcg@3") -> Changes:
     return changes
 
 
+@pytest.mark.slow
 def test_what_changed_is_counted() -> None:
     changes = found("ndcg@2")
     assert (changes.candidate, changes.baseline, changes.metric, changes.depth) == ("new", "old", "ndcg@2", 2)
@@ -57,6 +58,7 @@ def test_what_changed_is_counted() -> None:
     assert changes.overlap_median == 1.0
 
 
+@pytest.mark.slow
 def test_unjudged_documents_are_counted_apart() -> None:
     changes = found()
     assert changes.grades[-1] == MovedDocuments(None, 2, 2), "v and z for u and y"
@@ -64,6 +66,7 @@ def test_unjudged_documents_are_counted_apart() -> None:
     assert changes.changed == 4
 
 
+@pytest.mark.slow
 def test_the_largest_changes_stand_side_by_side() -> None:
     won, lost = found("ndcg@2").largest
     assert (won.query_id, lost.query_id) == ("changed", "gone")
@@ -73,6 +76,7 @@ def test_the_largest_changes_stand_side_by_side() -> None:
     assert won.rbo == pytest.approx(rank_biased_overlap("nb", "ab"))
 
 
+@pytest.mark.slow
 def test_where_a_metric_has_no_cutoff() -> None:
     deep = {"changed": in_order(*"abcdefghijkl")}
     other = {"changed": in_order(*"abcdefghijlk")}
@@ -81,12 +85,14 @@ def test_where_a_metric_has_no_cutoff() -> None:
     assert format_changes(changes) == "top 10 unchanged on 5 queries"
 
 
+@pytest.mark.slow
 def test_of_several_candidates_each_has_its_own() -> None:
     both = outcome_of(GRADES, {"old": OLD, "same": OLD, "new": NEW}, ["ndcg@2", "recall@3"]).changes
     assert [(each.candidate, each.changed) for each in both] == [("same", 0), ("new", 3)]
     assert (both[0].rbo, both[0].entered, both[0].largest) == (1.0, 0, ())
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20), deadline=None)
 @given(JUDGMENTS, rankings(), rankings())
 def test_the_sql_gives_what_the_core_gives(
@@ -110,6 +116,7 @@ def test_the_sql_gives_what_the_core_gives(
         assert (each["baseline_places"], each["candidate_places"]) == tuple(map(len, sides))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("table", "right", "wrong"),
     [
@@ -123,6 +130,7 @@ def test_a_fault_stops_the_evaluation(monkeypatch: pytest.MonkeyPatch, table: st
         found()
 
 
+@pytest.mark.slow
 def test_nothing_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_DOCUMENTS", 5 * 3 - 1)
     assert outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@3"]).changes == ()
@@ -135,6 +143,7 @@ def test_nothing_without_a_candidate() -> None:
         assert find_changes(engine, evaluation) == ()
 
 
+@pytest.mark.slow
 def test_it_is_kept_and_read() -> None:
     outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
     assert Outcome.from_dict(json.loads(outcome.to_json())).changes == outcome.changes
@@ -146,6 +155,7 @@ def test_it_is_kept_and_read() -> None:
     assert not {"grades", "largest"} & set(kept), "lists of records have no column"
 
 
+@pytest.mark.slow
 def test_it_is_told_in_one_line() -> None:
     outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
     said = (

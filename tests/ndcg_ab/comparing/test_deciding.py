@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import GateResult, Outcome
@@ -22,6 +24,7 @@ def outcome(primary: str, metrics: list[str] = METRICS) -> Outcome:
         return make_outcome(engine, evaluation, [], len(QUERIES))
 
 
+@pytest.mark.slow
 def test_it_is_said_where_the_default_changed_a_decision() -> None:
     by_first, by_all = outcome("first"), outcome("all")
     (decision,) = by_first.decisions
@@ -33,6 +36,7 @@ def test_it_is_said_where_the_default_changed_a_decision() -> None:
     assert Outcome.from_dict(by_first.to_dict()).decisions == by_first.decisions
 
 
+@pytest.mark.slow
 def test_nothing_is_said_where_nothing_changed_or_the_roles_are_named() -> None:
     assert outcome("all").if_all_decided == ()
     backwards = outcome("first", METRICS[::-1])

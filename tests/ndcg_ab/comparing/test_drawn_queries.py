@@ -92,6 +92,7 @@ def result(world: Any) -> ndcg_ab.CompareResult:
     return compare(world, slices=["kind"], guardrails={"rr": 0.3})
 
 
+@pytest.mark.slow
 def test_the_difference_is_that_over_the_log(world: Any, result: ndcg_ab.CompareResult) -> None:
     found = {(row.family, row.slice): row for row in result.comparisons}
     whole = found["primary", None]
@@ -129,6 +130,7 @@ def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult, 
     assert "<strong>10 drawn queries</strong>" in page
 
 
+@pytest.mark.slow
 def test_bounds_are_of_the_log_too(world: Any) -> None:
     """The highest difference is that with every unjudged document judged in the candidate's favour."""
     rows, systems, judgments = world
@@ -166,11 +168,13 @@ def test_power_of_one_drawn_query_shows_what_it_says_of_the_log(world: Any, resu
     assert plan.queries == 1 and plan.difference == pytest.approx(ratio((rows, *world[1:])))
 
 
+@pytest.mark.slow
 def test_no_more_queries_are_asked_for_than_differ(world: Any) -> None:
     rows = compare(world, smallest_effect=0.001, guardrails={"rr": 0.001}).comparisons
     assert all((row.queries_needed or 0) <= 20 for row in rows) and any(row.conclusion.traits.is_open for row in rows)
 
 
+@pytest.mark.slow
 def test_intended_queries_need_not_be_drawn(world: Any) -> None:
     """q03 was not, though it differs: the drawn ones stand for it."""
     found = compare(world, intended=["q01", "q03", "q05", "q09"])
@@ -201,6 +205,7 @@ def test_unweighted_takes_the_judged_queries_as_they_are(world: Any) -> None:
     assert compare(world, weighted=False).comparison("b").difference == plain.difference
 
 
+@pytest.mark.slow
 def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
     rows, systems, judgments = world
     moved = systems["b"] | {"q00": dict(zip(reversed(DOCS), systems["b"]["q00"].values(), strict=True))}

@@ -83,6 +83,7 @@ def failing(count: int, took: float = GIVEN_UP) -> dict[int, float]:
     return dict.fromkeys(range(count), took)
 
 
+@pytest.mark.slow
 def test_a_system_that_runs_into_its_timeout_keeps_no_guardrail(comparing: Callable[..., CompareResult]) -> None:
     """14 of 100 took a second at least: so does its p95, and what lies above is not known."""
     found = comparing({"alike": failing(14)}, guardrails={"latency_ms@p95": 300})
@@ -111,6 +112,7 @@ def test_a_system_that_runs_into_its_timeout_keeps_no_guardrail(comparing: Calla
     assert note in cost_notes(costs_of(found))
 
 
+@pytest.mark.slow
 def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) -> None:
     """The time until it was given up is short, so that p95 is not even raised: the guardrail stays open."""
     found = comparing({"alike": failing(14, GIVEN_UP_AT_ONCE)})
@@ -123,6 +125,7 @@ def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) ->
     assert "latency_ms@p95: find out why 14 requests failed, and measure again." in advice
 
 
+@pytest.mark.slow
 def test_failures_beyond_the_quantile_change_nothing_of_it(comparing: Callable[..., CompareResult]) -> None:
     """Two of 100 that failed late hide p99, and neither p50 nor its interval."""
     found = comparing({"alike": failing(2)}, guardrails={f"latency_ms@{name}": 20 for name in ("p96", "p98", "p99")})
@@ -135,6 +138,7 @@ def test_failures_beyond_the_quantile_change_nothing_of_it(comparing: Callable[.
     assert (p98.bound, p98.high, p98.queries_needed) == (None, None, 183), "100 are too few in any case"
 
 
+@pytest.mark.slow
 def test_a_baseline_that_fails_shows_no_harm(comparing: Callable[..., CompareResult]) -> None:
     row = difference(comparing({"base": failing(14)}), "alike", "p95")
     assert (row.low, row.bound, row.failed, row.conclusion) == (None, "at_most", 0, Verdict.NOT_WORSE)
@@ -143,6 +147,7 @@ def test_a_baseline_that_fails_shows_no_harm(comparing: Callable[..., CompareRes
     assert mean.low is None and mean.high is not None
 
 
+@pytest.mark.slow
 def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareResult]) -> None:
     row = difference(comparing({"base": failing(14), "alike": failing(14)}), "alike", "p95")
     assert (row.difference, row.low, row.high, row.bound) == (None, None, None, None)
@@ -150,6 +155,7 @@ def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareRes
     assert row.numbers == "– [?, ?]"
 
 
+@pytest.mark.slow
 def test_the_sql_s_upper_value_is_held_against_the_core(
     comparing: Callable[..., CompareResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +173,7 @@ def test_a_quantile_that_is_endless_is_near_to_no_number() -> None:
             refuse_other_quantile(stored, endless, "new", p95)
 
 
+@pytest.mark.slow
 def test_weights_decide_whether_a_quantile_falls_on_a_failure(comparing: Callable[..., CompareResult]) -> None:
     """SQL and core agree with weights, too; the second query, of weight 2, and the fourth, of 4, are 6 of 250."""
     keys = {"queries": {"file": "q.csv"}, "statistics": {"resamples": 1000, "clustered": False}}
@@ -202,6 +209,7 @@ def test_an_interval_holds_whatever_an_answer_would_have_taken(seed: int) -> Non
 # ---- costs that are not known
 
 
+@pytest.mark.slow
 def test_queries_without_a_cost_are_counted(comparing: Callable[..., CompareResult]) -> None:
     found = comparing({"alike": dict.fromkeys(range(34), "")})
     assert {(row.queries, row.asked) for row in costs_of(found).values} == {(66, 100)}
@@ -218,12 +226,14 @@ def test_queries_without_a_cost_are_counted(comparing: Callable[..., CompareResu
     assert "alike latency_ms: missing for 34 of 100 queries" in text
 
 
+@pytest.mark.slow
 def test_costs_that_are_all_known_are_no_finding(comparing: Callable[..., CompareResult]) -> None:
     found = comparing({})
     assert not of_code(found, "missing_cost") and not of_code(found, "failed_time")
     assert {(row.queries, row.asked, row.missing) for row in costs_of(found).values} == {(COUNT, COUNT, 0)}
 
 
+@pytest.mark.slow
 def test_a_system_without_any_is_named(comparing: Callable[..., CompareResult]) -> None:
     with pytest.raises(InputError, match="costs: system alike has no latency_ms for any of 100 queries"):
         comparing({"alike": dict.fromkeys(range(100), "")})
@@ -247,6 +257,7 @@ def test_of_an_end_that_failures_hide_the_reason_is_said() -> None:
     assert row.sentence == "latency_ms@p95: +5.00 [+1.00, ?], 1 request failed"
 
 
+@pytest.mark.slow
 def test_what_queries_without_a_weight_lack_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two requests fail and two times are not there; one query of each pair is neither judged nor weighted."""
     monkeypatch.setattr(registry, "costs_of_rows", with_failures)

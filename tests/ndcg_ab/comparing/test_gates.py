@@ -395,6 +395,7 @@ RANKED["new"] = RANKED["old"]
 POLICIES = ["exclude", "zero", "one"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", mostly_soaked(POLICIES, kept=["exclude", "one"]))
 @pytest.mark.parametrize("systems", [RANKED, {"old": RANKED["old"]}], ids=["two", "one"])
 def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems: dict[str, Any]) -> None:
@@ -406,6 +407,7 @@ def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems
     assert {gate.name: gate.passed for gate in result.gates} == {"no regression": False, "scored": False}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("policy", mostly_soaked(POLICIES, kept=["one"]))
 @pytest.mark.parametrize("condition", ["no_regression", "guardrails", "not_worse"])
 def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str) -> None:
@@ -425,6 +427,7 @@ def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str
         ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], strict=True)
 
 
+@pytest.mark.slow
 def test_a_finding_of_few_scored_queries_says_nothing_of_a_gate_that_passes() -> None:
     judgments = {f"q{at}": {"a": int(at < 1)} for at in range(5)}
     gate = {"scored": 0.1, "no_regression": False}
@@ -434,6 +437,7 @@ def test_a_finding_of_few_scored_queries_says_nothing_of_a_gate_that_passes() ->
     assert finding.message == "ndcg@2: 1 of 5 judged queries is scored by this metric"
 
 
+@pytest.mark.slow
 def test_systems_that_share_no_query_pass_no_gate() -> None:
     metric = "ndcg(unanswered=exclude)@2"
     halves = {
@@ -446,6 +450,7 @@ def test_systems_that_share_no_query_pass_no_gate() -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_system_passes_no_comparing_gate() -> None:
     alone = {"old": RANKED["old"]}
     for gate in (True, {"proof": True}, {"not_worse": {"ndcg@2": 0.1}, "no_regression": False}):
@@ -454,6 +459,7 @@ def test_one_system_passes_no_comparing_gate() -> None:
     assert ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate={"judged": 0.5})._outcome.gate == "passed"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("left", mostly_soaked(range(1, 9), kept=[3, 4, 6, 7]))
 @pytest.mark.parametrize("policy", ["zero", "exclude"])
 def test_a_baseline_that_answers_much_less_fails_the_gate(left: int, policy: str) -> None:

@@ -39,6 +39,7 @@ def parts(result: ndcg_ab.CompareResult) -> dict[str, ndcg_ab.Comparison]:
     return {row.slice or "": row for row in result.comparisons if row.family == "intended"}
 
 
+@pytest.mark.slow
 def test_both_parts_are_tested_in_one_family(result: ndcg_ab.CompareResult) -> None:
     scores = result.query_scores.to_pylist()
     values = {(row["system_id"], row["query_id"]): row["value"] for row in scores}
@@ -57,6 +58,7 @@ def test_both_parts_are_tested_in_one_family(result: ndcg_ab.CompareResult) -> N
         assert (row.attribute, row.exploratory, row.family_size) == ("intended", False, 2)
 
 
+@pytest.mark.slow
 def test_it_decides_nothing(result: ndcg_ab.CompareResult) -> None:
     alone = compared(None)
     assert result.decisions == alone.decisions
@@ -75,6 +77,7 @@ def test_it_is_told_below_the_metric(result: ndcg_ab.CompareResult) -> None:
     assert format_intended(result._outcome, "new", "rr") is None
 
 
+@pytest.mark.slow
 def test_where_every_query_is_meant(result: ndcg_ab.CompareResult) -> None:
     every = compared(sorted({row["query_id"] for row in result.query_scores.to_pylist()}))
     assert list(parts(every)) == ["intended"]
@@ -82,6 +85,7 @@ def test_where_every_query_is_meant(result: ndcg_ab.CompareResult) -> None:
     assert told is not None and told.startswith("moved 20 of the 20 queries it was meant for: ") and "other" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", mostly_soaked(["txt", "csv", "jsonl", "parquet"], kept=["jsonl"]))
 def test_it_is_read_from_every_format(ending: str, result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
     path = tmp_path / f"intended.{ending}"
@@ -96,6 +100,7 @@ def test_it_is_read_from_every_format(ending: str, result: ndcg_ab.CompareResult
     assert parts(compared(path)) == parts(result), "an id that stands twice counts once"
 
 
+@pytest.mark.slow
 def test_unknown_ids_are_left_out_and_told() -> None:
     found = compared([*MEANT, "zap", "zip"])
     (finding,) = [each for each in found.findings if each.code == "intended_unknown"]
@@ -118,6 +123,7 @@ def test_what_is_refused(ids: list[Any], said: str) -> None:
     assert str(error.value).startswith(said)
 
 
+@pytest.mark.slow
 def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
     path = tmp_path / "ids.txt"
     path.write_text("zip\n")
@@ -132,6 +138,7 @@ def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
     assert "is one of the inputs, and would be overwritten" in over.stderr
 
 
+@pytest.mark.slow
 def test_with_scores_of_another_tool(result: ndcg_ab.CompareResult) -> None:
     given = ndcg_ab.compare(scores=result.query_scores, intended=MEANT, resamples=200)
     assert [row.differing for row in parts(given).values()] == [row.differing for row in parts(result).values()]

@@ -114,6 +114,7 @@ def assert_one_sentence(said: str, rule: Rule) -> None:
     assert len(said) < 3000 and "pattern" not in said and "Input should" not in said, f"{rule}: {said}"
 
 
+@pytest.mark.slow
 def test_what_breaks_a_rule_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert len(all_rules()) > 200
     for rule in all_rules():
@@ -122,6 +123,7 @@ def test_what_breaks_a_rule_is_refused_in_one_sentence(tmp_path: Path) -> None:
         assert_one_sentence(str(caught.value), rule)
 
 
+@pytest.mark.slow
 def test_check_refuses_it(tmp_path: Path) -> None:
     """One rule of each kind: what refuses the others is the same."""
     for rule in {name: (place, name, value) for place, name, value in all_rules()}.values():

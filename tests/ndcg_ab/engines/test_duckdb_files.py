@@ -46,6 +46,7 @@ def read_as_history(path: Path, name: str) -> Any:
         return history.columns(name), history.read(name)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("read", [read_as_source, read_as_history])
 def test_a_database_file_reads_no_other_file(read: Any, tmp_path: Path) -> None:
     (secret := tmp_path / "secret.csv").write_text("planted\n1\n")
@@ -82,6 +83,7 @@ def test_the_tables_of_a_bundle_are_no_views_and_what_reads_them_reads_no_other_
         tables.connection.execute("set memory_limit = '1GB'")  # an engine shares memory with the rest of the process
 
 
+@pytest.mark.slow
 def test_rows_that_memory_has_no_room_for_go_to_the_folder(tmp_path: Path) -> None:
     """Sorting 5 million numbers under the limit; nothing is put beside the file."""
     with duckdb.connect(str(path := tmp_path / "a.duckdb")) as made:

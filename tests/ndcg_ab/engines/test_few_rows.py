@@ -61,6 +61,7 @@ def outcome_of_few(monkeypatch: pytest.MonkeyPatch, few: int) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_a_small_comparison_takes_few_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is parsed, bound and planned, which takes milliseconds: who adds some thinks of leaving out others."""
     counted: list[str] = []
@@ -71,6 +72,7 @@ def test_a_small_comparison_takes_few_statements(monkeypatch: pytest.MonkeyPatch
     assert few == outcome_of_few(monkeypatch, -1), "the same of many rows"
 
 
+@pytest.mark.slow
 def test_engines_side_by_side_have_tables_of_their_own() -> None:
     with DuckDBEngine() as one, DuckDBEngine() as other:
         fill(one, GRADES, RANKINGS, ["ndcg@3"])
@@ -125,6 +127,7 @@ def test_the_first_of_several_selects_can_be_left_out(placed: str, read: str, pa
     assert re.search(r"judged as \(\s+--.*\s+select\b", judged.text)
 
 
+@pytest.mark.slow
 def test_metrics_that_come_later_have_their_parts() -> None:
     later = [parse("ap").name, parse("ndcg(ties=average)@3").name, parse("ndcg(unjudged=condense)@3").name]
     with DuckDBEngine() as engine:

@@ -31,6 +31,7 @@ def break_run(folder: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_a_failed_night_is_a_row_and_no_evaluation(tmp_path: Path) -> None:
     nights(tmp_path, 2)
     evaluation = small(tmp_path)

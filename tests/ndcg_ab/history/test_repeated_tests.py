@@ -61,6 +61,7 @@ def said(nights: RepeatedTests | None) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     assert read_repeated_tests(past) is None and said(None) == ""
     night(past, 1, {"new": NOTHING}, "abj")
@@ -91,6 +92,7 @@ def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> 
     assert "on so few queries no difference would be enough" in " ".join(said(found(past)).split())
 
 
+@pytest.mark.slow
 def test_a_monitor_says_that_its_promise_needs_the_range_of_the_metric(past: DuckDBEngine) -> None:
     """A metric of unknown range has no bound for skewed differences; once a range is declared the doubt is gone."""
     doubt = "; at most 0.05 does not hold without the range of ndcg@10: give it with statistics.ranges"
@@ -100,6 +102,7 @@ def test_a_monitor_says_that_its_promise_needs_the_range_of_the_metric(past: Duc
     assert "does not hold" not in said(found(past)) and found(past).monitors[0].has_range
 
 
+@pytest.mark.slow
 def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckDBEngine) -> None:
     """All of 60 queries lose .02: flips and t are sure, but one query in 50 that gains 1 would make up for it."""
     night(past, 1, {"new": [-0.02 - 0.0001 * at for at in range(60)]}, "abj")
@@ -108,6 +111,7 @@ def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckD
     assert monitor.latest.p_value == pytest.approx(2 / 1.023**60, abs=0.03)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
     night(past, 1, {"new": [0.0] * 60}, "aaj")
     night(past, 2, {"new": [-0.5] * 3 + [0.0] * 57}, "abj")

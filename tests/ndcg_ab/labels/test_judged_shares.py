@@ -61,6 +61,7 @@ def labels_of(outcome: Outcome, metric: str = "ndcg@2") -> Labels:
     return labels
 
 
+@pytest.mark.slow
 def test_a_query_is_fully_judged_where_neither_shows_an_unjudged_result() -> None:
     with DuckDBEngine(1) as engine:
         fill(engine, *made(SHOWN), ["ndcg@2"])
@@ -73,6 +74,7 @@ def outcome() -> Outcome:
     return outcome_of(*made(SHOWN), ["ndcg@2", "precision@1"])
 
 
+@pytest.mark.slow
 def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
     full = outcome_of(*made({query: SHOWN[query] for query in ("both", "below", "silent", "short")}), ["ndcg@2"])
     found, alone = labels_of(outcome), row_of(full)
@@ -83,6 +85,7 @@ def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
     assert labels_of(outcome, "precision@1").full_queries == 4
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("right", "wrong"), [("of_candidate.system_id is null", "true"), ("of_baseline.system_id is null", "true")]
 )
@@ -91,6 +94,7 @@ def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, 
     assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
 
 
+@pytest.mark.slow
 def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> None:
     one = labels_of(outcome_of(*made({name: SHOWN[name] for name in ("both", "old")}), ["ndcg@2"]))
     assert (one.full_queries, one.full_low, one.full_high) == (1, None, None)
@@ -142,6 +146,7 @@ def owed() -> Outcome:
     return outcome_of(*favouring(30, "abba"), ["ndcg@2"])
 
 
+@pytest.mark.slow
 def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> None:
     (found,) = favours(owed)
     assert found.message.startswith("ndcg@2: new improved, which favours new, of whose results 100 % are judged, of")
@@ -150,6 +155,7 @@ def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> N
     assert found.value == pytest.approx(3 / 7)
 
 
+@pytest.mark.slow
 def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
     judgments, rankings = favouring(30, "abba")
     turned = {"old": rankings["new"], "new": rankings["old"]}
@@ -158,6 +164,7 @@ def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
     assert "judge what new alone shows" in found.message
 
 
+@pytest.mark.slow
 def test_a_verdict_for_the_less_judged_system_is_none() -> None:
     """New shows half as much that is judged, and wins all the same."""
     shown = {f"q{number:02}": ("cb", "ax") for number in range(30)}
@@ -227,6 +234,7 @@ def test_scores_of_another_tool_have_no_labels() -> None:
     assert [row.labels for row in ndcg_ab.compare(scores=scores).comparisons] == [None]
 
 
+@pytest.mark.slow
 def test_slices_and_pairs_have_none() -> None:
     judgments, rankings = made(SHOWN)
     plain = scored(rankings)

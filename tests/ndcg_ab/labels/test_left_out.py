@@ -53,6 +53,7 @@ def told(each: LeftOut) -> tuple[Any, ...]:
     return (each.system, row.candidate, row.metric, *numbers)
 
 
+@pytest.mark.slow
 def test_without_its_own_labels_each_source_is_compared_again() -> None:
     outcome = of_the_pool()
     (row,) = outcome.comparisons
@@ -62,6 +63,7 @@ def test_without_its_own_labels_each_source_is_compared_again() -> None:
     assert old == ("old", "new", "ndcg@2", 60, 30, 1.0, 1.0, 1.0, Verdict.IMPROVED)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("other", mostly_soaked(["old", "clicks", None], kept=["old", None]))
 def test_what_another_one_contributed_too_stays(other: str | None) -> None:
     """n is new's and another's: x alone, which gains nothing, is hidden."""
@@ -70,10 +72,12 @@ def test_what_another_one_contributed_too_stays(other: str | None) -> None:
     assert (new.hidden, told(new)[-1]) == (30, Verdict.IMPROVED)
 
 
+@pytest.mark.slow
 def test_sources_that_are_no_system_are_not_left_out() -> None:
     assert compared(judged([("a", 1.0, "clicks"), ("n", 2.0, None)])).left_out == ()
 
 
+@pytest.mark.slow
 def test_where_nothing_is_left_nothing_can_be_tested() -> None:
     outcome = compared(judged([("n", 2.0, "new")]), {"old": "xn", "new": "nx"})
     assert [*map(told, outcome.left_out)] == [("new", "new", "ndcg@2", 30, 0, None, None, None, Verdict.NOT_TESTABLE)]
@@ -86,6 +90,7 @@ def warned(outcome: Outcome) -> list[str]:
     return [finding.message for finding in outcome.findings if finding.code == "labels_favour"]
 
 
+@pytest.mark.slow
 def test_a_verdict_that_rests_on_the_winner_s_own_labels_is_warned_of() -> None:
     rows = judged([("a", 1.0, "pool"), ("b", 0.0, "pool"), ("n", 2.0, "new"), ("x", 0.0, "new")])
     (message,) = warned(compared(rows))
@@ -94,6 +99,7 @@ def test_a_verdict_that_rests_on_the_winner_s_own_labels_is_warned_of() -> None:
     assert message.endswith("judge what old alone shows before relying on it")
 
 
+@pytest.mark.slow
 def test_it_is_not_where_the_verdict_stands_without_them() -> None:
     """New alone contributed x, which gains nothing; a and b are of a pool."""
     rows = judged([("a", 1.0, "pool"), ("b", 0.0, "pool"), ("x", 0.0, "new")])
@@ -104,6 +110,7 @@ def test_it_is_not_where_the_verdict_stands_without_them() -> None:
     assert warned(outcome) == []
 
 
+@pytest.mark.slow
 def test_its_source_answers_in_the_place_of_the_shares() -> None:
     """Old shows y, which nobody judged: by the shares new would be favoured; it wins without its own labels as well."""
     pool: list[tuple[str, float, str | None]] = [("a", 1.0, "pool"), ("b", 0.0, "pool"), ("x", 0.0, "new")]

@@ -41,6 +41,7 @@ METRICS = (
 )
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", mostly_soaked(range(6), kept=range(3)))
 def test_shown_results_give_the_differences_of_the_sql(seed: int) -> None:
     """With unjudged results gaining nothing, the core makes of the shown places what the SQL made of all of them."""
@@ -89,6 +90,7 @@ def unjudged_of(found: ndcg_ab.CompareResult) -> Unjudged:
     return row.unjudged
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "metric", mostly_soaked(["ndcg@1", "rr@1", "precision@1", "err@1", "accuracy@1"], kept=["ndcg@1", "rr@1"])
 )
@@ -97,6 +99,7 @@ def test_ten_queries_that_differ_by_an_unjudged_document_ask_for_judgments_both_
         assert decided(compared(*pair, metrics=[metric])) is Choice.JUDGE_RESULTS
 
 
+@pytest.mark.slow
 def test_declared_complete_the_judgments_decide() -> None:
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, complete_judgments=True)
     assert decided(found) is Choice.DO_NOT_SHIP
@@ -104,6 +107,7 @@ def test_declared_complete_the_judgments_decide() -> None:
     assert decided(compared(UNJUDGED_FIRST, JUDGED_FIRST, complete_judgments=True)) is Choice.SHIP_IF_CHEAP
 
 
+@pytest.mark.slow
 def test_without_an_unjudged_result_nothing_tips() -> None:
     judged = {query: {"judged": 1.0, "bad": 0.0, "unjudged": 0.0} for query in TEN}
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, judged)
@@ -111,6 +115,7 @@ def test_without_an_unjudged_result_nothing_tips() -> None:
     assert (unjudged_of(found).documents, unjudged_of(found).tipping_factor) == (0, None)
 
 
+@pytest.mark.slow
 def test_bounds_are_shown_and_decide_nothing() -> None:
     found, without = (compared(JUDGED_FIRST, UNJUDGED_FIRST, bounds=bounds) for bounds in (True, False))
     assert (unjudged_of(found).low, unjudged_of(found).high) == (-1.0, 0.0)
@@ -118,6 +123,7 @@ def test_bounds_are_shown_and_decide_nothing() -> None:
     assert unjudged_of(found).tipping_factor == unjudged_of(without).tipping_factor == 1.0
 
 
+@pytest.mark.slow
 def test_what_a_condensed_metric_leaves_out_counts_as_it_would_if_it_were_judged() -> None:
     """Condensed, `new` shows a bad document first; judged as results at rank 1 are, the unjudged one is relevant."""
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, metrics=["ndcg(unjudged=condense)@1"])
@@ -125,12 +131,14 @@ def test_what_a_condensed_metric_leaves_out_counts_as_it_would_if_it_were_judged
     assert unjudged_of(found).documents == 10
 
 
+@pytest.mark.slow
 def test_a_share_of_judged_results_has_no_doubt() -> None:
     found = compared(JUDGED_FIRST, UNJUDGED_FIRST, metrics=["judged@1"])
     assert unjudged_of(found).documents == 0
     assert decided(found) is Choice.DO_NOT_SHIP
 
 
+@pytest.mark.slow
 def test_a_larger_label_factor_asks_for_more_judgments() -> None:
     """One unjudged document in ten queries of which nine are judged for both: the gain holds, but not at any factor."""
     judgments = {query: {"judged": 1.0, "bad": 0.0, "other": 0.0} for query in TEN}
@@ -142,6 +150,7 @@ def test_a_larger_label_factor_asks_for_more_judgments() -> None:
     assert tipping is None or tipping > 1
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("grades", "is_proposed"), [((1.0, 1.0), True), ((1.0, 0.0), False)])
 def test_judgments_of_relevant_documents_alone_are_proposed_to_be_complete(
     grades: tuple[float, float], is_proposed: bool

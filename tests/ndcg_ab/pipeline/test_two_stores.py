@@ -254,6 +254,7 @@ def in_memory(folder: Path) -> Callable[[str], tuple[Outcome, Any]]:
     return computed
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("case", mostly_slow(CASES, kept=[*FAST, "every measure and choice"]))
 def test_it_comes_to_the_answer_that_is_kept(
     case: str, folder: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
@@ -263,6 +264,7 @@ def test_it_comes_to_the_answer_that_is_kept(
     assert all(getattr(outcome, name) for name in SHOWN.get(case, ())), "else the case shows nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", mostly_slow(CASES, kept=FAST))
 def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]

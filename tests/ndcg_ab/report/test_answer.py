@@ -80,6 +80,7 @@ WITH_NUMBERS = {"terminal", "notebook, HTML", "comment", "note", "table of a tra
 WITH_REASONS = {"terminal", "comment", "note", "message of a state", "page"}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", range(OUTCOMES))
 def test_every_rendering_says_the_same(outcome: Outcome, seed: int) -> None:
     made = by_chance(outcome, np.random.default_rng(seed))

@@ -90,6 +90,7 @@ def test_every_gate_has_words_for_its_failure() -> None:
     assert {name.replace(" ", "_") for name in FAILURES} == {*Gate.model_fields} - {"proof"}
 
 
+@pytest.mark.slow
 def test_one_order_wherever_decisions_stand() -> None:
     """By hand: a and b are worse, b by less; c is as it was; d is better. Given in another order."""
     ways = {"c": 6, "a": 12, "d": 0, "b": 9}  # queries of 12 with the bad document first; 6 of the baseline
@@ -137,6 +138,7 @@ def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
     assert row[:5] == ["✗ do not ship", "new", "ndcg@2", "▼ regressed; zero variance; small sample", "-0.3691"]
 
 
+@pytest.mark.slow
 def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() -> None:
     found = outcome("bad", FAILED, new="good")
     for text in (format_note(found), format_comment(found)):

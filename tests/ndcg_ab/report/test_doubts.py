@@ -54,6 +54,7 @@ def test_it_concerns_the_systems_that_it_names() -> None:
     assert len(answer.doubts) == 1, "a cause is told once"
 
 
+@pytest.mark.slow
 def test_of_the_baseline_it_concerns_every_candidate() -> None:
     outcome = evaluated(4, ["c00", "c02"])
     assert reasons_for_doubt(outcome) == {

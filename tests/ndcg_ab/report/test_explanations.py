@@ -43,6 +43,7 @@ def row_of(outcome: Outcome, **changes: Any) -> Comparison:
     return dataclasses.replace(outcome.comparisons[0], **changes)
 
 
+@pytest.mark.slow
 def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(improved: Outcome) -> None:
     (words,) = explain_outcome(improved)
     assert [title for title, _ in words.parts] == [*TITLES]
@@ -158,6 +159,7 @@ def test_every_measure_has_plain_words() -> None:
     assert all("results" in words.format(results="the results") for words in PLAIN_MEANINGS.values())
 
 
+@pytest.mark.slow
 def test_the_python_result_says_the_same_as_markdown() -> None:
     judgments = {query: {"a": 1, "z": 0} for query in QUERIES}
     systems = {

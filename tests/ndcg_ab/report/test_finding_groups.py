@@ -22,6 +22,7 @@ def compared() -> ndcg_ab.CompareResult:
     return ndcg_ab.compare(JUDGMENTS, {"one": one, "two": two})
 
 
+@pytest.mark.slow
 def test_counts_of_different_queries_are_each_of_one_system(compared: ndcg_ab.CompareResult) -> None:
     texts = [line.text for line in finding_lines(compared._outcome)]
     assert "each of 2 systems returns nothing for 1 judged query" in texts
@@ -57,6 +58,7 @@ def test_every_code_whose_counts_are_merged_is_here() -> None:
     assert {*SHORT} == {*COUNTED, "few_judged", "tied_places", "rank_disagrees"}  # the last is a doubt
 
 
+@pytest.mark.slow
 def test_repeated_ranks_are_counted_in_queries(tmp_path: Path) -> None:
     """With scores and without: a sentence over both systems has one unit."""
     rows = [(query, document) for query in JUDGMENTS for document in "abc"]

@@ -251,6 +251,7 @@ def read(text: str) -> Reader:
 
 
 class TestWords:
+    @pytest.mark.slow
     def test_the_queries_and_the_decisions_come_first(self, data: PageData, read: Reader) -> None:
         """By hand: the best stands first, each with its reason."""
         words = squeezed(read.words)
@@ -300,6 +301,7 @@ class TestWords:
                     mark = {True: "✓", False: "✗", None: "●"}[speaks_for_candidate(row)]
                     assert [f"{mark} {row.metric}", signed(row.difference)] in [[each[0], each[2]] for each in found]
 
+    @pytest.mark.slow
     def test_a_card_colours_what_a_metric_gained_or_lost(self) -> None:
         """By hand: of a guardrail the mark alone, even where it holds at a loss, or fails at a gain."""
         (row,) = (row for row in small_outcome(["old", "new"]).main if row.metric == "ndcg@10")
@@ -416,6 +418,7 @@ class TestWords:
         assert "finished 2026-11-19 02:01 UTC" in squeezed(read.words)
         assert "Configuration" not in squeezed(read.words)
 
+    @pytest.mark.slow
     def test_one_system_alone(self, tmp_path: Path) -> None:
         scores = {"system_id": ["old"], "query_id": ["q0"], "metric": ["ndcg@10"], "value": [1.0]}
         rankings = {"system_id": ["old"], "query_id": ["q0"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
@@ -496,6 +499,7 @@ class TestBlock:
         )
         assert dict(block["gains"])[3.0] == 3.0
 
+    @pytest.mark.slow
     def test_rankings_follow_the_first_metric(self, data: PageData, tmp_path: Path) -> None:
         judgments = [{"query_id": "q", "doc_id": doc, "grade": 2} for doc in ("a", "b")]
         results = [{"query_id": "q", "doc_id": doc, "score": 1.0} for doc in ("a", "x", "b")]
@@ -510,6 +514,7 @@ class TestBlock:
             rows = gather_page_data(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 
+    @pytest.mark.slow
     def test_relevant_documents_that_are_not_shown(self, tmp_path: Path) -> None:
         """By hand, with ties: of ten that are shown e03 … e12, so that e02 has rank 11 and e01 rank 12."""
         relevant = {"e01": 1, "e02": 3, "e05": 2, "lost": 2, "bad": 0}

@@ -257,6 +257,7 @@ def test_every_choice_is_decided_somewhere() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
     outcome = night(BAD, GOOD)
     assert [(found.candidate, found.decision) for found in outcome.decisions] == [
@@ -302,5 +303,6 @@ def test_too_few_judgments_ask_for_more_of_them(decided: Comparison, choice: str
     assert found.decision == choice
 
 
+@pytest.mark.slow
 def test_without_a_candidate_there_is_nothing_to_decide() -> None:
     assert night().decisions == ()

@@ -48,6 +48,7 @@ def write_inputs(folder: Path, rng: random.Random, gaining: int) -> dict[tuple[s
     return expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", mostly_soaked(range(4), kept=range(2)))
 def test_the_rows_add_up_and_name_their_reasons(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
@@ -67,6 +68,7 @@ def test_the_rows_add_up_and_name_their_reasons(seed: int, tmp_path: Path) -> No
     assert Outcome.from_dict(json.loads(outcome.to_json())).ledger == outcome.ledger
 
 
+@pytest.mark.slow
 def test_documents_twice_and_several_files_are_counted(tmp_path: Path) -> None:
     first = {"a": {"x": 1.0, "y": 0.0}}
     second = {"a": {"y": 1.0, "z": 0.0}, "b": {"x": 1.0}}
@@ -80,6 +82,7 @@ def test_documents_twice_and_several_files_are_counted(tmp_path: Path) -> None:
     assert found["answered queries", "old"] == (2, 1, "unanswered: 1")
 
 
+@pytest.mark.slow
 def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
     """Ten searches of a query and three of another one that nobody asks for, and events that count nothing."""
     searches = [search(f"s{at}", "pasta", ["x", "y"], clicked=["x"] * (at < 7) + ["y"] * (at < 3)) for at in range(10)]
@@ -128,6 +131,7 @@ def failures(judgments: Any, systems: Any = RANKED, metric: str = "ndcg@2", **op
     return [gate.message for gate in found.gates if not gate.passed and gate.name == "scored"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "gate"), [("exclude", True), ("zero", {"judged": 0.1, "no_regression": False}), ("one", {"proof": True})]
 )
@@ -142,6 +146,7 @@ def test_one_of_twelve_fails_every_gate(policy: str, gate: Any) -> None:
         assert_not_worse(with_gain(1), *RANKED.values(), metrics=metric, margin=None)
 
 
+@pytest.mark.slow
 def test_queries_that_a_candidate_does_not_share_are_not_scored_for_it() -> None:
     cut = {"old": RANKED["old"], "new": RANKED["new"], "few": {QUERIES[0]: {"good": 1.0}}}
     (told,) = failures(GRADES, cut, metric="ndcg(unanswered=exclude)@2", gate=True)

@@ -58,6 +58,7 @@ def few_or_many(few: int, many: int) -> list[Any]:
     return [*range(few), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(few, many))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_or_many(4, 60))
 def test_exchanging_the_systems_exchanges_the_decision(seed: int) -> None:
     drawn = Drawn(seed)
@@ -65,6 +66,7 @@ def test_exchanging_the_systems_exchanges_the_decision(seed: int) -> None:
     assert other in EXCHANGED.get(decision, {decision})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_or_many(4, 300))
 def test_what_only_describes_never_changes_a_decision(seed: int) -> None:
     """Describing metrics, bounds or none: one of the changes for each seed."""
@@ -79,6 +81,7 @@ def test_what_only_describes_never_changes_a_decision(seed: int) -> None:
     assert drawn.decide(drawn.old, drawn.new) is drawn.decide(drawn.old, drawn.new, **change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_or_many(2, 30))
 def test_an_unjudged_document_put_first_everywhere_is_no_harm(seed: int) -> None:
     drawn = Drawn(seed)
@@ -89,12 +92,14 @@ def test_an_unjudged_document_put_first_everywhere_is_no_harm(seed: int) -> None
     assert drawn.decide(drawn.old, candidate) is not Choice.DO_NOT_SHIP
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", few_or_many(2, 30))
 def test_complete_judgments_leave_nothing_to_judge(seed: int) -> None:
     drawn = Drawn(seed)
     assert drawn.decide(drawn.old, drawn.new, complete_judgments=True) is not Choice.JUDGE_RESULTS
 
 
+@pytest.mark.slow
 def test_the_decisions_drawn_here_are_of_every_kind() -> None:
     """A generator whose evaluations all end alike would prove nothing: these are the first of each kind."""
     drawn = [Drawn(seed) for seed in (0, 3, 5, 7, 11, 14)]

@@ -78,6 +78,7 @@ def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parity, "LEAST", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_soaked(range(3), kept=[1, 2]))
 def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the last seed for bounds, too, for which everything that is shown is ranked, later."""
@@ -96,6 +97,7 @@ def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: p
     assert {"id_spelling", "tied_places"} <= codes and all(placed[1])
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("metric", ["ndcg(ties=average)@3", "ndcg(score_precision=float32)@3", "rr(ties=doc_id_asc)@3"])
 def test_another_order_is_made_of_all_results(metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "PLACED_ROWS", 1)

@@ -216,6 +216,7 @@ def test_a_function_without_an_end(name: str, said: str, tmp_path: Path, monkeyp
         pull(tmp_path, python=f"endless:{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_a_query_that_gives_no_row_is_given_up(kind: str, tmp_path: Path) -> None:
     query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000000) select max(i) from n"
@@ -234,6 +235,7 @@ def test_a_query_that_gives_no_row_is_given_up(kind: str, tmp_path: Path) -> Non
     wait_for_threads()
 
 
+@pytest.mark.slow
 def test_a_server_that_sends_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boundary, "START", 0.3)
     began = time.monotonic()

@@ -91,6 +91,7 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
     assert costs == {"latency_ms": 250.0} and not answers
 
 
+@pytest.mark.slow
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
     plain, texts = ask(lambda asked: Said(HITS), None)
     timed, _ = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=2, seed=1))
@@ -100,6 +101,7 @@ def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
     assert plain.digest == timed.digest
 
 
+@pytest.mark.slow
 def test_the_first_requests_warm_up_and_are_asked_again() -> None:
     found, texts = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=3, seed=1))
     assert [is_cold for *_, is_cold in rows(found)] == [True] * 3 + [False] * 8
@@ -107,6 +109,7 @@ def test_the_first_requests_warm_up_and_are_asked_again() -> None:
     assert len(texts) == 3 + 8
 
 
+@pytest.mark.slow
 def test_a_warm_up_that_fails_is_asked_again() -> None:
     """And one that fails again fails its query, as ever."""
 
@@ -122,6 +125,7 @@ def test_a_warm_up_that_fails_is_asked_again() -> None:
     assert found.failed == ()
 
 
+@pytest.mark.slow
 def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
     """The second attempt of a pull asks for the rest alone, and knows what the others cost."""
 
@@ -139,6 +143,7 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
     assert len(server.asked) == 9
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -199,6 +204,7 @@ def test_presets_know_where_engines_tell_their_time() -> None:
 # ---- functions
 
 
+@pytest.mark.slow
 def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
     (tmp_path / "slow_function.py").write_text(
         "import time\ncalled = []\n"

@@ -151,6 +151,7 @@ def test_a_cut_container_is_refused_or_read_as_it_was(name: str, tmp_path: Path)
         assert read_if_whole(path, content[:length]) == ROWS, length
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", [name for name, each in CONTAINERS.items() if each.shows_changes])
 def test_a_changed_byte_is_refused_or_changes_nothing(name: str, tmp_path: Path) -> None:
     """A footer of Parquet has no checksum: its counts have a test of their own."""

@@ -32,6 +32,7 @@ from ndcg_ab.sources.tables.format_warnings import Noticed
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
+from tests.cases import read_cases
 from tests.repeated import mostly_soaked
 
 ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
@@ -54,6 +55,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "database",
     ["lists.db", "sqlite:///lists.db", "warehouse.duckdb", "duckdb:///warehouse.duckdb", {"uri": "lists.db"}],
@@ -123,57 +125,8 @@ def faults(content: Any) -> list[str]:
     return [error.message for error in jsonschema.Draft202012Validator(json_schema()).iter_errors(content)]
 
 
-REFUSED = {
-    "no such file": ("nowhere.db", "select 1", "nowhere.db: there is no such database file; a server's"),
-    "no database": ("text.db", "select 1", "text.db: is no database of SQLite or DuckDB: name a file of rows with"),
-    "no table": ("lists.db", "select * from nope", "the query fails: Failed to prepare query: no such table"),
-    "no table, DuckDB": ("warehouse.duckdb", "select * from nope", "the query fails: Catalog Error: Table"),
-    "no rows": ("lists.db", "select * from judgment where grade > 9", "gives no rows: there is no judgment to read"),
-    "a column": (
-        "lists.db",
-        "select query_id as asked, doc_id, grade from judgment",
-        "there is no column 'query_id' for query_id (columns: asked, doc_id, grade);"
-        " say in the query: select COLUMN as query_id",
-    ),
-    "a null": (
-        "lists.db",
-        "select query_id, nullif(doc_id, 'd2') as doc_id, grade from judgment",
-        "lists.db, row 2: doc_id is missing: every row needs one",
-    ),
-    "no grade": (
-        "lists.db",
-        "select query_id, doc_id, null as grade from judgment",
-        "gives no row with a grade: there is no judgment to read",
-    ),
-    "a word": (
-        "warehouse.duckdb",
-        "select query_id, doc_id, 'good' as grade from judgment",
-        "warehouse.duckdb, row 1: grade = 'good': must be a number",
-    ),
-    "a truth value": (
-        "warehouse.duckdb",
-        "select query_id, doc_id, grade > 1 as relevant from judgment",
-        "column 'relevant' is of type bool: grade must be a number; cast it in the query:"
-        " cast(relevant as integer) as grade",
-    ),
-    "a time": (
-        "warehouse.duckdb",
-        "select now() as query_id, doc_id, grade from judgment",
-        "query_id must be text or a whole number; cast it in the query: cast(query_id as text)",
-    ),
-    "several types": (
-        "lists.db",
-        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 70000)"
-        " select case when i < 69999 then i else 'x' || i end as query_id, 'd' as doc_id, 1 as grade from n",
-        "column 1 holds values of several types, its first ones int64: cast it in the query, as in",
-    ),
-    "no driver": ("mysql://u:geheim@h/d", "select 1", "database: mysql://h/d: names no driver that is known"),
-    "a driver that is not there": (
-        {"driver": "nosuch", "uri": "nosuch://u:geheim@h/d"},
-        "select 1",
-        "database: nosuch://h/d: there is no ADBC driver 'nosuch': pip install adbc-driver-nosuch, or give the path of",
-    ),
-}
+CASES = read_cases("database_query")
+REFUSED = CASES["REFUSED"]
 
 
 @pytest.mark.parametrize(("database", "query", "said"), REFUSED.values(), ids=REFUSED)
@@ -216,6 +169,7 @@ def test_a_view_of_sqlite_is_not_trusted(tmp_path: Path) -> None:
         judgments(tmp_path, "a.db", "select * from v")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 def test_rows_go_to_disk_as_they_come(kind: str, tmp_path: Path) -> None:
     number = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 250000) select "
@@ -242,26 +196,7 @@ def address(socket: Path, name: str = "postgres") -> str:
     return f"postgresql://postgres:geheim@/{name}?host={socket}"
 
 
-WRITING = {
-    "delete from judgment returning query_id, doc_id, grade": "begins with 'delete'",
-    "insert into judgment values ('q', 'd', 1) returning *": "begins with 'insert'",
-    "with w as (insert into judgment values ('q', 'd', 1) returning *) select * from w": "holds INSERT, which writes",
-    "with w as (delete from judgment returning *) select * from w": "holds DELETE, which writes",
-    "with w as (select 1) update judgment set grade = 1 returning *": "holds UPDATE, which writes",
-    "select * into made from judgment": "holds INTO, which writes",
-    "copy judgment to '{file}'": "begins with 'copy'",
-    "copy (select 1) to program 'touch {file}'": "begins with 'copy'",
-    "-- select\n/* select */ copy judgment to '{file}'": "begins with 'copy'",
-    "(((create table made (a int))))": "begins with 'create'",
-    "select * from judgment; copy judgment to '{file}'": "holds several statements",
-    "select ';' as query_id; drop table judgment": "holds several statements",
-    "select E'\\'' as query_id; drop table judgment; --'": "holds several statements",
-    "select $a$;$a$ as query_id; vacuum": "holds several statements",
-    "explain analyze delete from judgment": "begins with 'explain'",
-    "attach '{file}' as other": "begins with 'attach'",
-    "pragma journal_mode = delete": "begins with 'pragma'",
-    " ; ": "begins with ';'",
-}
+WRITING = CASES["WRITING"]
 READING = (
     "select * from judgment -- of all nights",
     "select * from judgment; -- of all nights",
@@ -363,15 +298,7 @@ def test_the_types_of_postgresql(socket: Path, tmp_path: Path) -> None:
     assert pulled.origin == "postgresql:///postgres"
 
 
-SAID = {
-    "select 1 as query_id, 2 as doc_id, 'NaN'::float8 as grade": "row 1: grade = 'nan': must be a finite number",
-    "select 1 as query_id, 2 as doc_id, 1 / (50 - g) as grade from generate_series(1, 99) g": "division by zero",
-    "select * from nope": 'the query fails: relation "nope" does not exist',
-    "select selec from": "the query fails: syntax error at end of input",
-    "select nextval('counted') as grade, 1 as query_id, 2 as doc_id": "cannot execute nextval() in a read-only",
-    "select made_it() as grade, 1 as query_id, 2 as doc_id": "cannot execute CREATE TABLE in a read-only transaction",
-    "select 1 as grade, 2 as query_id, 3 as doc_id from held for update": "cannot execute SELECT FOR UPDATE in a",
-}
+SAID = CASES["SAID"]
 
 
 @pytest.fixture(scope="module")
@@ -433,22 +360,7 @@ def test_rows_stream(socket: Path) -> None:
     assert imported.strip() == "False", "the driver's interface of PEP 249 imports what nobody needs"
 
 
-REFUSED_TYPES = {
-    "select 'q' as query_id, 8::numeric as doc_id, 1 as grade": (
-        "column 'doc_id' is of type numeric: doc_id must be text or a whole number; cast it in the query:"
-        " cast(doc_id as bigint) as doc_id"
-    ),
-    "select 'q' as query_id, 'd' as doc_id, 12.5::money as grade": (
-        "column 'grade' is of type money: grade must be a number; cast it in the query: cast(grade as numeric) as grade"
-    ),
-    "select 12.5::money as query_id, 'd' as doc_id, 1 as grade": "is of type money: query_id must be text or a whole",
-    "select '1'::jsonb as query_id, 'd' as doc_id, 1 as grade": "is of type jsonb: query_id must be text or a whole",
-    "select 3000000000::oid as query_id, 'd' as doc_id, 1 as grade": "is of type oid: query_id must be text or a whole",
-    "select '[1,2]'::int4range as query_id, 'd' as doc_id, 1 as grade": "query_id must be text or a whole number; cast",
-    """select 'q' as query_id, 'd' as doc_id, 1 as grade, 2 as "GRADE" """: (
-        "columns 'grade' and 'GRADE' differ in upper and lower case alone: leave one out, or name the one that is meant"
-    ),
-}
+REFUSED_TYPES = CASES["REFUSED_TYPES"]
 
 
 @pytest.mark.slow

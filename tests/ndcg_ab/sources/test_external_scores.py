@@ -13,6 +13,7 @@ from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
+from tests.cases import read_cases
 from tests.places import shared
 
 VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
@@ -141,32 +142,8 @@ def test_the_published_cases_hold_the_same_values() -> None:
     assert [*means.values()] == [0.815601]
 
 
-REFUSED = {
-    "a column of nobody": ("a.csv", COLUMN_OF_A, None, "does not say whose values these are: name the system"),
-    "columns of one": ("a.csv", "query_id,a,b\n1,1,0\n", "a", "holds the values of 2 systems"),
-    "a column without a name": ("a.csv", "query_id,map,\n1,1,0\n", "a", "column 3 has no name: name its metric, or"),
-    "an index": ("a.csv", ",query_id,map\n0,1,1\n", "a", "column 1 has no name: name its metric, or take it out"),
-    "a query twice in columns": ("a.csv", "qid,a,b\n1,1,0\n1,0,1\n", None, "lines 2 and 3: 'value' of system 'a' on"),
-    "a text in a column": ("a.csv", "query_id,a,b\n1,1,x\n", None, "line 2: b = 'x': must be a number"),
-    "no number": ("a.eval", TREC_EVAL + "map\t3\tx\n", "a", "line 3: value = 'x': must be a number"),
-    "nan": ("a.eval", "map\t3\tnan\n", "a", "line 1: value = 'nan': must be a finite number"),
-    "infinity in a table": ("a.csv", CSV + "b,3,map,inf\n", None, "line 6: value = 'inf': must be a finite number"),
-    "nan in JSON": ("a.json", '{"1": {"map": NaN}}', "a", "query '1', map: value = 'nan': must be a finite number"),
-    "a text in JSON": ("a.json", '{"1": {"map": true}}', "a", "query '1', map: value = True: must be a number"),
-    "twice": ("a.eval", TREC_EVAL + "map\t1\t0.5\n", "a", "line 1 and .*line 3: 'map' of system 'a' on query '1'"),
-    "a query twice in JSON": ("a.json", '{"1": {"map": 1}, "1": {"rr": 1}}', "a", "key '1' comes twice in one object"),
-    "a measure twice in JSON": ("a.json", '{"1": {"map": 1, "map": 0}}', "a", "key 'map' comes twice in one object"),
-    "twice in a table": ("a.csv", CSV + "b,2,map,1\n", None, "lines 5 and 6: 'map' of system 'b' on query '2' is"),
-    "twice under two spellings": ("a.eval", "q\tnDCG@5\t1\nq\tndcg@5\t1\nall\tnDCG@5\t1\n", "a", "'nDCG@5' of system"),
-    "whose": ("a.eval", TREC_EVAL, None, "does not say whose values these are: name the system, as --scores NAME=FILE"),
-    "many under one name": ("a.csv", CSV, "a", "holds the values of 2 systems"),
-    "means alone": ("a.eval", ALL, "a", "there is no value of a single query in it"),
-    "two fields": ("a", "map\t0.5\n", "a", "line 1: has 2 fields.*a mean over all queries has two"),
-    "not to be told": ("a", "x\ty\t0.5\n", "a", "it cannot be told which column holds the measures: say the format"),
-    "a column missing": ("a.csv", "query_id,metric,value\n1,map,1\n", None, "there is no column 'system_id'"),
-    "too large": ("a.eval", "map\t1\t1e200\n", "a", "on query '1' is 1e.200; must be from -1e.100 to 1e.100"),
-    "empty": ("a.eval", "", "a", "the file is empty"),
-}  # fmt: skip
+TABLES = read_cases("external_scores")
+REFUSED = TABLES["REFUSED"]
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -9,59 +9,14 @@ import pytest
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
+from tests.cases import read_cases
 
 QUERIES = {"q1": "one", "q2": "two"}
 MODULES = itertools.count()  # a module is imported once in a process
 
 # the module's text -> what must stand in the message after its name
-BAD: dict[str, tuple[str, list[str]]] = {
-    "no such function": ("x = 1", ["has no function 'search'"]),
-    "no function": ("search = 1", ["has no function 'search'"]),
-    "a syntax error": ("def search(:", ["importing it failed: SyntaxError"]),
-    "another module missing": ("import no_such_thing", ["importing it failed", "No module named 'no_such_thing'"]),
-    "an end at once": ("raise SystemExit(0)", ["importing it failed: SystemExit: 0"]),
-    "an error": ("def search(queries):\n    raise ValueError('two\\nlines')", ["failed: ValueError: two lines"]),
-    "an exit": ("def search(queries):\n    raise SystemExit", ["failed: SystemExit"]),
-    "an argument too many": ("def search():\n    return {}", ["failed: TypeError: search() takes 0"]),
-    "a list": ("def search(queries):\n    return []", ["returned list: must map query_id to results"]),
-    "no pair of a query and results": (
-        "def search(queries):\n    yield 'q1'",
-        ["yielded 'q1': must be query_id and results"],
-    ),
-    "an error before the first query": (
-        "def search(queries):\n    queries['q9']\n    yield",
-        ["failed before it yielded the first query: KeyError: 'q9'"],
-    ),
-    "an error between two queries": (
-        "def search(queries):\n    yield 'q1', [('a', 1)]\n    queries['q9']",
-        ["failed after query 'q1': KeyError: 'q9'"],
-    ),
-    "nothing": ("def search(queries):\n    return {}", ["returned no document for any of 2 queries"]),
-    "no results": ("def search(queries):\n    return {'q1': 5}", ["query 'q1': 5: the results must be pairs"]),
-    "text": ("def search(queries):\n    return {'q1': 'ab'}", ["query 'q1': 'ab': the results must be pairs"]),
-    "no pair": ("def search(queries):\n    return {'q1': ['a']}", ["query 'q1': 'a': every result must be a pair"]),
-    "a number for an id": ("def search(queries):\n    return {'q1': [(1, 2)]}", ["doc_id = 1: must be text"]),
-    "a number for a query": (
-        "def search(queries):\n    return {1: [('a', 2)]}",
-        ["query 1: the query_id must be text"],
-    ),
-    "NaN": (
-        "def search(queries):\n    return {'q1': [('a', float('nan'))]}",
-        ["'a': score = nan: must be a finite number"],
-    ),
-    "far too much": (
-        "def search(queries):\n    return {'q1': [('a', 10**400)]}",
-        ["score = 1000", "must be a finite number"],
-    ),
-    "no score": (
-        "def search(queries):\n    return {'q1': [('a', None)]}",
-        ["'a': score = None: must be a finite number"],
-    ),
-    "an error while it yields": (
-        "def find():\n    yield 'a', 1.0\n    raise OSError('gone')\n\ndef search(queries):\n    return {'q1': find()}",
-        ["failed on query 'q1': OSError: gone"],
-    ),
-}
+CASES = read_cases("functions")
+BAD: dict[str, tuple[str, list[str]]] = CASES["BAD"]
 
 
 def source_of(folder: Path, text: str, per_query: bool = False, **arguments: object) -> PythonSource:

@@ -39,6 +39,7 @@ def codes(result: ndcg_ab.CompareResult) -> list[tuple[str, int]]:
     return [(each.code, each.count) for each in result._outcome.findings if "by_text" in each.code]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("which", ["judgments", "rankings", "both"])
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("memory_limit", [None, "1GB"])
@@ -64,6 +65,7 @@ def test_texts_have_the_ids(
     assert codes(found) == [("query_by_text", 12)] * number
 
 
+@pytest.mark.slow
 def test_a_reduced_ranking_is_read_whole(tmp_path: Path) -> None:
     """The fast way through a plain file keeps what judged queries need, which it would not know by their texts."""
     texts = {query_id: text.replace(" ", "-") for query_id, text in TEXTS.items()}
@@ -103,6 +105,7 @@ def test_without_the_file_of_queries_it_is_named() -> None:
             ndcg_ab.compare(judgments, {"new": new})
 
 
+@pytest.mark.slow
 def test_a_night_with_other_texts_reads_again(tmp_path: Path) -> None:
     small(tmp_path)
     write_files(tmp_path / "inputs")

@@ -80,6 +80,7 @@ def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
     assert study_of(folder, 10, metric="ndcg@8").changed == QUERIES  # the places below the fifth differ everywhere
 
 
+@pytest.mark.slow
 def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     study = study_of(folder, 10)
     rankings = {name: (folder / f"{name}.run").read_text().split("\n") for name in ("old", "new")}
@@ -200,6 +201,7 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
 
 
+@pytest.mark.slow
 def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, tmp_path: Path) -> None:
     """Then come unjudged documents of the others, whose effect is known."""
     drawn = study_of(folder, 3)

@@ -87,6 +87,7 @@ def assert_ours(warehouse: Warehouse, metric: Metric, name: str) -> None:
         assert_equal(warehouse.values(metric), name)
 
 
+@pytest.mark.slow
 def test_every_value_is_ours(warehouse: Warehouse) -> None:
     for name in share(warehouse, METRICS):
         assert_ours(warehouse, parse(name), name)

@@ -16,6 +16,7 @@ SLOW = [HealthCheck.too_slow]
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
@@ -43,6 +44,7 @@ def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgment
         assert found.value == pytest.approx(top / relevant)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), metrics(), scored(), JUDGED)
 def test_steps_begin_and_end_where_they_should(

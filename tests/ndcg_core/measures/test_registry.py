@@ -83,6 +83,7 @@ def test_traits_by_hand() -> None:
     assert {name for name, ideal in IDEALS.items() if ideal.pool is Pool.RETURNED} == {"local", "recall"}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
 def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
@@ -94,6 +95,7 @@ def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], jud
         assert value <= 1 + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
 def test_additive_measures_are_sums_of_what_each_place_adds(

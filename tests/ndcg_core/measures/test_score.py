@@ -123,6 +123,7 @@ def test_reciprocal_rank_is_that_of_the_first_relevant(relevant: str, value: flo
     assert both(judgments, in_order(*"abcd"), "rr(relevant_from=2)@3") == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_unanswered_scores_0_and_nothing_relevant_is_left_out_for_everybody() -> None:
     judgments = {"answered": {"a": 1}, "unanswered": {"a": 2}, "hopeless": {"a": 0, "b": -1}}
     rankings = {"old": {"answered": in_order("a"), "hopeless": in_order("a")}, "new": {"unanswered": in_order("a")}}
@@ -134,12 +135,14 @@ def test_unanswered_scores_0_and_nothing_relevant_is_left_out_for_everybody() ->
     assert scores["old", "answered", "ndcg@10"] == scores["new", "unanswered", "ndcg@10"] == 1.0
 
 
+@pytest.mark.slow
 def test_an_own_ideal_of_0_scores_0_although_something_is_relevant() -> None:
     asked = [f"ndcg(ideal={ideal})@2" for ideal in ("local", "recall")]
     found = both_of_each({"q": {"a": 1, "b": 0}}, in_order("b", "x"), asked)
     assert list(found.values()) == [(0.0, 0.0)] * 2
 
 
+@pytest.mark.slow
 def test_a_gain_can_leave_out_a_query_that_another_scores() -> None:
     judgments = {"q": {"a": 1}, "p": {"a": 2}}
     rankings = {"new": {"q": in_order("a"), "p": in_order("a")}}
@@ -153,6 +156,7 @@ def test_a_gain_can_leave_out_a_query_that_another_scores() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     # As bytes, "z" (7a) < "é" (c3 a9) < "€" (e2 82 ac) < "𝄞" (f0 9d …), which UTF-16 would order before "€" … "\uffff".
     tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]
@@ -178,6 +182,7 @@ def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
     assert both(judgments, ranked, "rr") == (1 / 3, 1 / 3)
 
 
+@pytest.mark.slow
 def test_scores_win_over_ranks() -> None:
     returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
     assert ids(order_results(returned)) == ["b", "a"]

@@ -16,6 +16,7 @@ SLOW = [HealthCheck.too_slow]
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_every_order_of_ties_lies_within_the_bounds(

@@ -28,6 +28,7 @@ def of(p_value: float, p_t: float | None = None, size: int = 1, resamples: int =
     return Evidence(p_value, p_value if p_t is None else p_t, size, resamples)
 
 
+@pytest.mark.slow
 def test_all_looks_together_spend_alpha() -> None:
     """Half of alpha over zeta(1.5) look^1.5, half in equal parts over years: sums known from the two series."""
     assert spend_alpha(0.05, 1) == pytest.approx(0.025 / 2.6123753 + 0.025 * 0.6079271 / 365)
@@ -71,6 +72,7 @@ def test_the_largest_p_that_can_be_so_small_decides(evidence: Evidence, level: f
     assert evidence.p_value_at(level) == pytest.approx(p_value)
 
 
+@pytest.mark.slow
 def test_a_year_of_skewed_differences_gives_no_false_detection() -> None:
     """1 in 20 gains .6 and the others lose as much: t at these levels is wrong in almost every year."""
     rng = np.random.default_rng(3)

@@ -136,6 +136,7 @@ def sparse(count: int) -> Any:
     return made
 
 
+@pytest.mark.slow
 @sparse(60)
 def test_families(number: int) -> None:
     case = Sparse(number)
@@ -148,6 +149,7 @@ def test_families(number: int) -> None:
     assert_possible(found, case.scale)
 
 
+@pytest.mark.slow
 @sparse(120)
 def test_guardrails(number: int) -> None:
     case = Sparse(number)
@@ -158,6 +160,7 @@ def test_guardrails(number: int) -> None:
     assert all(row.queries_needed is None or row.queries_needed >= 2 for row in found)
 
 
+@pytest.mark.slow
 @sparse(100)
 def test_bounded_means(number: int) -> None:
     case = Sparse(number)
@@ -178,6 +181,7 @@ def test_bounded_means(number: int) -> None:
     assert all(0 <= p_value <= 1 for p_value in p_values)
 
 
+@pytest.mark.slow
 @sparse(100)
 def test_moments_intervals_and_power(number: int) -> None:
     case = Sparse(number)
@@ -229,6 +233,7 @@ def test_careful_and_proxy_judgments(number: int) -> None:
     assert_finite(correct_drawn(few, np.asarray(proxy.differences)[:count], 0.1 * case.scale, 1000, case.alpha))
 
 
+@pytest.mark.slow
 @sparse(60)
 def test_costs_and_nights(number: int) -> None:
     case = Sparse(number)
@@ -271,6 +276,7 @@ def test_drawn_queries(number: int) -> None:
         assert_finite(plan.unit_deviation([case.differences()], relative, disagreements))
 
 
+@pytest.mark.slow
 @sparse(60)
 def test_clicks(number: int) -> None:
     case = Sparse(number)

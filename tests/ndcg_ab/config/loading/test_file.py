@@ -303,6 +303,7 @@ def test_another_configuration_with_the_name_and_the_output_is_found(
     assert find_namesake(path, read_config(path)) == (tmp_path / "day.yml" if is_found else None)
 
 
+@pytest.mark.slow
 def test_thousands_of_unknown_keys_are_told_in_a_moment(tmp_path: Path) -> None:
     """They took half a minute: what places hold inputs was looked up for each key and section anew."""
     looked_up = []

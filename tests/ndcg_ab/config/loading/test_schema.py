@@ -26,6 +26,7 @@ def read(folder: Path, text: str) -> Any:
     return read_yaml(path)
 
 
+@pytest.mark.slow
 def test_it_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 

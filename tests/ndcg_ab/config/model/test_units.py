@@ -129,6 +129,7 @@ def test_commands_refuse_it_in_a_configuration(tmp_path: Path, name: str) -> Non
     assert "units.yaml" in found.stderr and "recall@5 = 2: must be below 1" in " ".join(found.stderr.split())
 
 
+@pytest.mark.slow
 def test_check_asks_and_knows_gains_by_their_grades(tmp_path: Path) -> None:
     asked = invoke(["check", configured(tmp_path, guardrails={"recall@5": 0.5})])
     assert asked.exit_code == 0 and "did you mean 0.005?" in " ".join(asked.output.split())
@@ -164,6 +165,7 @@ def scores(folder: Path, factor: float) -> Path:
 SHIFTS = (("old", 0.0), ("new", 0.5))
 
 
+@pytest.mark.slow
 def test_another_tool_s_unit_is_that_of_its_values(tmp_path: Path) -> None:
     shares, percentages = (["--scores", str(scores(tmp_path, factor))] for factor in (1, 100))
     options = ["--smallest-effect", "2", "--resamples", "100"]

@@ -46,6 +46,7 @@ def outcome() -> Outcome:
     return outcome_of(JUDGMENTS, {name: ranking(place) for place, name in enumerate(names)}, METRICS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("errors", "above"), [(0, 0), (2, 2), (4, 4), (5, 4), (9, 4)])
 def test_a_line_is_left_for_warnings_below_the_answer(outcome: Outcome, errors: int, above: int) -> None:
     warned = [Line("error" if at < errors else "warning", str(at)) for at in range(10)]
@@ -75,6 +76,7 @@ def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
 BUDGET = {tuple(map(int, size.split("x"))): lines for size, lines in CEILINGS["screen"].items()}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("size", BUDGET, ids=str)
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_the_screen_keeps_its_budget(outcome: Outcome, width: int, size: tuple[int, ...]) -> None:
@@ -334,6 +336,7 @@ def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
     assert "small sample: 8 of 8 comparisons" in text
 
 
+@pytest.mark.slow
 def test_one_system_alone_is_no_comparison() -> None:
     lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
     assert re.fullmatch(r"40 queries  ndcg@3", lines[0]) and re.fullmatch(r"  only      \.\d{3}", lines[1])
@@ -373,6 +376,7 @@ def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: O
     assert (comparison_mark(open_row), speaks_for_candidate(open_row)) == ("●", None)
 
 
+@pytest.mark.slow
 def test_nothing_to_score_stands_above_everything() -> None:
     systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}
     options = {"nothing_scored": "warning", "id_spelling": "warning"}

@@ -127,6 +127,7 @@ def test_every_number_and_every_verdict_is_whole(outcome: Outcome, width: int) -
         assert words(text).count(words(verdict)) >= count, verdict
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("width", WIDTHS)
 def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int) -> None:
     rows = [row for row in outcome.slices if row.metric == "rr"]
@@ -184,6 +185,7 @@ def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
         assert words(wording.format_verdict(row)) in words(text)
 
 
+@pytest.mark.slow
 def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     text = printed(outcome, 200)
     assert "tail\\" in text
@@ -249,6 +251,7 @@ def test_lines_break_between_items() -> None:
     assert list(wrap_items([], 9)) == []
 
 
+@pytest.mark.slow
 def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
     judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
     unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)

@@ -63,6 +63,7 @@ def test_without_queries_a_text_is_its_own_query(name: str, tmp_path: Path) -> N
     assert (found.documents, found.queries) == (6, 3), "two documents of the third have too few impressions"
 
 
+@pytest.mark.slow
 def test_texts_are_matched_as_they_stand_and_then_without_case_and_white_space(tmp_path: Path) -> None:
     log = click_log(tmp_path / "log.jsonl", LOG)
     found = source_of(log, model="rate").grade({"q1": "pasta carbonara", "q2": "other"})
@@ -149,6 +150,7 @@ def test_a_place_that_nothing_was_shown_at(tmp_path: Path) -> None:
     assert (noticed.count, noticed.examples) == (2, ("place 2", "place 4"))
 
 
+@pytest.mark.slow
 def test_where_everything_is_clicked_grades_tell_nothing_apart(tmp_path: Path) -> None:
     every = [search(f"s{n}", "q", order, clicked=["a", "b"]) for n, order in enumerate((["a", "b"], ["b", "a"]))]
     assert remarks_of(tmp_path, every)["click_one_value"].told == "the 2 documents with a grade all have the value 1"
@@ -173,6 +175,7 @@ def test_a_click_says_that_the_document_was_shown(tmp_path: Path) -> None:
     assert rows == [("a", 2, 2, 1.0), ("b", 2, 1, 0.5)]
 
 
+@pytest.mark.slow
 def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = [search(f"s{n}", "q", ["a", "b"] if n % 2 else ["b", "a"], clicked=["a"] * (n % 3 > 0)) for n in range(99)]
     path = click_log(tmp_path / "log.jsonl", log)
@@ -201,6 +204,7 @@ def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
     assert "click_bot" not in remarks_of(tmp_path, [*few, *robot]), "20 clients do not tell what is usual"
 
 
+@pytest.mark.slow
 def test_one_client_makes_a_document_s_clicks(tmp_path: Path) -> None:
     log = [search(f"s{n}", "q", ["a", "b"], clicked=["b"], client="fan" if n < 4 else f"c{n}") for n in range(7)]
     noticed = remarks_of(tmp_path, log)["click_one_client"]

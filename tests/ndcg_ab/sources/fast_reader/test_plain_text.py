@@ -88,6 +88,7 @@ def test_a_text_that_ends_early_is_not_plain(length: int) -> None:
     assert plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
 
 
+@pytest.mark.slow
 def test_without_the_extension_the_json_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     needs_ranking_reader()
     systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from tests.cases import read_cases
 from tests.commands import invoke
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
@@ -24,37 +25,14 @@ MANY = "".join(f"q1 0 d{place} {place % 3}\n" for place in range(5000))
 Case = tuple[str, str | bytes, list[str]]
 
 # what is in the file named -> what must stand in the message
-JUDGMENTS: dict[str, Case] = {
-    "empty": ("q", "", ["q: the file is empty"]),
-    "blank": ("q", "\n \n", ["q: there is no judgment in the file"]),
-    "only a header": ("q.csv", CSV, ["q.csv: there is no judgment in the file"]),
-    "too few fields": (
-        "q",
-        "q1 0 a 1\n\nq1 b 1\n",
-        ["q, line 3: 3 fields ('q1 b 1')", "has 4 (query_id 0 doc_id grade)"],
-    ),
-    "too few fields, two spaces": ("q", "q1 0 a 1\nq1  b 1\n", ["q, line 2: 3 fields ('q1  b 1')"]),
-    "too many fields": ("q", "q1 0 a 1\nq1 0 b 1 0\n", ["q, line 2: 5 fields", "say which"]),
-    "too many fields, by a tab": ("q", "q1 0 a 1\nq1 0\tx b 1\n", ["q, line 2: 5 fields"]),
-    "a line broken in two": ("q", "q1 0 a\r1\n", ["q, line 1: 3 fields ('q1 0 a')"]),
-    "one field": ("q", "q1\n", ["q, line 1: 1 field (", "if the file is of another format, say which"]),
-    "a grade that is no number": ("q", "q1 0 a 1\nq1 0 b good\n", ["q, line 2: grade = 'good': must be a number"]),
-    "a grade in other digits": ("q", "q1 0 a ٣\n", ["q, line 1: grade = '٣': must be a number"]),
-    "a grade that is NaN": ("q", "q1 0 a 1\nq1 0 b NaN\n", ["q, line 2: grade = 'NaN': must be a finite number"]),
-    "an infinite grade": ("q", "q1 0 a -inf\n", ["q, line 1: grade = '-inf': must be a finite number"]),
-    "a grade beyond all": ("q", "q1 0 a 1e999\n", ["q, line 1: grade = '1e999': must be a finite number"]),
-    "contradiction": (
-        "q",
-        "q1 0 a 1\nq1 0 b 1\nq1 0 a 2\n",
-        ["q, lines 1 and 3: document 'a' of query 'q1'", "1 and 2"],
-    ),
+CASES = read_cases("bad_input")
+JUDGMENTS: dict[str, Case] = CASES["JUDGMENTS"] | {
     "not UTF-8": ("q", b"q1 0 a 1\nq1 0 caf\xe9 1\n", [r"q, line 2: byte b'\xe9' is not UTF-8", "convert the file"]),
     "not UTF-8 in CSV": ("q.csv", CSV.encode() + b"q1,caf\xe9,1\n", [r"q.csv, line 2: byte b'\xe9' is not UTF-8"]),
     "not UTF-8 in a header": ("q.csv", b"query_id,doc_id,grad\xe9\n", [r"q.csv, line 1: byte b'\xe9' is not UTF-8"]),
     "not UTF-8 in JSON": ("q.jsonl", JSON.encode() + b'{"query_id": "\xe9"}', [r"q.jsonl, line 2: byte b'\xe9'"]),
     "not UTF-8 in a JSON id": ("q.jsonl", JSON.encode().replace(b'"a"', b'"\xe9"'), [r"q.jsonl, line 1: byte b'\xe9'"]),
     "UTF-16": ("q.csv", (CSV + "q1,a,1\n").encode("utf-16"), [r"q.csv, line 1: byte b'\xff' is not UTF-8 text"]),
-    "a zero byte": ("q.csv", CSV + "q1,a\0,1\n", ["q.csv, line 2: holds a zero byte"]),
     "a gzip cut short": (
         "q.gz",
         gzip.compress(MANY.encode())[:-2000],
@@ -63,162 +41,15 @@ JUDGMENTS: dict[str, Case] = {
     "a gzip cut at its head": ("q.gz", gzip.compress(MANY.encode())[:5], ["q.gz: the gzip file is broken"]),
     "a gzip with a wrong sum": ("q.csv.gz", gzip.compress(CSV.encode())[:-8] + b"12345678", ["gzip file is broken"]),
     "no gzip after all": ("q.jsonl.gz", b"\x1f\x8bnonsense", ["q.jsonl.gz: the gzip file is broken"]),
-    "a missing column": (
-        "q.csv",
-        "query_id,doc_id,grades\nq1,a,1\n",
-        ["no column 'grade'", "say --judgments-columns grade=grades"],
-    ),
-    "no such column at all": (
-        "q.tsv",
-        "qid\turl\tx\n",
-        ["'grade' for grade (columns: qid, url, x)", "say --judgments-columns grade=COLUMN"],
-    ),
-    "a column twice": ("q.csv", "query_id,doc_id,doc_id,grade\nq,a,b,1\n", ["q.csv: column 'doc_id' is there 2 times"]),
-    "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
-    "many fields in CSV": ("q.csv", CSV + 'q1,"a\nb",1\nq1,b,1,2\n', ["q.csv, line 4: 4 fields, the header names 3"]),
-    "nothing in a field": ("q.csv", CSV + "q1,,1\n", ["q.csv, line 2: doc_id is empty: every row needs one"]),
-    "no grade in CSV": ("q.csv", CSV + "q1,a,\n", ["q.csv: there is no judgment in the file"]),
-    "a quote that never ends": ("q.csv", CSV + 'q1,a,1\nq1,"b,1\nq2,c,1\n', ["q.csv, line 3: cannot be read as CSV"]),
-    "a quote that ends late": ("q.csv", CSV + 'q1,"a,1\nq2,"b",1\n', ["q.csv, line 2: cannot be read as CSV"]),
-    "no JSON": ("q.jsonl", JSON + "{'query_id': 'q1'}\n", ["q.jsonl, line 2: is not JSON", "one JSON object"]),
-    "a JSON list of lists": (
-        "q.json",
-        '[\n["q1", "a", 1]]\n',
-        ["q.json, entry 1: ['q1', 'a', 1]: every entry of the list must be an object"],
-    ),
-    "a JSON list cut short": ("q.json", f"[{JSON}", ["q.json, line 2: is not JSON (Expecting ',' delimiter at char"]),
-    "a second JSON list": ("q.json", f"[{JSON}]\n[]", ["q.json, line 3: is not JSON (Extra data at character 1)"]),
-    "a grade in a JSON list": (
-        "q.json",
-        f"[{JSON},\n{JSON.replace('1}', 'true}')}]",
-        ["q.json, entry 2: grade = True: must be a number"],
-    ),
-    "JSON of documents, a number beside": (
-        "q.json",
-        '{"q1": {"a": 1},\n"q2": 3}',
-        ["q.json: {", "has no form that is known", "{query_id: {doc_id: grade}}"],
-    ),
-    "JSON of documents, a bad grade": (
-        "q.json",
-        '{\n"q1": {"a": 1,\n"b": "good"}}',
-        ["q.json, query 'q1', document 'b': grade = 'good': must be a number"],
-    ),
-    "JSON of documents, one twice": (
-        "q.json",
-        '{"q1": {"a": 1}, "q2": {"b": 1, \n"b": 2}}',
-        ["q.json: cannot be read as JSON: key 'b' comes twice in one object"],
-    ),
-    "JSON of documents, a query twice": (
-        "q.json",
-        '{"q1": {"a": 1}, "q2": {"b": 1},\n"q1": {"c": 2}}',
-        ["q.json: cannot be read as JSON: key 'q1' comes twice in one object: a key must come once"],
-    ),
-    "a missing key": (
-        "q.jsonl",
-        JSON + '{"query_id": "q1", "that": "b", "grade": 1}\n',
-        ["line 2: there is no column 'doc_id'"],
-    ),
-    "null": ("q.jsonl", JSON.replace("1}", "null}"), ["q.jsonl: there is no judgment in the file"]),
-    "NaN in JSON": ("q.jsonl", JSON.replace("1}", "NaN}"), ["q.jsonl, line 1: grade = 'nan': must be a finite number"]),
-    "a yes for a grade": ("q.jsonl", JSON.replace("1}", "true}"), ["q.jsonl, line 1: grade = True: must be a number"]),
-    "a fraction for an id": (
-        "q.jsonl",
-        JSON.replace('"a"', "1.5"),
-        ["line 1: doc_id = 1.5: must be text or a whole number"],
-    ),
-    "a yes for an id": ("q.jsonl", JSON.replace('"a"', "true"), ["line 1: doc_id = True: must be text or a whole"]),
-    "half a letter": (
-        "q.jsonl",
-        JSON.replace('"a"', r'"\ud800"'),
-        [r"line 1: doc_id = '\ud800': must be text that UTF-8"],
-    ),
     "a number without end": ("q.jsonl", JSON.replace("1}", "1" * 5000 + "}"), ["q.jsonl: cannot be read as JSON"]),
-    "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
-    "a key twice": (
-        "q.jsonl",
-        JSON.replace('"a"', '"a", "doc_id": "b"'),
-        ["line 1: cannot be read as JSON: key 'doc_id'"],
-    ),
-    "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
-    "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
-    "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
-    "a zero byte where nobody looks": ("q.csv", CSV.strip() + ",x\nq1,a,1,\0\n", ["q.csv, line 2: holds a zero byte"]),
     "a line without end": ("q.csv", CSV + "q" * (1 << 21), ["the line after line 1 is longer than 1,048,576 bytes"]),
     "a long id": (
         "q",
         "q1 0 a 1\nq1 0 " + "b" * 9000 + " good 1\n",
         ["q, line 2: 5 fields ('q1 0 bbbb", "bb…), a TREC judgment"],
     ),
-    "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
-    "a ranking": ("q", RUN, ["q: this looks like a ranking (TREC ranking)", "are judgments and ranking swapped?"]),
 }
-RANKINGS: dict[str, Case] = {
-    "empty": ("a.run", "", ["a.run: the file is empty"]),
-    "no tag": (
-        "a.run",
-        "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 \n",
-        ["a.run, line 2: 5 fields", "query_id Q0 doc_id rank score tag"],
-    ),
-    "a score that is no number": (
-        "a.run",
-        RUN + "q2 Q0 b 2 high t",
-        ["a.run, line 4: score = 'high': must be a number"],
-    ),
-    "a score that is NaN": (
-        "a.run",
-        RUN + "q2 Q0 b 2 nan t",
-        ["a.run, line 4: score = 'nan': must be a finite number"],
-    ),
-    "an infinite score": (
-        "a.run",
-        RUN + "q2 Q0 b 2 Infinity t",
-        ["a.run, line 4: score = 'Infinity': must be a finite"],
-    ),
-    "half a rank": ("a.run", RUN + "q2 Q0 b 2.5 1 t", ["a.run, line 4: rank = '2.5': must be a whole number"]),
-    "a rank beyond all": ("a.run", "q1 Q0 a 9007199254740993 1 t", ["line 1: rank = '9007199254740993'", "2^53"]),
-    "a hexadecimal rank": ("a.csv", "query_id,doc_id,rank\nq1,a,0x1F\n", ["line 2: rank = '0x1F': must be a number"]),
-    "a document twice": (
-        "a.run",
-        RUN + "q1 Q0 a 3 1 t",
-        ["a.run, lines 1 and 4: document 'a' is 2 times", "query 'q1'"],
-    ),
-    "a document twice in CSV": ("a.csv", RANKS + "q1,a,2\nq1,b,1\nq1,a,1\n", ["a.csv, lines 2 and 4: document 'a'"]),
-    "judgments": (
-        "a.run",
-        QRELS,
-        ["a.run: this looks like judgments (TREC judgments)", "are judgments and ranking swapped?"],
-    ),
-    "neither score nor rank": (
-        "a.csv",
-        "query_id,doc_id\nq1,a\n",
-        ["a.csv: a ranking needs a column 'score'", "'rank', or both"],
-    ),
-    "neither in JSON": (
-        "a.jsonl",
-        '{"query_id": "q1", "doc_id": "a"}\n',
-        ["a.jsonl, line 1: a ranking needs a column"],
-    ),
-    "null for both": (
-        "a.jsonl",
-        '{"query_id": "1", "doc_id": "a", "score": null, "rank": null}',
-        ["line 1: score is missing"],
-    ),
-    "a score only at first": (
-        "a.jsonl",
-        '{"query_id": "q1", "doc_id": "a", "score": 1}\n{"query_id": "q1", "doc_id": "b", "rank": 2}\n',
-        ["a.jsonl, line 2: score is missing: every row needs one"],
-    ),
-    "a score only later": (
-        "a.jsonl",
-        '{"query_id": "q1", "doc_id": "a", "rank": 1}\n{"query_id": "q1", "doc_id": "b", "rank": 2, "score": 1}\n',
-        ["a.jsonl, line 2: score appears here, but not in the rows before it"],
-    ),
-    "no shared query": (
-        "a.run",
-        RUN.replace("q1", "x1").replace("q2", "y2"),
-        ["a.run: system new answers none of the 2 judged queries", "'q1'", "'x1'", "must be the same"],
-    ),
-}
+RANKINGS: dict[str, Case] = CASES["RANKINGS"]
 PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
     "a missing column": ({"query_id": ["q"], "doc_id": ["d"]}, ["a.pq: there is no column 'grade'"]),
     "null": ({"query_id": ["q", "q"], "doc_id": ["d", None], "grade": [1, 1]}, ["a.pq, row 2: doc_id is missing"]),
@@ -254,40 +85,7 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
     ),
 }
 # what is given to `compare` beside good judgments and a good ranking `old`
-OPTIONS: dict[str, tuple[list[str], list[str]]] = {
-    "no such ranking": (["--system", "new={}/none.run"], ["none.run: there is no such file"]),
-    "a directory": (["--system", "{}"], ["is not a file"]),
-    "no equals sign": (["--system", "old"], ["--system 'old': must be NAME=FILE"]),
-    "a name twice": (["--system", "old={}/old.run"], ["--system: the name 'old' is given twice"]),
-    "no such baseline": (["--baseline", "odl"], ["--baseline = 'odl': must be one of the systems (old)"]),
-    "no such metric": (["--metric", "ndgc@10"], ["--metric: metric 'ndgc@10'", "did you mean 'ndcg'?"]),
-    "a metric with cutoff 0": (
-        ["--metric", "ndcg@0"],
-        ["--metric: metric 'ndcg@0'", "must be a whole number from 1 to 1000000"],
-    ),
-    "no such format": (
-        ["--format", "xml", "--system", "new={}/old.run"],
-        ["--format = 'xml': must be 'trec', 'csv', 'tsv', 'jsonl' or 'parquet'"],
-    ),
-    "no such format of judgments": (["--judgments-format", "xml"], ["--judgments-format = 'xml': must be 'trec'"]),
-    "another format": (["--format", "csv"], ["old.run: there is no column 'query_id' for query_id"]),
-    "columns of TREC": (["--columns", "query_id=qid"], ["old.run: columns cannot be mapped in a TREC file"]),
-    "no such field": (
-        ["--judgments-columns", "qurey_id=qid"],
-        ["'qurey_id' is no field of a judgment", "mean 'query_id'?"],
-    ),
-    "columns without equals": (["--columns", "query_id"], ["--columns 'query_id': must be FIELD=COLUMN"]),
-    "a field twice": (["--columns", "doc_id=a,doc_id=b"], ["--columns 'doc_id=a,doc_id=b': doc_id is named twice"]),
-    "alpha": (["--alpha", "5"], ["--alpha = 5.0: must be below 0.5"]),
-    "a tiny alpha": (["--alpha", "1e-10"], ["--alpha = 1e-10: must be 1e-09 or more"]),
-    "seed": (["--seed", "-1"], ["--seed = -1: must be 0 or more"]),
-    "resamples": (["--resamples", "9"], ["--resamples = 9: must be 100 or more"]),
-    "threads": (["--threads", "0"], ["--threads = 0: must be 1 or more"]),
-    "JSON into no directory": (["--json", "{}/none/out.json"], ["--json", "there is no directory", "none"]),
-    "JSON into a directory": (["--json", "{}"], ["--json", "is a directory; a file name is needed"]),
-    "JSON over an input": (["--json", "{}/qrels"], ["--json", "qrels: is one of the inputs, and would be overwritten"]),
-    "values over an input": (["--per-query", "{}/old.run"], ["--per-query", "old.run: is one of the inputs"]),
-}
+OPTIONS: dict[str, tuple[list[str], list[str]]] = CASES["OPTIONS"]
 PYTHON: dict[str, tuple[str, list[str]]] = {
     "no such module": ("", ["there is no module 'engine", "or installed"]),
     "an error": ("def search(queries):\n    raise ValueError('two\\nlines')", ["failed: ValueError: two lines"]),
@@ -455,6 +253,7 @@ def findings(folder: Path, judgments: str, ranking: str) -> dict[str, tuple[str,
     return {row["code"]: (row["severity"], row["count"]) for row in json.loads(found.stdout)["findings"]}
 
 
+@pytest.mark.slow
 def test_what_is_only_worth_a_note(folder: Path) -> None:
     assert findings(folder, QRELS, RUN) == {}
     assert findings(folder, QRELS + "q1 0 a 1.0\n", RUN) == {"repeated_judgment": ("note", 1)}

@@ -22,6 +22,7 @@ from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.schema import query_layout
+from tests.cases import read_cases
 from tests.commands import invoke
 from tests.examples import examples
 from tests.readings import read_carefully, read_table
@@ -31,72 +32,10 @@ Row = tuple[str | float | None, ...]
 JUDGED: list[Row] = [("q1", "d1", 1.0), ("q1", "d2", 0.5), ("007", "d1", -2.0)]
 RECORDS = [dict(zip(("query_id", "doc_id", "grade"), row, strict=True)) for row in JUDGED]
 NESTED = {"q1": {"d1": 1, "d2": 0.5}, "007": {"d1": -2}}
-SPELLINGS = {
-    "single spaces": ("qrels", "q1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2\n"),
-    "tabs": ("qrels.txt", "q1\t0\td1\t1\nq1\t0\td2\t0.5\n007\t0\td1\t-2\n"),
-    "tabs, then spaces": ("qrels.txt", "q1\t0\td1\t1\nq1 0 d2 0.5\n007  0  d1  -2\n"),
-    "several of everything": ("qrels", "q1 \t0   d1\t\t1\nq1\v0\fd2 0.5\n007 0 d1 -2\n"),
-    "white space around": ("qrels", "  q1 0 d1 1\n\tq1 0 d2 0.5  \n007 0 d1 -2\t\n"),
-    "no end of the last line": ("qrels", "q1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2"),
-    "Windows line ends": ("qrels", "q1 0 d1 1\r\nq1 0 d2 0.5\r\n007 0 d1 -2\r\n"),
-    "Windows line ends and more": ("qrels", "q1  0 d1 1\r\n\r\nq1 0 d2 0.5 \r\n007 0 d1 -2\r\n"),
-    "old Mac line ends": ("qrels", "q1 0 d1 1\rq1  0 d2 0.5\r007 0 d1 -2"),
-    "blank lines": ("qrels", "\n\nq1 0 d1 1\n   \nq1 0 d2 0.5\n\t\n007 0 d1 -2\n\n"),
-    "byte order mark": ("qrels", "\ufeffq1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2\n"),
-    "numbers in other ways": ("qrels", "q1 0 d1 +1\nq1 0 d2 .5\n007 0 d1 -2.0e0\n"),
-    "another name for iter": ("qrels", "q1 Q0 d1 1\nq1 x d2 0.5\n007 é d1 -2\n"),
-    "csv": ("qrels.csv", "query_id,doc_id,grade\nq1,d1,1\nq1,d2,0.5\n007,d1,-2\n"),
-    "csv in another order": ("qrels.CSV", 'grade,note,query_id,doc_id\n1,"a, b",q1,d1\n0.5,,q1,d2\n-2,x,007,d1'),
-    "csv with a mark and quotes": (
-        "q.csv",
-        '\ufeff"query_id","doc_id","grade"\r\n"q1","d1","1"\r\nq1,d2,0.5\r\n007,d1,-2',
-    ),
-    "csv that tells Excel the delimiter": (
-        "q.csv",
-        "\ufeffsep=,\r\nquery_id,doc_id,grade\r\nq1,d1,1\r\nq1,d2,0.5\r\n007,d1,-2\r\n",
-    ),
-    "csv with blank lines": ("q.csv", "\nquery_id,doc_id,grade\n\nq1,d1, 1\nq1,d2,0.5 \n   \n007,d1,-2\n\n"),
-    "tsv": ("qrels.tsv", "query_id\tdoc_id\tgrade\nq1\td1\t1\nq1\td2\t0.5\n007\td1\t-2\n"),
-    "json lines": (
-        "qrels.jsonl",
-        '{"query_id": "q1", "doc_id": "d1", "grade": 1}\n'
-        '{"doc_id": "d2", "query_id": "q1", "grade": 5e-1, "more": {"x": [1]}}\n\n'
-        ' {"query_id":"007","doc_id":"d1","grade":-2.0}',
-    ),
-    "json lines with text for numbers": (
-        "qrels.ndjson",
-        '{"query_id": "q1", "doc_id": "d1", "grade": "1"}\n{"query_id": "q1", "doc_id": "d2", "grade": "0.5"}\n'
-        '{"query_id": "007", "doc_id": "d1", "grade": "-2"}\n',
-    ),
-    "json lines with a mark": (
-        "q.jsonl",
-        "\ufeff" + json.dumps(RECORDS[0]) + "\n" + "\n".join(map(json.dumps, RECORDS[1:])),
-    ),
-    "a json list on one line": ("qrels.json", json.dumps(RECORDS)),
-    "a json list on many lines": ("qrels.json", "\ufeff\n" + json.dumps(RECORDS, indent=2) + "\n"),
-    "json of documents on one line": ("qrels.json", json.dumps(NESTED)),
-    "json of documents on many lines": ("qrels.json", json.dumps(NESTED, indent=1)),
-    "json of documents, packed": ("qrels.jsonl", json.dumps(NESTED, separators=(",", ":"))),
-}
+CASES = read_cases("file")
+SPELLINGS = CASES["SPELLINGS"]
 # None of them is a number, a missing value or two fields, whatever they look like.
-TREC_IDS = [
-    "007",
-    "1e5",
-    "NULL",
-    "NA",
-    "nan",
-    "None",
-    "true",
-    "-",
-    "0x1F",
-    "é",
-    "e\u0301",
-    "𝄞🙂",
-    "d\u00a01",
-    '"',
-    "'",
-    "a,b",
-]
+TREC_IDS = CASES["TREC_IDS"]
 IDS = [*TREC_IDS, "two words", ' "quoted" ', "a, b", "#", "\\", "2026-11-20", "a\tb", "one\nline more", "\r\n", " "]
 
 
@@ -263,6 +202,7 @@ def test_a_ranking_has_a_score_a_rank_or_both(
     assert rows_of(read_carefully(path, RANKING, format_by_name(path), {})) == [("q", "d", score, rank)]
 
 
+@pytest.mark.slow
 def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
     """The lines stand in another order, and by text 10 would come before 9."""
     put(tmp_path / "qrels", "q 0 best 1\n")
@@ -385,19 +325,7 @@ def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
 
 
 TAGGED = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 1.5 tag\n"
-WITH_REMARKS = {
-    "one tag": (TAGGED, []),
-    "no line end alone": (TAGGED.removesuffix("\n"), []),
-    "two rankings after each other": (TAGGED + "q2 Q0 a 1 2 new\n", [("several_tags", 2, "row 3: tag 'new'")]),
-    "the last tag cut short": (
-        TAGGED + "q2 Q0 a 1 2 ta",
-        [("truncated_last_line", 1, "row 3: tag 'ta', and no line end")],
-    ),
-    "ranks that are no numbers": (
-        TAGGED + "q2 Q0 a - 2 tag\nq2 Q0 b x 1 tag\n",
-        [("unread_rank", 2, "line 4: rank 'x'")],
-    ),
-}
+WITH_REMARKS = CASES["WITH_REMARKS"]
 
 
 @pytest.mark.parametrize("case", WITH_REMARKS)

@@ -131,12 +131,14 @@ def web(folder: Path) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_file_of_a_web_server(web: str, folder: Path) -> None:
     (folder / "all.run").write_text("".join(LINES))
     assert read(folder, f"http://me:geheim@{web}/all.run?signature=planted") == FOUND
     assert read(folder, f"http://{web}/parquet/set=de/part-0.parquet") == FOUND[:2]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["dense.gz", "thrice.gz", "two.zip"])
 def test_a_remedy_for_a_packed_file_of_a_web_server_works(name: str, web: str, folder: Path) -> None:
     """The command that is printed unpacks what lies at the address: a shell cannot read from an address."""

@@ -127,6 +127,7 @@ def dense_ranking() -> bytes:
     ).encode()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("ending", "least"), [(".gz", 20), (".zst", 60)])
 def test_a_dense_ranking_is_read(ending: str, least: int, tmp_path: Path) -> None:
     content = dense_ranking()
@@ -144,6 +145,7 @@ def test_a_small_file_may_be_as_dense_as_it_likes(tmp_path: Path) -> None:
     assert READ["judgments"](path).num_rows == GRACE // 8
 
 
+@pytest.mark.slow
 def test_who_means_it_raises_the_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "j.qrels.gz"
     path.write_bytes(bombing.gzipped(b"q 0 d 1\n", 2 * GRACE))
@@ -178,6 +180,7 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
         pull_source(described.source, RANKING, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "TABLE_GRACE", 0)
     queries, ids = 300, [f"doc-{place * 7919:09d}" for place in range(1000)]
@@ -218,6 +221,7 @@ def test_an_answer_that_is_not_packed_is_read() -> None:
     assert asked(Said(HITS)) == ""
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("status", [200, 404])
 @pytest.mark.parametrize("kind", bombing.ANSWERS)
 def test_an_answer_that_is_a_bomb_is_not_unpacked(kind: str, status: int, count: list[int]) -> None:
@@ -229,6 +233,7 @@ def test_an_answer_that_is_a_bomb_is_not_unpacked(kind: str, status: int, count:
     assert not count
 
 
+@pytest.mark.slow
 def test_what_a_redirect_holds_is_not_read(tmp_path: Path, count: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """httpx reads all of it, unpacked: 20 GB, twice."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -263,6 +268,7 @@ def test_what_refusing_one_takes(only: str, tmp_path: Path) -> None:
         assert found.is_within and found.said.startswith("ndcg-ab: ") and found.said.count("\n") == 1, found
 
 
+@pytest.mark.slow
 def test_a_text_that_many_rows_share_counts_for_each(tmp_path: Path) -> None:
     """Parquet keeps it once: a file of kilobytes may become gigabytes."""
     path = tmp_path / "q.parquet"

@@ -293,6 +293,7 @@ def test_search_workbench_in_both_of_its_forms(wrap: Any) -> None:
 # ---- the beginning of a large document
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize(
     ("entry", "form"),
@@ -367,6 +368,7 @@ def random_value(draw: random.Random, depth: int = 4) -> Any:
     return draw.choice([None, True, "", "d1", 0, 3, 0.5, -1e300, float("nan"), *words])
 
 
+@pytest.mark.slow
 def test_whatever_is_in_a_document_is_read_or_refused() -> None:
     draw = random.Random(7)
     values = [random_value(draw) for _ in range(5_000)]

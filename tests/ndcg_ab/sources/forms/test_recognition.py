@@ -115,6 +115,7 @@ def test_the_sample_of_a_form_is_taken_for_it(form: Form, tmp_path: Path) -> Non
     assert found and (found.kind, found.words) == (form.kind, form.words)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "cell", ["d1 d2 d3", "d1,d2,d3", "d1, d2, d3", "['d1', 'd2', 'd3']", '[""d1"", ""d2"",""d3""]']
 )
@@ -202,6 +203,7 @@ def sniff_dummy(sample: Sample) -> Reading | None:
     return Reading(JUDGMENTS, "lines", records=read_dummy) if is_dummy else None
 
 
+@pytest.mark.slow
 def test_a_form_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every reader has it: commands, configurations, Python, and the list of forms."""
     form = Form("judgments of a dummy", JUDGMENTS, "%q1/a/2\n%q1/b/0\n%q2/a/1\n", sniff_dummy)

@@ -201,6 +201,7 @@ def test_an_answer_that_is_none_is_told_in_one_sentence(case: str) -> None:
     assert words in message
 
 
+@pytest.mark.slow
 def test_no_hit_for_any_query_is_no_ranking() -> None:
     with serving(always({"hits": []})) as server, pytest.raises(InputError, match="no hit came for any of 8 queries"):
         pulled(server)
@@ -238,6 +239,7 @@ def test_every_fourth_request_fails_and_is_asked_again() -> None:
     assert 1 < server.most_at_once <= 4
 
 
+@pytest.mark.slow
 def test_it_waits_as_long_as_the_engine_asks() -> None:
     times: list[float] = []
 
@@ -257,6 +259,7 @@ def test_it_does_not_wait_for_ever() -> None:
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_sends_a_byte_at_a_time_is_given_up() -> None:
     begun = time.monotonic()
     with (
@@ -267,6 +270,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up() -> None:
     assert time.monotonic() - begun < 2
 
 
+@pytest.mark.slow
 def test_all_queries_together_have_a_deadline() -> None:
     with (
         serving(lambda asked: (time.sleep(0.1), Said(TWO))[1]) as server,
@@ -275,6 +279,7 @@ def test_all_queries_together_have_a_deadline() -> None:
         pulled(server, concurrency=1, deadline=0.35)
 
 
+@pytest.mark.slow
 def test_no_more_begin_in_a_second_than_may() -> None:
     times: list[float] = []
 
@@ -327,6 +332,7 @@ def failing(*texts: str) -> Callable[[Asked], Said]:
     return lambda asked: Said("broken", 400) if asked.text in texts else Said(TWO)
 
 
+@pytest.mark.slow
 def test_queries_that_fail_are_missing_where_that_is_admitted() -> None:
     with serving(failing("text 2", "text 5")) as server:
         found = pulled(server, allow_failed_queries=2)
@@ -355,6 +361,7 @@ def test_all_may_not_fail() -> None:
         pulled(server, allow_failed_queries=100)
 
 
+@pytest.mark.slow
 def test_a_second_attempt_asks_for_the_rest_alone(tmp_path: Path) -> None:
     broken = threading.Event()
 

@@ -11,6 +11,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments, pull_source
 from ndcg_ab.sources.judgments.gathering import split_by_judge
+from tests.cases import read_cases
 
 PLAIN = "query_id,doc_id,grade\n"
 JUDGED = "query_id,doc_id,grade,judge\n"
@@ -128,31 +129,8 @@ def test_sources_alone_make_no_repetition(tmp_path: Path) -> None:
     assert (code, count, examples) == ("repeated_judgment", 1, (f"{tmp_path}/a.csv, lines 4 and 5",))
 
 
-REFUSED = {
-    "one judge, two grades": (
-        (JUDGED + "q,d,1,ann\nq,d,2,ann\n",),
-        "{}/a.csv, lines 2 and 3: document 'd' of query 'q' is judged 1 and 2 by judge 'ann': a judge gives a document"
-        " one grade (1 such)",
-    ),
-    "two grades in a later file": (
-        (PLAIN + "q,d,1\n", PLAIN + "q,e,2\nq,e,1\n"),
-        "{}/b.csv, lines 2 and 3: document 'e' of query 'q' is judged 1 and 2: a document has one grade (1 such)",
-    ),
-    "judges disagree and no rule is named": (
-        (THREE_JUDGES,),
-        "{}/a.csv, lines 2 and 3 and 4: document 'd' of query 'q' is judged 0 by judge 'ann' and 3 by judge 'bob' (2"
-        " such): where judges disagree, say what counts: --combine majority, median, mean, highest or lowest (in a"
-        " configuration combine: majority)",
-    ),
-    "a judge without a name disagrees": (
-        (JUDGED + "q,d,1,\nq,d,2,ann\n",),
-        "{}/a.csv, lines 2 and 3: document 'd' of query 'q' is judged 1 by a judge without a name and 2 by judge 'ann'",
-    ),
-    "a column that is not there": (
-        ("query_id,doc_id,grade\nq,d,1\n",),
-        "{}/a.csv: there is no column 'who' for judge (columns: query_id, doc_id, grade)",
-    ),
-}
+CASES = read_cases("gathering")
+REFUSED = CASES["REFUSED"]
 
 
 @pytest.mark.parametrize("mistake", REFUSED)

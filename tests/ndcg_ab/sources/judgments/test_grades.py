@@ -40,6 +40,7 @@ def write_ranking(path: Path, ranking: dict[str, dict[str, int]]) -> None:
     path.write_text("".join(f"{query} Q0 {doc} 1 {score} {path.stem}\n" for query, doc, score in rows))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["j.csv", "j.qrels", "j.jsonl", "j.parquet"])
 def test_words_of_files(name: str, tmp_path: Path) -> None:
     path = str(files(tmp_path)[name])
@@ -58,6 +59,7 @@ def test_words_of_files(name: str, tmp_path: Path) -> None:
         ndcg_ab.compare(path, RANKINGS, grades={"E": 3, "S": 2, "C": 1})
 
 
+@pytest.mark.slow
 def test_words_in_python_beside_numbers_and_empty_ones() -> None:
     judgments: dict[str, dict[str, Any]] = {"1": {"a": "good ", "b": 0, "c": None, "d": 2.5}, "2": {"d": "1"}}
     result = ndcg_ab.compare(judgments, RANKINGS, grades={"good": 3, "1": 2}, resamples=100)
@@ -99,6 +101,7 @@ def test_what_no_words_are(grades: Any, rule: str) -> None:
         ndcg_ab.compare(NUMBERS, RANKINGS, grades=grades)
 
 
+@pytest.mark.slow
 def test_other_numbers_are_read_again(tmp_path: Path) -> None:
     """A night that changes the numbers of words alone does not take what another night read."""
     small(tmp_path)
@@ -124,6 +127,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -53,6 +53,7 @@ def test_rows_of_files(name: str, tmp_path: Path) -> None:
     assert remark.examples[0].startswith(str(path))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("word", mostly_slow(NO_GRADE, kept=["-", "NULL"]))
 @pytest.mark.parametrize("name", ["j.csv", "j.tsv", "j.qrels"])
 def test_words_for_no_grade_in_texts(word: str, name: str, tmp_path: Path) -> None:
@@ -82,6 +83,7 @@ IN_PYTHON: dict[str, Any] = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("data", IN_PYTHON.values(), ids=IN_PYTHON)
 def test_rows_of_python_and_the_ledger(data: Any) -> None:
     result = ndcg_ab.compare(data, RANKINGS, resamples=100)

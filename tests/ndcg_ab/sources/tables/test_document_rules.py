@@ -119,6 +119,7 @@ def left_out(result: ndcg_ab.CompareResult, reason: str) -> list[int]:
     ]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("in_files", [True, False])
 def test_chunks_count_as_their_documents(in_files: bool, tmp_path: Path) -> None:
     chunks = {name: chunked(ranking) for name, ranking in PLAIN.items()}
@@ -130,6 +131,7 @@ def test_chunks_count_as_their_documents(in_files: bool, tmp_path: Path) -> None
     assert (row.read, row.used) == (48, 24)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("sign", ["#", "::", "_", "-"])
 def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
     """The option that the message names makes them meet."""
@@ -144,6 +146,7 @@ def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
     assert not [each for each in result._outcome.findings if each.code == "id_spelling"]
 
 
+@pytest.mark.slow
 def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
     for name, path in write_rankings(tmp_path, PLAIN).items():
         text = Path(path).read_text()
@@ -157,6 +160,7 @@ def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
     assert left_out(result, "repeated documents") == [24, 24]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("options", "is_dropped"),
     [
@@ -183,6 +187,7 @@ def test_nothing_but_own_documents() -> None:
         ndcg_ab.compare(JUDGED, {"old": {query: {query: 1.0} for query in JUDGED}}, own="drop")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("added", "count"),
     [({"None": 0.1}, 12), ({"NaN": 0.1}, 12), ({"filler": 0.1}, 12), ({"x": 0.1, "y": 0.2}, 0), ({}, 0)],
@@ -215,6 +220,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

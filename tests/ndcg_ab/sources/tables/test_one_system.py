@@ -34,6 +34,7 @@ def write(folder: Path, ending: str, table: pa.Table) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", mostly_slow(["system_id", "System", "run_id", "tag"], kept=["System", "tag"]))
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_files(ending: str, column: str, tmp_path: Path) -> None:
@@ -71,6 +72,7 @@ def test_rows_without_a_system_are_refused(values: list[Any], tmp_path: Path) ->
         ndcg_ab.compare({"q1": {"d1": 1}, "q2": {"d1": 1}}, {"a": rankings("run", values)})
 
 
+@pytest.mark.slow
 def test_python(tmp_path: Path) -> None:
     judgments = {"q1": {"d1": 1}, "q2": {"d1": 1}}
     with pytest.raises(InputError, match="names 2 systems") as caught:
@@ -91,6 +93,7 @@ def test_parts_and_partitions(tmp_path: Path) -> None:
             ndcg_ab.compare({"q1": {"d1": 1}}, {"x": tmp_path / folder})
 
 
+@pytest.mark.slow
 def test_one_system_may_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, "csv", rankings("system_id", ["a"] * 4))
     assert invoke(["compare", str(tmp_path / "j.qrels"), str(path), "-q"]).exit_code == 0

@@ -28,6 +28,7 @@ def test_which_metrics_have_bounds() -> None:
     ]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_are_the_extremes_of_all_completions(name: str) -> None:
     random, metric = Random(7), parse(name)

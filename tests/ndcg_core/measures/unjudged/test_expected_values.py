@@ -45,6 +45,7 @@ def test_an_unjudged_document_is_in_the_band_of_its_better_rank() -> None:
     assert found.band.tolist() == band_of(np.array([1, 2, 3, 4, 5, 3])).tolist()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", [each for each in METRICS if parse(each).traits.divisor is not Divisor.IDEAL])
 def test_expectation_and_variance_are_those_over_all_completions(name: str) -> None:
     """Exact for measures whose divisor no grade changes."""

@@ -42,6 +42,7 @@ def test_alpha_of_coincidences_at_its_ends(table: list[list[int]], expected: flo
     assert found == (None if expected is None else pytest.approx(expected))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 def test_kappa_is_that_of_another_implementation(weights: Literal["linear", "quadratic"] | None) -> None:
     metrics = pytest.importorskip("sklearn.metrics")

@@ -38,6 +38,7 @@ def step(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) 
     return first, second
 
 
+@pytest.mark.slow
 @given(counts=placed())
 def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: PlacedCounts) -> None:
     found = fit_counts(counts)

@@ -56,6 +56,7 @@ def test_nothing_has_no_quantile() -> None:
         quantile([], 0.5)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("count", [10, 60, 100, 500])
 def test_the_interval_of_one_quantile_is_that_of_order_statistics(share: float, count: int) -> None:
@@ -77,6 +78,7 @@ def test_the_interval_of_one_quantile_is_that_of_order_statistics(share: float, 
         assert nearer >= 0.9 * tail, "as near as may be"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("share", "count"), [(0.95, 72), (0.99, 368), (0.5, 6)])
 def test_how_many_queries_an_upper_end_needs(share: float, count: int) -> None:
     assert least_queries(share, 0.025) == count

@@ -67,6 +67,7 @@ def test_a_search_from_below_finds_the_same(effect: float, alpha: float, power: 
     assert queries_needed(effect, 1.0, alpha, power) == n[found <= effect][0]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("effect", "deviation"), [(0.05, 0.1), (0.02, 0.1), (0.005, 0.05)])
 def test_a_t_test_with_so_many_queries_has_the_power_asked_for(effect: float, deviation: float) -> None:
     n = queries_needed(effect, deviation)

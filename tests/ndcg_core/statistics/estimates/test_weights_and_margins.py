@@ -67,6 +67,7 @@ def test_weighted_differences_that_do_not_vary_have_no_deviation() -> None:
     assert of.deviation == 0
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("leaning", [0.0, 0.6])
 def test_the_weighted_interval_covers_the_weighted_mean_as_often_as_it_says(leaning: float) -> None:
     """Log-normal weights exp(z / 2); with d = leaning * z / 10 + ..., E[w d] / E[w] = leaning / 20."""

@@ -34,6 +34,7 @@ def test_one_query_by_hand() -> None:
     assert not_worse_p_value(np.array([0.2, 0.1]), 1.0, 1.0) == 0  # a mean of -1 is none of these
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [3, 40])
 def test_it_is_the_chance_that_draws_have(n: int, weighted: bool) -> None:
@@ -50,6 +51,7 @@ def test_it_is_the_chance_that_draws_have(n: int, weighted: bool) -> None:
     assert lower_bound(values, 0.05, 1.0, given_shares) == pytest.approx(float(np.quantile(means, 0.05)), abs=0.01)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([-1.0, -0.5, -0.01, 0.0, 0.0, 0.1, 0.37, 1.0]), min_size=1, max_size=40),

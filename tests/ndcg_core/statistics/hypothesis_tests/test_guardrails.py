@@ -183,6 +183,7 @@ def test_what_holds_its_margin_is_no_harm_though_it_is_worse() -> None:
     assert found.harm_p_adjusted is not None and found.harm_p_adjusted < 0.001
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("values", "margin"),
     [

@@ -173,6 +173,7 @@ def test_an_empty_table_has_a_p_value_of_1_for_each_column(shape: tuple[int, int
 # ---- against exact arithmetic
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(small_tables)
 def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[int, int]]]) -> None:
@@ -186,6 +187,7 @@ def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[in
     assert result.p_adjusted == tuple(float(p) for p in adjusted)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(48, 60), st.integers(1, 3), st.sampled_from([1, 60, 256, 300]))
 def test_drawn_flips_equal_the_plain_implementation(seed: int, queries: int, columns: int, resamples: int) -> None:
@@ -201,6 +203,7 @@ def test_drawn_flips_equal_the_plain_implementation(seed: int, queries: int, col
         assert 1 / (resamples + 1) <= p_value <= p_adjusted <= (1 + hits) / (resamples + 1)
 
 
+@pytest.mark.slow
 def test_ties_are_exact_with_many_queries() -> None:
     table = correlated(1_500, 3, seed=5)
     table[:, 0] = np.where(np.arange(1_500) % 2, 0.3 - 0.2, 0.7 - 0.8)  # sums are multiples of 0.1: many ties

@@ -17,6 +17,7 @@ from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around, by_flips, column, compare, family
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10**6), st.integers(8, 11), st.integers(1, 3), st.sampled_from([0.05, 0.2]), st.booleans())
 def test_simultaneous_intervals_by_all_patterns_of_signs(
@@ -104,6 +105,7 @@ def test_equivalence_comes_from_the_simultaneous_interval_at_one_minus_two_alpha
         assert (found.conclusion is Verdict.EQUIVALENT) == words
 
 
+@pytest.mark.slow
 def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() -> None:
     columns = [*family(columns=6, queries=60), column([0.2] * 60, candidate="steady")]
     found = compare_family(columns)

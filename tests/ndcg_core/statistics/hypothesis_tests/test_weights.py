@@ -46,6 +46,7 @@ def test_the_weighted_test_by_all_patterns_of_signs(rows: list[tuple[int, int]],
     assert found.p_value == expected
 
 
+@pytest.mark.slow
 def test_weights_count_only_against_each_other_and_their_order_not_at_all() -> None:
     columns = family(columns=3, queries=80)
     weights = dict(zip(columns[1].query_ids, np.random.default_rng(9).integers(1, 50, 80), strict=True))

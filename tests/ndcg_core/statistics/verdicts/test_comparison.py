@@ -372,6 +372,7 @@ def test_a_column_without_a_difference_changes_nothing_else() -> None:
 # ---- simulation: how often a true null hypothesis is rejected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("queries", "ties"), [(50, 0.5), (30, 0.3)])
 def test_type_one_error_is_near_alpha(queries: int, ties: float) -> None:
     rng = np.random.default_rng(20)
