@@ -109,7 +109,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Findi
     return told
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in FAULTS if case not in ALONE])
 def test_no_fault_is_silent(case: str, found: dict[str, dict[str, Finding]]) -> None:
     assert FAULTS[case][1] in found[case]
@@ -132,7 +131,6 @@ def test_grave_faults_are_refused(case: str, tmp_path: Path) -> None:
         compared(tmp_path, {"new": ranking})
 
 
-@pytest.mark.slow
 def test_a_clean_ranking_has_no_findings(tmp_path: Path) -> None:
     assert compared(tmp_path, {"new": text(rows(1))}) == ()
 
