@@ -1,4 +1,4 @@
-"""The evaluation as a Prefect flow: every step a task, its state, artifacts and events where a team looks for them.
+"""Run an evaluation as a Prefect flow, with a task for each step.
 
 The work and its order are in `ndcg_ab.pipeline`.  Tasks have no arguments: Prefect would look into what they hold.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
@@ -54,7 +54,7 @@ def should_retry(_task: Any, _run: Any, state: Any) -> bool:
 
 @contextlib.contextmanager
 def secrets_hidden_in_errors() -> Iterator[None]:
-    """Take secrets out of errors inside: Prefect keeps their words, and logs them with their causes."""
+    """Remove secrets from errors that are raised inside, since Prefect stores and logs their messages."""
     try:
         yield
     except Exception as error:
@@ -87,7 +87,7 @@ remove_old = tasks(keeping.REMOVE_OLD)
 
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
-    """Compares the systems of one evaluation and keeps what was found.
+    """Compare the systems of one evaluation and keep the results.
 
     evaluation: what is compared, and how.  force: compute again even if inputs and configuration are those of an
     earlier evaluation.  at: the moment that it stands for; by default now.

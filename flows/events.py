@@ -1,4 +1,4 @@
-"""The events that automations of Prefect can act on, as data (docs/scheduling.md)."""
+"""Make the events on which automations of Prefect can act (docs/scheduling.md)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
 class Event(NamedTuple):
-    """What is sent."""
+    """An event of Prefect: its name, resource and payload."""
 
     name: str
     resource: dict[str, str]
@@ -23,10 +23,10 @@ class Event(NamedTuple):
 def events_of(
     evaluation: Evaluation, common: dict[str, Any], outcome: Outcome, since: SinceLast | None
 ) -> Iterator[Event]:
-    """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed.
+    """Yield the events of a failed gate, of each candidate that regressed, and of each system that dropped.
 
-    `ndcg-ab.dropped` for every system that dropped since the previous evaluation: once, in the night that did.
-    common: what is in every payload.  `message` in each says it in plain text, ready to be posted.
+    A drop is an event only in the first evaluation that has it.
+    common: properties of every payload.  `message` in each payload is a sentence that can be posted as it is.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}
@@ -52,7 +52,7 @@ def events_of(
 
 
 def drop_text(row: Comparison, since: int, changed: Sequence[str]) -> str:
-    """``dense dropped since evaluation 6, ndcg@10 -0.0400 [-0.0600, -0.0200]; changed: ranking``."""
+    """Return a sentence: ``dense dropped since evaluation 6, ndcg@10 -0.0400 [-0.0600, -0.0200]; changed: ranking``."""
     cause = f"; changed: {', '.join(changed)}" if changed else ""
     return f"{row.candidate} dropped since evaluation {since}, {figure_text(row)}{cause}"
 

@@ -1,4 +1,4 @@
-"""What Prefect shows of a finished evaluation: the name and state of its flow run, artifacts, and events."""
+"""Show a finished evaluation in Prefect: name and state of its flow run, artifacts, and events."""
 
 import re
 from datetime import UTC, datetime
@@ -69,11 +69,3 @@ def show_results(run: Context) -> Any:
 def artifact_key(text: str) -> str:
     """Return a text as a key of artifacts: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def name_flow_run(headline: str) -> None:
-    """Add what was found to the flow run's name: the first line of its page, and all that a list of runs shows."""
-    context = FlowRunContext.get()
-    if context and context.flow_run:
-        with get_client(sync_client=True) as client:
-            client.update_flow_run(context.flow_run.id, name=f"{context.flow_run.name}: {headline}")

@@ -1,4 +1,4 @@
-"""A run that Prefect observes: which server does, and what becomes of the run when that one is away, hangs or dies."""
+"""Run an evaluation as a Prefect flow; if the Prefect server is away, hangs or dies, return why."""
 
 import contextlib
 import http.client
@@ -63,7 +63,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
 
 @contextlib.contextmanager
 def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
-    """Yield the run; a stop meanwhile is reported to Prefect, where it would show as running for ever."""
+    """Yield the run; if a signal stops it, tell Prefect, which would show it as running for ever."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     report = partial(report_stopped, url, context.flow_run.id, run.evaluation.name)

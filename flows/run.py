@@ -1,4 +1,4 @@
-"""An evaluation, run here and now: seen by Prefect where a server is named, by itself where none is."""
+"""Run an evaluation in this process, as a flow of Prefect if a server is named."""
 
 import os
 import sys
@@ -26,10 +26,10 @@ def run_evaluation(
     force: bool = False,
     at: datetime | None = None,
 ) -> Context:
-    """Do the evaluation, as a flow of Prefect if a server is named.  Raises what a stage raised.
+    """Run an evaluation, as a flow of Prefect if a server is named, and raise what a stage raised.
 
-    If that server is away, goes away or hangs, what is left of the run is done without it.  The work is done in a
-    thread of its own, so that whatever interrupts this call is obeyed at once.
+    If that server is away or hangs, the rest of the run is done without it.  The work is done in a thread, so that a
+    signal interrupts this call at once.
     """
 
     def work() -> Context:
@@ -65,7 +65,7 @@ def is_server_named(evaluation: Evaluation) -> bool:
 
 
 def may_name_server(path: Path) -> bool:
-    """Whether a file of settings may name a Prefect server."""
+    """Return whether a file of settings may name a Prefect server."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").lower()
     except OSError:

@@ -1,4 +1,4 @@
-"""Evaluations on a schedule: served from this process, or deployed for the workers of a Prefect server."""
+"""Run evaluations on a schedule: from this process, or by the workers of a Prefect server."""
 
 import asyncio
 import contextlib
@@ -43,9 +43,9 @@ GUARDED_ENGINE = (
 
 
 def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
-    """The evaluation as a Prefect deployment of its name, with its schedule where it has one.
+    """Make a Prefect deployment of an evaluation, with its name and schedule.
 
-    pool: the work pool whose workers run it; None where this process does.
+    pool: the work pool whose workers run the evaluation; None if this process does.
     """
     content = evaluation.model_dump(mode="json")
     settings: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
-    """What is compared, for the deployment's page."""
+    """Describe what is compared in Markdown, for the page of a deployment."""
     candidates = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     lines = [f"{', '.join(candidates) or 'no candidate'} against {evaluation.baseline_name}", ""]
     lines += [f"- metrics: {', '.join(evaluation.metrics)}"]
@@ -80,7 +80,7 @@ def describe_evaluation(evaluation: Evaluation) -> str:
 
 
 def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
-    """When it is due next, on its schedule's clock; None without a schedule, InputError for one that no moment fits."""
+    """Return the next time of the schedule in its time zone, or None without one; raise InputError if no time fits."""
     schedule = evaluation.schedule
     if schedule is None:
         return None
@@ -97,9 +97,9 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(made: RunnerDeployment) -> bool:
-    """Leaves what is to be deployed again as it was, where it or its schedule was paused; whether that is so.
+    """Pause a new deployment if the deployment of its name on the server is paused; return whether it is.
 
-    Prefect would make both active, and the evaluation that somebody stopped would run tonight.
+    Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -114,7 +114,7 @@ def preserve_pause(made: RunnerDeployment) -> bool:
 
 
 def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
-    """Takes away a schedule that the configuration had once and has no longer; Prefect would keep it."""
+    """Delete the schedules of a deployment on the server if its configuration has none now; Prefect would keep them."""
     if evaluation.schedule is None:
         with get_client(sync_client=True) as client:
             for schedule in client.read_deployment_schedules(deployment_id):
@@ -123,7 +123,7 @@ def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
 
 @contextlib.contextmanager
 def find_server() -> Iterator[str]:
-    """The address of the Prefect server, which must be there; what it refuses ends in one sentence."""
+    """Yield the address of the Prefect server; raise InputError if it does not answer, or refuses a request inside."""
     url = PREFECT_API_URL.value()
     if not url:
         raise InputError(
@@ -155,7 +155,7 @@ def guard_runs() -> None:
 
 
 def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_now) -> None:
-    """Runs the evaluations in processes of this one when they are due or asked for, until it is stopped."""
+    """Run evaluations in child processes when they are due or requested, until this process is stopped."""
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     with find_server() as url:
         if not evaluations[0].prefect.api_url:
@@ -213,14 +213,14 @@ async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
 
 
 def first_cause(error: BaseException | None) -> str:
-    """The first error of a group of groups, in one line."""
+    """Return the first error of nested exception groups, as one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
-    """Registers the evaluations at the Prefect server for the workers of a pool; a line for each."""
+    """Register evaluations at the Prefect server for the workers of a pool, and return a line about each."""
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     lines = []
     with find_server():

@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP end the program in order: one sentence, what is half-made removed, within seconds.
+"""End the program in order after Ctrl-C, SIGTERM or SIGHUP: print a sentence, and remove unfinished files.
 
-Imports nothing that takes time: signals are obeyed before the rest of the program is imported.
+This module imports nothing that takes time: signals are obeyed before the rest of the program is imported.
 """
 
 import _thread
@@ -42,7 +42,7 @@ def obey_signals() -> None:
 
 
 def stop(number: int, _: object) -> NoReturn:
-    """Handler: says the sentence, lets nobody else say anything, and raises Stopped."""
+    """Handle a signal: print a sentence, close standard error, and raise Stopped."""
     if Stopped.number is not None:
         os._exit(128 + number)
     Stopped.number = number
@@ -63,13 +63,13 @@ def end_later() -> None:
 
 
 def end_at_exit() -> None:
-    """The last of the functions that Python calls at the end, for it is registered first."""
+    """End the process after all other exit functions, since this one is registered first."""
     if Stopped.code is not None or Stopped.number is not None:
         end(Stopped.code or 0)
 
 
 def end(code: int) -> NoReturn:
-    """Ends the process and its children at once, with the code of its signal where it was stopped."""
+    """End the process and its children at once; the exit code is that of the signal that stopped it, if one did."""
     for clean_up in CLEAN_UP:
         with contextlib.suppress(OSError):
             clean_up()

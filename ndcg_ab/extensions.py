@@ -7,6 +7,7 @@ A package names its extension in its own pyproject.toml, and the extension is im
 """
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -64,3 +65,23 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
         may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
         said = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
         raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {said}") from discreet_error(error)
+
+
+@contextlib.contextmanager
+def hide_packages(*names: str) -> Iterator[None]:
+    """Let imports of packages that are not loaded yet fail inside, for libraries that work without them.
+
+    (None in `sys.modules` would do, but imports of Cython take the None.)
+    """
+
+    class Hidden:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name in names:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Hidden)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(Hidden)

@@ -81,7 +81,7 @@ def of_a_function(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    from ndcg_ab.trackers.mlflow.tracker import first_sentence
+    from ndcg_ab.trackers.mlflow.client import first_sentence
 
     return first_sentence(RuntimeError(text))
 

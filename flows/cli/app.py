@@ -1,4 +1,4 @@
-"""The command line: its commands, each of which parses, and calls plain functions elsewhere."""
+"""Build the command line from its commands, which parse options and call plain functions of other modules."""
 
 from ..stopping import obey_signals
 

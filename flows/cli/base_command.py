@@ -1,4 +1,4 @@
-"""A command: what its help shows, what it cannot do here, and what to write instead of what cannot be parsed."""
+"""Parse the arguments of a command, and say what to write instead of arguments that cannot be parsed."""
 
 import itertools
 import os
@@ -49,7 +49,7 @@ MOST_USED = frozenset(
 
 
 class Command(TyperCommand):
-    """A command that knows the usual slips, such as a configuration for options.
+    """A command that answers usual mistakes, such as a configuration in place of files, with a command to paste.
 
     Its options are made when they are needed: they are read from the models of a configuration, which take a while to
     import, and a list of all commands needs none.
@@ -62,7 +62,7 @@ class Command(TyperCommand):
 
     @cached_property
     def params(self) -> list[Any]:  # type: ignore[override]
-        """The options and arguments of the function, which is called with them from now on."""
+        """The options and arguments of the command, made when they are first needed."""
         alone = typer.Typer(add_completion=False)
         alone.command()(add_options(self.function))
         made = typer.main.get_command(alone)
@@ -97,7 +97,7 @@ class Command(TyperCommand):
 
 
 class ShortHelp(Command):
-    """A command with `--help-all` among its options."""
+    """A command whose `--help` shows only the most used options, and `--help-all` shows them all."""
 
     shows_all = False
 
@@ -143,7 +143,7 @@ def refuse_little_room() -> None:
 
 
 def insert_gate_word(args: Sequence[str]) -> list[str]:
-    """``--gate proof`` as ``--gate --require proof``: an option with a value or without one is none that typer has."""
+    """Replace ``--gate proof`` by ``--gate --require proof``: typer has no option with an optional value."""
     found: list[str] = []
     for given in args:
         found += ["--require", given] if given == "proof" and found[-1:] == ["--gate"] else [given]

@@ -1,4 +1,4 @@
-"""What the commands share of the terminal: errors in a sentence, progress, where results are printed."""
+"""Print results and progress, for all commands."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where 
 
 
 def end_where_a_gate_failed(outcome: "Outcome") -> None:
-    """Each failure in a sentence, and exit code 1."""
+    """Print a sentence for each failed gate, and exit with code 1 if there is one."""
     for gate in outcome.failures:
         write_error(f"gate failed: {gate.name}: {gate.message}")
     if outcome.failures:
@@ -31,7 +31,7 @@ def end_where_a_gate_failed(outcome: "Outcome") -> None:
 
 
 class Progress:
-    """Says on standard error what is being done: a spinner on a terminal, else lines after the first second."""
+    """Progress on standard error: a spinner on a terminal, else a line for each step after the first second."""
 
     def __init__(self, quiet: bool) -> None:
         from rich.console import Console
@@ -62,7 +62,7 @@ class Progress:
 
 
 def program_name() -> str:
-    """``ndcg-ab`` as a command that is printed names it."""
+    """Return the name or path with which ``ndcg-ab`` can be started from a printed command."""
     return command_to_paste("ndcg-ab")
 
 
@@ -77,22 +77,22 @@ def output_console() -> "Console":
 
 
 def print_safely(printer: Callable[..., None], *things: object, **options: object) -> None:
-    """Calls a function of `ndcg_ab.report` that prints, with things in which every text can be shown."""
+    """Call a printing function of `ndcg_ab.report` with results from whose texts control characters are removed."""
     printer(output_console(), *map(visible_record, things), **options)
 
 
 def print_line(text: object) -> None:
-    """A line on standard output, every character of which can be seen."""
+    """Print a line on standard output, with control characters made visible."""
     print(visible(str(text)))
 
 
 def print_to_stderr(text: object) -> None:
-    """The same on standard error, beside a result that is on standard output."""
+    """Print a line on standard error, with control characters made visible."""
     print(visible(str(text)), file=sys.stderr)
 
 
 def print_wrapped(lines: Iterable[str]) -> None:
-    """Sentences on standard output, in lines as long as it is wide."""
+    """Print sentences on standard output, wrapped to the width of the terminal."""
     console = output_console()
     for line in lines:
         console.print(visible(line), markup=False)

@@ -1,4 +1,4 @@
-"""How the program ends: with which code, and with what said, when it was stopped or something went wrong."""
+"""End the program with a sentence and an exit code if it was stopped or something went wrong."""
 
 import contextlib
 import logging
@@ -38,10 +38,10 @@ PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[
 
 
 class Program(TyperGroup):
-    """All commands; whatever happens in one of them ends in a sentence and an exit code that means one thing."""
+    """The group of all commands, which turns every error of a command into a sentence and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """``help compare`` is ``compare --help``, and ``help`` alone no mistake."""
+        """Parse arguments; ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
         elif args and (said := self.explain_command(args)):
@@ -51,7 +51,7 @@ class Program(TyperGroup):
         return parsed
 
     def explain_command(self, args: Sequence[str]) -> str | None:
-        """Return the sentence about what is no command: the version, a configuration or files; None for a command."""
+        """Return what to write instead of a first argument that is no command, such as a file; None for a command."""
         first, program = args[0], command_to_paste("ndcg-ab")
         if first in ("-v", "-V", "version"):
             return f"{first}: is no command → {program} --version"
@@ -88,7 +88,7 @@ class Program(TyperGroup):
 
 
 def leave_program(code: int) -> NoReturn:
-    """Ends the process; one that is stopped, or left work behind that may never end, at once."""
+    """End the process; at once if a signal stopped it, or if threads are left that may never end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -103,7 +103,7 @@ def leave_program(code: int) -> NoReturn:
 
 
 def write_error(text: str) -> None:
-    """Says it on standard error, line by line and in short; where that takes nothing, the exit code alone says it.
+    """Print a message on standard error without secrets, shortened; print nothing if standard error is unusable.
 
     Here alone a message is cut, when no secret is in it any more.
     """
@@ -113,7 +113,7 @@ def write_error(text: str) -> None:
 
 
 def fit_lines(lines: Sequence[str]) -> list[str]:
-    """As many of the lines as fit into LONGEST characters, and how many there are beside them."""
+    """Return as many lines as fit into LONGEST characters, and a line that counts the others."""
     found: list[str] = []
     room = LONGEST
     for number, line in enumerate(lines):
@@ -126,7 +126,7 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
 
 
 def exit_code_for(error: BaseException) -> int:
-    """Says in a sentence what went wrong; the exit code."""
+    """Print a sentence about an error, and return the exit code."""
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number
     if isinstance(error, KeyboardInterrupt):
@@ -154,7 +154,7 @@ def exit_code_for(error: BaseException) -> int:
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Where the traceback stands: in a file, or here where the user wants it so."""
+    """Write the traceback of an error to a file, or to standard error if NDCG_AB_DEBUG is set; return where it is."""
     text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):
         print(text, file=sys.stderr, end="")
@@ -167,11 +167,11 @@ def keep_traceback(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line of readable length."""
+    """Return the message of an error as one line of at most 300 characters."""
     return on_one_line(words_of(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Python's, numpy's and Arrow's word for it, or DuckDB's, by itself or through a SQL file."""
+    """Return whether memory ran out: in Python, numpy, Arrow or DuckDB."""
     names = {type(error).__name__, type(error.__cause__).__name__}
     return isinstance(error, MemoryError) or "OutOfMemoryException" in names

@@ -1,4 +1,4 @@
-"""The configuration or the files that a command is given, with or without an option.
+"""Find the configuration or the files among the arguments of a command.
 
 Standard input and pipes are read once, into a file that is gone with the process.
 """
@@ -87,7 +87,7 @@ def refuse_options_of_config(options: Mapping[str, object]) -> None:
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """The moment in UTC; one without a zone is meant in UTC."""
+    """Return the time of a text in UTC; a time without a zone counts as UTC."""
     if text is None:
         return None
     try:

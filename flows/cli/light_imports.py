@@ -1,4 +1,4 @@
-"""Half of a short command's time: what two libraries import that commands seldom use.
+"""Import two libraries without what they import and commands seldom use: half of a short command's time.
 
 Neither has an option for it.  pyarrow imports pandas at the first array made of Python values, to look for its objects
 among them (1.3 s of processor time where a whole `compare` takes 2.1 s), and `scipy.special` imports numpy.f2py,
@@ -9,28 +9,18 @@ import contextlib
 import sys
 from importlib.util import find_spec, module_from_spec
 
+from ndcg_ab.extensions import hide_packages
+
 SPECIAL = "scipy.special"
 
 
-class NoPandas:
-    """Finds no pandas.  (`sys.modules["pandas"] = None` would do, but Cython's imports take the None.)"""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("no pandas here", name=name)
-
-
 def import_lightly() -> None:
-    """Imports pyarrow without pandas, and of `scipy.special` the functions alone; before anything else does."""
+    """Import pyarrow without pandas, and only the functions of `scipy.special`; call this before other imports."""
     if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, NoPandas)
-        try:
+        with hide_packages("pandas"):
             import pyarrow as pa
 
             pa.array([0])  # it looks for pandas once
-        finally:
-            sys.meta_path.remove(NoPandas)
     if SPECIAL not in sys.modules and (spec := find_spec(SPECIAL)) is not None:
         sys.modules[SPECIAL] = module_from_spec(spec)  # its folder, in which nothing was executed
         try:

@@ -1,4 +1,4 @@
-"""Where the program begins."""
+"""Start the program."""
 
 import os
 
@@ -12,7 +12,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main() -> None:
-    """Runs the command line, whose modules take a moment to import: signals are obeyed before."""
+    """Run the command line; signals are obeyed before its modules are imported, which takes a moment."""
     obey_signals()
     from .app import app
 

@@ -1,4 +1,4 @@
-"""Where a command writes: refused before any work where a file cannot be written or would overwrite an input."""
+"""Write the results of a command; a file that cannot be written, or is an input, is refused before any work."""
 
 import json
 import os
@@ -29,7 +29,7 @@ SUFFIXES = {  # parameter of an option that names a file -> how its name ends; o
 
 
 class Output:
-    """Where a command writes: the files of its options, standard output, and the screen.
+    """The outputs of a command: the files of its options, standard output, and the screen.
 
     paths: parameter of an option -> its file, or None. is_taken: whether standard output has a result itself.
     """
@@ -53,7 +53,7 @@ class Output:
 
     @property
     def is_shown(self) -> bool:
-        """Whether tables are printed: no result has taken standard output, and nobody asked for silence."""
+        """Return whether tables are printed: not with ``--quiet``, nor if a result is written to standard output."""
         return not self.quiet and not self.is_taken
 
     def write(self, name: str, text: Callable[[], str]) -> None:
@@ -77,7 +77,7 @@ class Output:
             print_safely(printer, *things, **options)
 
     def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
-        """Say of a CSV file that is opened as a spreadsheet which cells are not shown as they are, but computed."""
+        """Warn of texts in a CSV file that a spreadsheet takes for formulas."""
         path = self.paths[name]
         if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
             return
@@ -102,7 +102,7 @@ def option_of(name: str) -> str:
 
 
 def local_inputs(evaluation: "Evaluation") -> list[Path]:
-    """The local files that it reads."""
+    """Return the local files that an evaluation reads."""
     from ndcg_ab.config.model.keys import Trait, walk_keys
 
     return [value for _, traits, value in walk_keys(evaluation) if Trait.INPUT in traits and isinstance(value, Path)]
@@ -119,7 +119,7 @@ def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
 
 
 def check_writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
-    """The path of an output, refused before any work where it cannot be written or would overwrite an input."""
+    """Return the path of an output; raise InputError if it cannot be written or is an input."""
     path = Path(name)
     if not path.parent.is_dir():
         raise InputError(

@@ -1,7 +1,7 @@
-"""Standard output and error as people use them.
+"""Guard standard output and standard error against closed pipes, odd encodings, control characters and secrets.
 
-They may be closed early by `| head`, have an encoding that knows no box and no arrow, and show text that somebody else
-wrote: nothing of it reaches the terminal as a command but colours.
+They may be closed early by `| head`, or have an encoding without boxes and arrows. They show text of others: no
+control sequence in it reaches the terminal, except colours.
 """
 
 import io
@@ -15,7 +15,7 @@ from ndcg_ab.visible import visible_but_colours
 
 
 class Guarded:
-    """A stream that says no secret, shows control characters instead of sending them, and whose reader may leave early.
+    """A stream that hides secrets and shows control characters instead of sending them; its reader may leave early.
 
     What comes after the reader left goes nowhere, and the program goes on to its end.
     """
@@ -48,11 +48,11 @@ class Guarded:
             raise self._named(error) from None
 
     def close(self) -> None:
-        """Keep the stream open: code of others closes it, and what follows is still to be said."""
+        """Flush the stream and keep it open: libraries close it, and more is written later."""
         self.flush()
 
     def _named(self, error: OSError) -> OSError:
-        """The same error, which says where there was no place."""
+        """Return the error with the name of the stream."""
         if error.errno is not None:
             error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
         return error
@@ -64,14 +64,14 @@ class Guarded:
 
 
 class Closed(io.TextIOBase):
-    """A standard output that was closed when the program began: what is written to it is an error, not lost."""
+    """A standard output that was closed when the program began: writing to it raises OSError."""
 
     def write(self, text: str) -> int:
         raise OSError("standard output is closed, and the result has no other place: say > /dev/null, or --quiet")
 
 
 def prepare_streams() -> None:
-    """Makes standard output and standard error so, and usable where they were closed; called before any writing."""
+    """Guard standard output and standard error, and replace closed ones; to be called before anything is written."""
     while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed
         pass
     os.close(made)
@@ -90,5 +90,5 @@ def prepare_streams() -> None:
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:
-    """The stream itself, for a spinner, which moves the cursor."""
+    """Return the stream behind a Guarded one, for a spinner, which moves the cursor."""
     return stream._stream if isinstance(stream, Guarded) else stream

@@ -1,1 +1,1 @@
-"""Evaluations that are kept: the same stages over a folder, in the history, with a page and a tracker."""
+"""Run evaluations that are kept: with a folder, a row in the history, a page and a tracker."""

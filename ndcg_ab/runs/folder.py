@@ -1,7 +1,7 @@
-"""The store of a kept evaluation: a working folder that becomes a bundle.
+"""Store the inputs of a kept evaluation in a working folder, which becomes its bundle.
 
-Inputs are in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory until
-the end, when the bundle gets them.
+Inputs are Parquet files, read now or copied from an earlier run.  Tables and results of stages stay in memory until the
+end, when they are written to the bundle.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
-    """A working folder, as `working_folder` makes it; to be used with `with`, for the engine."""
+    """A store in a working folder, which `working_folder` makes; a `with` block closes its engine."""
 
     def __init__(self, evaluation: Evaluation, folder: Path) -> None:
         super().__init__(evaluation)
@@ -68,19 +68,19 @@ class RunFolder(Store):
         self._open.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """Close the engine, if it was asked for."""
+        """Close the engine if it was opened."""
         self._open.close()
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
-        """Opened with the first stage that asks for it, and kept until the end."""
+        """Yield the engine, which is opened once and stays open until the end."""
         if self._engine is None:
             self._engine = self._open.enter_context(open_engine_for(self.evaluation, self.spill))
         yield self._engine
 
     @property
     def spill(self) -> Path:
-        """What memory has no room for goes beside what is pulled, where no other folder is named."""
+        """The folder for data that do not fit into memory; by default inside the working folder."""
         return self.evaluation.spill_folder or self.pulled / "spill"
 
     # ---- inputs
@@ -99,7 +99,7 @@ class RunFolder(Store):
         return self.pulled / f"answers_{key}"
 
     def asked_since(self, force: bool) -> float | None:
-        """Answers of earlier runs do not count where it is forced; those of this one do, if it is tried again."""
+        """Return the Unix time from which answers of a judge function are valid; None if the run is not forced."""
         if not force:
             return None
         mark = self.pulled / "asked_again"
@@ -108,7 +108,7 @@ class RunFolder(Store):
         return float(mark.read_text(encoding="utf-8"))
 
     def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """What was read is remembered only where its content was the same before and after."""
+        """Read an input, or take it from the cache; cache it if its content did not change meanwhile."""
         before = self.content_now(place)
         path = self.path(place.key)
         self._places[place.key] = place
@@ -132,11 +132,11 @@ class RunFolder(Store):
         return None
 
     def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
-        """Notes an input for the bundle.  read: when, where that was in an earlier run."""
+        """Record an input for the bundle.  read: the time of the earlier run that read it; None if read now."""
         self._inputs[place.key] = dict(encode(Input(place.name, place.kind, place.version, origin, rows, digest, read)))
 
     def content_now(self, place: Place) -> Content | None:
-        """The content of a source now; None where only its answer tells it, which says, too, what is wrong with it."""
+        """Return the content key of a source now, or None if it cannot be known without reading all of it."""
         if not place.is_remembered:
             return None
         try:
@@ -163,7 +163,7 @@ class RunFolder(Store):
         return Pulled(read_kept(self.path(key), layout), layout, source)
 
     def inputs(self) -> Inputs:
-        """What is known of every input, for the bundle: in the order of kinds, and of each kind in that of reading."""
+        """Return the records of all inputs for the bundle, by kind, and by the time of reading within a kind."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 
     def remember(self, evaluation: Evaluation) -> None:
@@ -174,7 +174,7 @@ class RunFolder(Store):
     # ---- rankings
 
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """As they were pulled: whole, or reduced where they can be."""
+        """Return the ranking of every system by name: whole, or reduced to what is needed if that is possible."""
         about = None if whole else self.result_about()
         found = {}
         for at, system in enumerate(self.evaluation.systems):
@@ -189,7 +189,7 @@ class RunFolder(Store):
         return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents, costs=costs)
 
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
-        """The rows, which stay in their file where memory is limited and they are many."""
+        """Return the rows of a ranking; many rows stay in their file if memory is limited."""
         path = self.path(key)
         rows = papq.read_metadata(path).num_rows
         if memory is not None and memory.limit is not None and rows > thresholds.FILE_ROWS:
@@ -199,7 +199,7 @@ class RunFolder(Store):
     def reduced(
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
-        """A ranking as far as it is looked at, where it can be reduced; known from an earlier run, or made now."""
+        """Return a ranking reduced to the places that are needed, or whole if it cannot be reduced."""
         key = digest_of([digest_of_file(self.path(ranking_key(at))), *about])
         reduced = None if force else input_cache.take_result(self.evaluation, key)
         if reduced is None:
@@ -216,7 +216,7 @@ class RunFolder(Store):
         return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
 
     def result_about(self) -> list[Any]:
-        """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
+        """Return what a reduced ranking depends on besides its rows: judgments, metrics, sample size, version."""
         evaluation = self.evaluation
         places = range(len(evaluation.judgment_sources))
         judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in places]
@@ -229,7 +229,7 @@ class RunFolder(Store):
         return self.pulled / f"documents_{key}.parquet"
 
     def documents_of(self, key: str) -> pa.Table | None:
-        """Titles and addresses that came along with a ranking."""
+        """Return the titles and addresses that came with a ranking, or None."""
         path = self.documents_path(key)
         return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
 
@@ -240,12 +240,12 @@ class RunFolder(Store):
         return self.pulled / f"costs_{key}.parquet"
 
     def costs_of(self, key: str) -> pa.Table | None:
-        """What its requests cost."""
+        """Return the costs of the requests for an input, or None."""
         path = self.costs_path(key)
         return papq.read_table(path) if path.exists() else None
 
 
 def read_kept(path: Path, layout: Layout) -> pa.Table:
-    """The table in the types of its layout, with what its source noticed."""
+    """Read the table of an input with the types of its layout and the remarks of its source."""
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)

@@ -1,4 +1,4 @@
-"""A kept evaluation from its configuration to its bundle, page and tracker."""
+"""Run a kept evaluation from its configuration to its bundle, page and tracker."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The stages of a kept evaluation: those of every evaluation, and what its folder, history, page and tracker need.
+"""Define the stages of a kept evaluation: those of every evaluation, and those for history, page and tracker.
 
 `STAGES` is their list, of `run` and of a Prefect run.
 """
@@ -70,7 +70,7 @@ def tracker_name(run: Context) -> str:
 
 
 def publish(run: Context, _: str) -> None:
-    """Give the tracker the bundle, and before it those that are still pending, in their order."""
+    """Publish the bundle to the tracker, after all bundles that are still pending."""
     from ndcg_ab.trackers import make_tracker
 
     assert run.bundle is not None

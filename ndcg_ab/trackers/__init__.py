@@ -1,4 +1,4 @@
-"""Trackers that keep results for dashboards: MLflow, JSON Lines in a folder, and those that other packages add."""
+"""Find the tracker of an evaluation, which keeps results for dashboards: MLflow, JSON Lines, or an added one."""
 
 from importlib import import_module
 from pathlib import Path
@@ -24,9 +24,9 @@ __all__ = [
 
 
 class Kind(NamedTuple):
-    """A tracker of ours.
+    """A tracker that is part of ndcg-ab.
 
-    label: its name in messages. place: module and class, imported when it is asked for. libraries: of OPTIONAL.
+    label: its name in messages. place: module and class, imported when needed. libraries: optional ones that it needs.
     """
 
     label: str
@@ -48,19 +48,19 @@ TRACKERS = {
 
 
 def tracker_label(evaluation: Evaluation) -> str:
-    """Return the tracker's name in messages, without importing it."""
+    """Return the name of an evaluation's tracker in messages, without importing the tracker."""
     name = evaluation.tracker.name
     return TRACKERS[name].label if name in TRACKERS else name
 
 
 def tracker_libraries(evaluation: Evaluation) -> tuple[str, ...]:
-    """What the tracker needs of what an installation may lack."""
+    """Return the optional libraries that an evaluation's tracker needs."""
     name = evaluation.tracker.name
     return TRACKERS[name].libraries if name in TRACKERS else ()
 
 
 def make_tracker(evaluation: Evaluation) -> Tracker:
-    """The tracker that an evaluation's results go to; InputError for an unknown name or wrong options."""
+    """Make the tracker of an evaluation; raise InputError for an unknown name or wrong options."""
     name = evaluation.tracker.name
     with translate_foreign_errors(f"tracker = {name!r} failed"):
         found = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
@@ -69,10 +69,10 @@ def make_tracker(evaluation: Evaluation) -> Tracker:
 
 
 def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
-    """The tracker of an evaluation as it is configured, or else that of the bundle in a folder.
+    """Make the tracker of an evaluation, or of the bundle in a folder if the evaluation is None.
 
-    A bundle may come from somebody else: what it says of a tracker other than MLflow is not followed, since that may
-    write where it likes.  Raises InputError for such a bundle.
+    A bundle may come from somebody else.  Raise InputError if it names another tracker than MLflow, which could write
+    anywhere.
     """
     if evaluation is not None:
         return make_tracker(evaluation)
@@ -86,13 +86,13 @@ def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
 
 
 def refuse_unknown_tracker(evaluation: Evaluation) -> None:
-    """Raises InputError where `make_tracker` would, before anything is read; imports what is not ours alone."""
+    """Raise InputError if the tracker of an evaluation is unknown or has wrong options, before anything is read."""
     if evaluation.tracker.name not in TRACKERS or evaluation.tracker.options:
         make_tracker(evaluation)
 
 
 def load_added_tracker(name: str) -> type[Tracker]:
-    """A tracker of an installed package."""
+    """Return the tracker class that an installed package adds; raise InputError if none has this name."""
     added = extensions(GROUP)
     if name not in added:
         known = ", ".join(sorted({*TRACKERS, *added}))

@@ -1,4 +1,4 @@
-"""What a tracker is, and the publishing of bundles that none has yet."""
+"""Define trackers, and publish bundles that are still pending."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ SLOWEST = 1_000_000.0  # bytes of files in a second
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """Where an evaluation is in a tracker.
+    """The place of an evaluation in a tracker.
 
     url: its page. trend_url: the evaluations over time. uri: the tracker's address. new: False when it was there
     already. dashboard: the command that starts a server for an embedded store; None if one answers.
@@ -46,10 +46,10 @@ class Published:
 
 
 def default_tracking(bundle: Bundle) -> Tracking:
-    """Where a bundle goes that no configuration is given for: MLFLOW_TRACKING_URI, else a store in a file.
+    """Return the MLflow settings for a bundle without a configuration: MLFLOW_TRACKING_URI, else a store in a file.
 
-    A bundle may come from somebody else.  So the environment goes before what the bundle says, and a server that the
-    bundle alone names is not spoken to: it would be sent the user's credentials.
+    A bundle may come from somebody else.  Raise InputError if only the bundle names a server: it would be sent the
+    credentials of the user.
     """
     given = bundle.evaluation.mlflow
     address = given.tracking_uri
@@ -76,7 +76,7 @@ class Tracker(ABC):
     options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, evaluation: Evaluation) -> None:
-        """For an evaluation as it is configured; InputError for an option that it does not know."""
+        """Check the options of the tracker in a configuration; raise InputError for an unknown one."""
         for name in evaluation.tracker.options:
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
@@ -84,25 +84,25 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
-        """Logs a bundle, once; what an earlier attempt left incomplete is replaced.
+        """Log a bundle, once, and replace what an earlier attempt left incomplete.
 
-        Everything comes from the bundle on disk.  Raises TrackingError where the tracker cannot be reached,
-        RefusedError where it does not take the bundle, InputError where the configuration is to blame.
+        Everything comes from the bundle on disk.  Raise TrackingError if the tracker cannot be reached, RefusedError if
+        it does not take the bundle, InputError if the configuration is wrong.
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
-        """Log a night that could not run, once; by default a tracker has no place for it.  Raises as `log`."""
+        """Log a night that could not run, once; do nothing by default.  Raise the errors of `log`."""
 
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
-        """Where it would log an evaluation, as `Published.uri` has it."""
+        """Return the address at which the tracker would log an evaluation, as in `Published.uri`."""
 
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
-        """Logs the bundle in `folder`, and notes there that it is logged.
+        """Log the bundle in a folder, and record in the folder that it is logged.
 
-        current: the evaluation as it is configured now, which says where to; by default see `default_tracking`.
-        budget: the time for it; by default PATIENCE, and more for large files.
-        Raises InputError where there is no bundle; else as `log`.
+        current: the evaluation as it is configured now, whose MLflow settings count; by default `default_tracking`.
+        budget: the time limit; by default PATIENCE, and more for large files.  Raise InputError if there is no bundle,
+        and the errors of `log`.
         """
         bundle = read_bundle(folder)
         output = resolved(folder).parent.parent if current is None else current.output_directory
@@ -120,8 +120,10 @@ class Tracker(ABC):
         return found
 
     def log_in_time(self, bundle: Bundle, budget: Budget | None = None) -> Published:
-        """As `log`, which is given up after a time: a server can answer so slowly that no timeout of one request ends
-        it."""
+        """Log a bundle within a time limit; raise TrackingError if it is exceeded.
+
+        A server can answer so slowly that no timeout of one request ends it.
+        """
         if budget is None:
             files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
             budget = Budget(PATIENCE + sum(path.stat().st_size for path in files) / SLOWEST)
@@ -150,9 +152,9 @@ class Tracker(ABC):
     def publish_pending(
         self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
     ) -> tuple[Published, int]:
-        """Publishes a bundle, and before it those that are pending, in their order; how many of these were new.
+        """Publish pending bundles in their order, then a bundle; return its place and how many pending ones were new.
 
-        budget: the time for all of them, which attempts one after the other share; by default one of PATIENCE.
+        budget: the time limit for all of them together; by default PATIENCE.
         """
         budget = budget or Budget(PATIENCE)
         self.publish_failed_nights(evaluation, budget)

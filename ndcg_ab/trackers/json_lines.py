@@ -1,4 +1,4 @@
-"""Results as JSON Lines in a folder: a file for each evaluation, for whatever reads files.
+"""Write results as JSON Lines in a folder, one file for each evaluation.
 
 ``FOLDER/EVALUATION/MOMENT-CONTENT.jsonl``; the first line is the evaluation, then one line for each system and metric,
 comparison, decision, gate and finding, each with the evaluation's name, key and moment.  In DuckDB:
@@ -22,7 +22,7 @@ FOLDER = "json_lines"  # inside the output directory
 
 
 class JsonLinesTracker(Tracker):
-    """Files in a folder, by default `json_lines` in the output directory; its option `folder` names another."""
+    """The tracker that writes JSON Lines, by default to `json_lines` in the output directory; option: `folder`."""
 
     options = ("folder",)
 
@@ -51,7 +51,7 @@ class JsonLinesTracker(Tracker):
 
 
 def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Every line as a record; `record` says of which kind."""
+    """Yield the lines of a file as records; `record` in each is its kind."""
     common = {"evaluation": bundle.evaluation.name, "key": bundle.key, "began": bundle.began.isoformat()}
     outcome = bundle.outcome
     about = {

@@ -228,7 +228,7 @@ def test_prefect_has_the_decision_as_the_state_of_a_run_without_a_gate(two_night
 
 def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path: Path) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
-    from ndcg_ab.trackers.mlflow.tracker import COMPLETE
+    from ndcg_ab.trackers.mlflow.values import COMPLETE
 
     output, finished, _ = two_nights
     client = client_of(output)

@@ -28,7 +28,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import base as tracking
-from ndcg_ab.trackers.mlflow import tracker as mlflow
+from ndcg_ab.trackers.mlflow import client as mlflow
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late

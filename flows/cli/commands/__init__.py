@@ -1,1 +1,1 @@
-"""The commands, in groups: each parses its options, and calls a function elsewhere."""
+"""The commands, in groups: each parses its options, and calls functions of other packages."""

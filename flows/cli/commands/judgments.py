@@ -79,7 +79,7 @@ def judgments(
 
 
 def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """What an option says of the first file and of the second: once for both, or once for each."""
+    """Return the values of an option for the first and the second file; it is given once for both files, or twice."""
     if not given:
         return None, None
     if len(given) > 2:
@@ -160,7 +160,7 @@ def clicks(
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:
-    """The numbers of ``0.25,0.5``."""
+    """Return the numbers of a text such as ``0.25,0.5``, or None without a text; raise InputError for other texts."""
     if text is None:
         return None
     try:

@@ -272,7 +272,7 @@ def publish(
 
 
 def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """The folders to publish, and where to: a folder names itself, a configuration all that its tracker has not."""
+    """Return the bundles to publish, and the evaluation that names the tracker: None if the path is itself a bundle."""
     if path.is_dir():
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
@@ -323,7 +323,7 @@ def deploy(
 
 
 def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
-    """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
+    """Read the configurations; raise InputError if two have one name, or if their Prefect servers differ."""
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.trackers import refuse_unknown_tracker

@@ -1,1 +1,1 @@
-"""Bundles in MLflow: what a run, its tags, metrics, files and views are there."""
+"""Log evaluations to MLflow, as runs with tags, metrics, files and views."""

@@ -1,7 +1,7 @@
-"""The names under which MLflow keeps things; it takes letters, digits and few signs.
+"""Make names that MLflow accepts: letters, digits and few signs.
 
-Names that differ only in what it does not take, or in capitals, of which some of its databases take no notice, get a
-digest of the whole name: they stay apart, and the same from night to night.
+Names that differ only in signs that MLflow rejects, or in capitals, which some databases ignore, get a digest of the
+whole name, so that they stay different and do not change from night to night.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ TAKEN = {
 
 
 def metric_name(metric: Metric | str) -> str:
-    """``ndcg_at_10``."""
+    """Return the name of a metric in MLflow, such as ``ndcg_at_10``."""
     found = make_metric(metric) if isinstance(metric, str) else metric
     name = found.tracker_name
     if not isinstance(found, GivenMetric) or find_our_metric(found.given):
@@ -36,18 +36,18 @@ def metric_name(metric: Metric | str) -> str:
 
 
 def judged_name(metric: Metric) -> str:
-    """``judged_at_10``."""
+    """Return the name of the judged share at the cutoff of a metric, such as ``judged_at_10``."""
     return f"judged_at_{metric.cutoff}" if metric.cutoff else "judged"
 
 
 def tag_names(systems: Sequence[str]) -> dict[str, str]:
-    """System -> its name inside a tag."""
+    """Return the name of each system inside a tag, by system."""
     folded = [name.casefold() for name in systems]
     return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 
 
 def tag_name(text: str, *, is_alone: bool = True) -> str:
-    """A name inside a tag, as a part of a path; is_alone: no other one differs in capitals alone."""
+    """Return a name as a part of a tag.  is_alone: whether no other name differs from it only in capitals."""
     plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
     if plain == text and is_path and is_alone:
@@ -56,14 +56,14 @@ def tag_name(text: str, *, is_alone: bool = True) -> str:
 
 
 def model_name(system: str, version: str) -> str:
-    """A ranker version's name as a LoggedModel."""
+    """Return the name of a version of a system as a LoggedModel."""
     text = system if version == system else f"{system}-{version}"
     plain = re.sub(r"[./:%\"']", "-", text)[:LONGEST]
     return plain if plain == text else f"{plain}-{short_digest(text)}"
 
 
 def tag_key(text: str) -> str:
-    """A tag of no more letters than MLflow takes."""
+    """Return the name of a tag, shortened to LONGEST_KEY characters."""
     return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 
@@ -72,5 +72,5 @@ def short_digest(text: str) -> str:
 
 
 def folder_name(experiment: str) -> str:
-    """A folder for an experiment, whose name may hold slashes and dots."""
+    """Return the name of the folder for an experiment, whose name may hold slashes and dots."""
     return re.sub(r"[^\w. -]+", "_", experiment).strip("._ ") or "experiment"

@@ -1,13 +1,14 @@
-"""MLflow's embedded store, a SQLite file: made by one process at a time, and whole or not at all.
+"""Make MLflow's embedded store, a SQLite file, and note later nights in it without importing mlflow.
 
-MLflow makes it table by table in its place, which takes seconds.  Whoever is killed meanwhile, or makes it at the same
-time as another, would leave a file that no MLflow can use, and that none would mend.
+MLflow makes the tables one by one in their place, which takes seconds.  A process that is killed meanwhile, or two that
+make one store at the same time, would leave a file that MLflow cannot use.
 """
 
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ndcg_ab.errors import InputError
@@ -16,10 +17,26 @@ from ndcg_ab.files import resolved, wait_for_lock
 PATIENCE = 120.0  # seconds that another process may take to make it
 SQLITE = "sqlite:///"
 _attempts = itertools.count()
+FIND_RUN = """
+    select run.experiment_id, run.run_uuid
+    from runs as run
+    join experiments as experiment using (experiment_id)
+    where experiment.name = ? and experiment.lifecycle_stage = 'active' and run.lifecycle_stage = 'active'
+      and (
+        select count(*) from tags
+        where tags.run_uuid = run.run_uuid and (key, value) in (values (?, ?), (?, ?), (?, ?))
+      ) = 3
+"""
+LATER_RUNS = """
+    select count(*)
+    from runs
+    join tags using (run_uuid)
+    where experiment_id = ? and lifecycle_stage = 'active' and start_time > ? and key = 'kind' and value != 'system'
+"""
 
 
 def make_store(uri: str) -> None:
-    """Makes the store of an address where it is not there yet; any other address is left alone."""
+    """Make the embedded store of an address if there is none; do nothing for the address of a server."""
     if not uri.startswith(SQLITE) or uri == f"{SQLITE}:memory:":
         return
     path = Path(uri.removeprefix(SQLITE).partition("?")[0])
@@ -47,7 +64,7 @@ def is_there(path: Path) -> bool:
 
 
 def make_empty_store(path: Path) -> None:
-    """An empty store in a new file, with all that MLflow makes in one when it opens it first."""
+    """Make an empty store in a new file, with the tables of the installed MLflow."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     place = resolved(path.parent / "mlruns").as_uri()
@@ -57,8 +74,40 @@ def make_empty_store(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_store(path: Path) -> Iterator[None]:
-    """Only one process at a time makes a store; waits for another."""
+    """Hold the lock for making a store; raise InputError if another process keeps it too long."""
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         if not wait_for_lock(lock, PATIENCE):
             raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
         yield
+
+
+def note_in_store(
+    uri: str, experiment: str, wanted: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
+) -> tuple[str, str] | None:
+    """Set tags of a run in an embedded store; return the ids of its experiment and of the run, or None.
+
+    It is done in SQL, since importing mlflow takes longer than a small evaluation.  None if the address is no file, or
+    if the file has no such run or other tables: then MLflow itself is to be used.
+
+    experiment: its name.  wanted: the three tags of the run.  note: tags of the experiment, which are set if no run is
+    later than the `night` (Unix time in milliseconds).
+    """
+    path = Path(uri.removeprefix(SQLITE))
+    if not uri.startswith(SQLITE) or not path.is_file():
+        return None
+    given = [text for tag in wanted.items() for text in tag]
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as store, store:
+            row = store.execute(FIND_RUN, [experiment, *given]).fetchone()
+            if row is None:
+                return None
+            experiment_id, run_id = row
+            for name, value in tags.items():
+                store.execute("replace into tags (key, value, run_uuid) values (?, ?, ?)", (name, value, run_id))
+            if store.execute(LATER_RUNS, (experiment_id, night)).fetchone() == (0,):
+                for name, value in note.items():
+                    row = (name, value, experiment_id)
+                    store.execute("replace into experiment_tags (key, value, experiment_id) values (?, ?, ?)", row)
+    except sqlite3.Error:
+        return None
+    return str(experiment_id), str(run_id)

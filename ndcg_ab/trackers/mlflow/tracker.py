@@ -1,154 +1,55 @@
-"""Logs a bundle to MLflow: the only module that imports mlflow.
+"""Publish to MLflow: one experiment per evaluation name, a run per evaluation, with a child run per system.
 
-One experiment per evaluation name.  Per evaluation a parent run (the comparison) and a child run per system:
-grouped by the tag ``system`` the charts are one line per ranker over the evaluations.  Everything comes from the
-bundle on disk, and everything carries the bundle's key, so that publishing again adds nothing.
+Grouped by the tag ``system`` the charts of MLflow are one line per system over the evaluations.  This module does not
+import mlflow, which takes longer than a small evaluation: `client` does, as soon as something is to be logged.
 """
 
-import contextlib
 import http.client
-import json
-import logging
 import shlex
 import urllib.request
-from collections.abc import Iterator, Mapping
-from datetime import datetime
 
-from ndcg_ab.config.environment import artifact_directory, prepare_environment, tracking_uri, uploading_patiently
+from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.config.secrets.redaction import discreet_error, redact
-from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
-from ndcg_ab.files import command_to_paste, resolved
-from ndcg_ab.full_disks import full_place, is_full, no_room
-from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
-from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
-from ndcg_ab.report.answer import format_headline, format_reasons
-from ndcg_ab.report.bundle_files import PAGE
-from ndcg_ab.report.markdown import comparison_table, escape_text
-from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.temporary import temporary_folder
+from ndcg_ab.config.secrets.redaction import redact
+from ndcg_ab.files import command_to_paste
+from ndcg_ab.history.bundle import Bundle
+from ndcg_ab.history.failed_nights import FailedNight
 from ndcg_ab.trackers.base import Published, Tracker
-from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
-from ndcg_ab.trackers.mlflow.store import make_store
-from ndcg_ab.trackers.mlflow.values import (
-    common_tags,
-    failed_night_tags,
-    parent_tags,
-    parent_values,
-    reuse_tags,
-    system_status,
-    system_tags,
-    system_values,
-    to_milliseconds,
-    truncate_note,
-)
-from ndcg_ab.trackers.mlflow.views import view_id, view_tags
-
-prepare_environment()
-
-import mlflow  # noqa: E402  (it reads its settings when it is imported)
-from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
-from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
-from mlflow.entities import DatasetInput, InputTag, LoggedModelStatus, Metric, Param, ViewType  # noqa: E402
-from mlflow.exceptions import MlflowException  # noqa: E402
+from ndcg_ab.trackers.mlflow.store import note_in_store
+from ndcg_ab.trackers.mlflow.values import COMPLETE, NOTE, experiment_name, experiment_note, reuse_tags, to_milliseconds
+from ndcg_ab.trackers.mlflow.views import view_id
 
 ANSWER_PATIENCE = 1.0  # seconds in which a server on this machine answers
-NOTE = "mlflow.note.content"
-COMPLETE = "published"  # tag of a parent run whose children and files are all there
 
 
 class MlflowTracker(Tracker):
-    """MLflow: a server, or an embedded store beside the results; its settings are those of `mlflow`."""
+    """The tracker that logs to an MLflow server, or to a SQLite file beside the results; settings: key `mlflow`."""
 
     def log(self, bundle: Bundle) -> Published:
         uri = tracking_uri(bundle.evaluation)
-        with open_client(uri) as client:
-            experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
-            runs = find_runs(client, experiment_id, bundle)
-            complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
-            if complete:
-                log_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
-                return make_published(uri, experiment_id, complete[0], new=False)
-            for stale in runs:
-                client.delete_run(stale)
-            run_id = log_evaluation(client, experiment_id, bundle)
-            return make_published(uri, experiment_id, run_id, new=True)
+        wanted = {"bundle_key": bundle.key, "content_key": bundle.content_key, COMPLETE: "true"}
+        night = to_milliseconds(max([bundle.began, *bundle.reused]))
+        note = {NOTE: experiment_note(bundle)}
+        name = experiment_name(bundle.evaluation)
+        if found := note_in_store(uri, name, wanted, reuse_tags(bundle), note, night):
+            return make_published(uri, *found, new=False)
+        from ndcg_ab.trackers.mlflow.client import log_bundle
+
+        experiment_id, run_id, is_new = log_bundle(bundle, uri)
+        return make_published(uri, experiment_id, run_id, new=is_new)
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:
-        """Make a failed run with the sentence of the error, unless it is there."""
-        uri = tracking_uri(evaluation)
-        with open_client(uri) as client:
-            experiment_id = find_or_make_experiment(client, evaluation, uri)
-            tags, began = failed_night_tags(evaluation, night), to_milliseconds(datetime.fromisoformat(night.began))
-            which = f"tags.kind = '{tags['kind']}' and tags.bundle_key = '{tags['bundle_key']}'"
-            if client.search_runs([experiment_id], which, max_results=1):
-                return
-            run_id = client.create_run(experiment_id, began, tags, night.headline).info.run_id
-            client.set_terminated(run_id, "FAILED", began)
-            if is_latest(client, experiment_id, began):
-                before = client.get_experiment(experiment_id).tags.get(NOTE, EXPERIMENT_NOTE)
-                others = [part for part in before.split("\n\n") if COULD_NOT_RUN not in part]
-                failed = f"**{night.began[:10]} {escape_text(night.headline)}**"
-                client.set_experiment_tag(experiment_id, NOTE, "\n\n".join([failed, *others]))
+        from ndcg_ab.trackers.mlflow.client import log_failed_night
+
+        log_failed_night(evaluation, night)
 
     def address(self, evaluation: Evaluation) -> str:
         return display_address(tracking_uri(evaluation))
 
 
-def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bool:
-    """Return whether no evaluation or failed night of an experiment is of a later moment (milliseconds)."""
-    found = client.search_runs([experiment_id], "tags.kind != 'system'", max_results=1, order_by=["start_time DESC"])
-    return all(run.info.start_time <= began for run in found)
-
-
-@contextlib.contextmanager
-def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
-    """Yield a client of the store, which is made if it is not there; raise its errors as ours."""
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    logging.getLogger("mlflow").setLevel(logging.WARNING)
-    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
-    try:
-        make_store(uri)
-        yield mlflow.MlflowClient(tracking_uri=uri)
-    except (InputError, TrackingError):
-        raise
-    except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        store = artifact_directory(uri)
-        places = [store.parent] if store else []
-        if is_full(error) or full_place(*places):  # SQLite has other words for it, too
-            found = no_room(error, *places)
-            raise TrackingError(str(found)) from found
-        code = error.error_code if isinstance(error, MlflowException) else ""
-        kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError
-        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet_error(error)
-
-
-def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
-    """Every run of a bundle with its tags; COMPLETE is among those of a parent that was published whole.
-
-    Bundles of two output directories may share a key; their content tells them apart.
-    """
-    which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
-    found: dict[str, dict[str, str]] = {}
-    token = None
-    while True:
-        page = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, page_token=token)
-        found |= {run.info.run_id: run.data.tags for run in page}
-        token = page.token
-        if not token:
-            return found
-
-
-def first_sentence(error: Exception) -> str:
-    """Of SQLAlchemy's several lines the one that says what happened."""
-    text = redact(str(error))
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
-    return (lines or [type(error).__name__])[0].strip()[:300]
-
-
 def display_address(uri: str) -> str:
-    """An address as it may be kept and shown."""
+    """Return an address without secrets, as it may be kept and shown."""
     return redact(without_password(uri))
 
 
@@ -177,196 +78,8 @@ def is_served(base: str, run_id: str) -> bool:
         return False
 
 
-def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation, uri: str) -> str:
-    """The experiment's id; made with its first evaluation."""
-    name = evaluation.mlflow.experiment or evaluation.name
-    found = client.get_experiment_by_name(name)
-    if found is None:
-        directory = artifact_directory(uri)
-        location = resolved(directory / folder_name(name)).as_uri() if directory else None
-        try:
-            return str(client.create_experiment(name, artifact_location=location))
-        except MlflowException:
-            found = client.get_experiment_by_name(name)
-            if found is None:
-                raise  # else another process has made it meanwhile
-    if found.name != name:
-        raise TrackingError(f"{without_password(uri)}: answers, but not as an MLflow server does; is it one?")
-    if found.lifecycle_stage != "active":
-        raise InputError(
-            f"mlflow: experiment {name!r} is deleted in {without_password(uri)}; restore it, or name another one"
-        )
-    return str(found.experiment_id)
-
-
-def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
-    """The parent run with its children; the id of the parent."""
-    outcome = bundle.outcome
-    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
-    tags = common_tags(bundle) | parent_tags(bundle)
-    name = f"{format_headline(outcome)} ({bundle.ordinal})"
-    parent = client.create_run(experiment_id, began, tags, name).info.run_id
-    parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
-    parameters |= definition_parameters(outcome)
-    client.log_batch(
-        parent,
-        [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(bundle).items()],
-        [Param(key, str(value)) for key, value in parameters.items()],
-    )
-    client.log_inputs(parent, dataset_inputs(bundle))
-    log_files(client, parent, bundle)
-    ours = {parent}
-    for system in bundle.evaluation.systems:
-        ours.add(log_system(client, experiment_id, parent, bundle, system.name))
-    provision_views(client, experiment_id, bundle)
-    for doubled in set(find_runs(client, experiment_id, bundle)) - ours:
-        client.delete_run(doubled)  # a request that was repeated since its answer was late
-    client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", ended)
-    client.set_tag(parent, COMPLETE, "true")
-    return str(parent)
-
-
-def log_reuse(
-    client: mlflow.MlflowClient, experiment_id: str, run_id: str, tags: Mapping[str, str], bundle: Bundle
-) -> None:
-    """Tells a run that is there already of the nights since then whose result it is."""
-    news = {name: value for name, value in reuse_tags(bundle).items() if tags.get(name) != value}
-    for name, value in news.items():
-        client.set_tag(run_id, name, value)
-    if news:
-        provision_views(client, experiment_id, bundle)
-
-
-def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Parameter -> hash and name of each metric: which definition a value has."""
-    return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
-
-
-def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
-    """The inputs and the configuration with our digests, as MLflow's datasets: judgments first.
-
-    With `system` only that system's ranking among the rankings.
-    """
-    name = bundle.evaluation.name
-    configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
-    rows = [row for row in bundle.inputs if system is None or row["kind"] != "ranking" or row["name"] == system]
-    rows += [configuration | {"digest": bundle.configuration_key}]
-    found = []
-    for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
-        source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
-        dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
-            source, name=beginning(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
-        )
-        context = [InputTag("mlflow.data.context", row["kind"])]
-        found.append(DatasetInput(dataset._to_mlflow_entity(), context))
-    return found
-
-
-def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
-    """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
-    with temporary_folder() as directory, uploading_patiently():
-        path = directory / "comparison.json"
-        path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
-        for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
-            client.log_artifact(parent, str(file))
-    client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
-
-
-def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
-    """The child run of one system, and its id; MLflow's charts draw one line per system from these."""
-    outcome = bundle.outcome
-    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
-    tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
-    run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
-    values = system_values(bundle, name)
-    digest = ranking_digest(bundle, name)
-    version = next(system.version for system in bundle.evaluation.systems if system.name == name)
-    parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
-    verdicts = [row.verdict for row in outcome.main if row.candidate == name]
-    parameters["verdict"] = verdicts[0] if verdicts else "baseline"
-    parameters |= definition_parameters(outcome)
-    metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in values.items()]
-    client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
-    client.log_inputs(run_id, dataset_inputs(bundle, name))
-    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
-    client.set_terminated(run_id, system_status(outcome, name), ended)
-    return str(run_id)
-
-
-def ranking_digest(bundle: Bundle, system: str) -> str:
-    """The digest of a system's ranking; of scores that of its own file, or of the first where it has none."""
-    rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
-    own = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
-    return str(own[0])
-
-
-def log_version(
-    client: mlflow.MlflowClient,
-    experiment_id: str,
-    run_id: str,
-    bundle: Bundle,
-    system: str,
-    version: str,
-    values: dict[str, float],
-) -> None:
-    """The ranker's version as a LoggedModel, with its values once per judgments digest.
-
-    MLflow shows the first of several values on the same dataset, so there must be only one.
-    """
-    judgments = dataset_inputs(bundle, system)[0].dataset
-    name = model_name(system, version)
-    found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
-    if found:
-        model = found[0]
-    else:
-        tags = {"system": system, "version": version}
-        model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
-    if model.status != LoggedModelStatus.READY:
-        client.finalize_logged_model(model.model_id, "READY")
-    known = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
-    for key in (key for key in values if key not in known):
-        client.log_metric(
-            run_id,
-            key,
-            values[key],
-            timestamp=to_milliseconds(bundle.ended),
-            step=bundle.ordinal,
-            dataset_name=judgments.name,
-            dataset_digest=judgments.digest,
-            model_id=model.model_id,
-        )
-
-
-def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Set the experiment's description and views; MLflow does not document these, so their failure is no failure."""
-    try:
-        if not is_latest(client, experiment_id, to_milliseconds(max([bundle.began, *bundle.reused]))):
-            return
-        for tag, value in view_tags(bundle.outcome, bundle.key).items():
-            client.set_experiment_tag(experiment_id, tag, value)
-        client.set_experiment_tag(experiment_id, NOTE, experiment_note(bundle))
-    except MlflowException as error:
-        logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
-
-
-def experiment_note(bundle: Bundle) -> str:
-    """The latest decision with its reasons, then how to read the list; MLflow takes no @ in the names of metrics."""
-    outcome = bundle.outcome
-    night = max([bundle.began, *bundle.reused])
-    same = ", unchanged since then" if bundle.reused else ""
-    latest = f"**{night:%Y-%m-%d} {escape_text(format_headline(outcome))}** (evaluation {bundle.ordinal}{same})"
-    names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in outcome.metrics)
-    named = f"The metrics, as they are called here: {names}."
-    return truncate_note("\n\n".join([latest, escape_text(format_reasons(outcome)), EXPERIMENT_NOTE, named]))
-
-
-EXPERIMENT_NOTE = """One run for each evaluation by ndcg-ab; its child runs are the systems. Choose a view on the right:
-**Latest comparison** shows the systems of the last evaluation, **Every evaluation** has one line for each with the
-metric that decides, **Nightly trend** one chart for each metric."""
-
-
 def dashboard_command(uri: str) -> str | None:
-    """The command that opens an embedded store in the browser; None for a server, which is open already."""
+    """Return the command that starts a server for an embedded store; None for the address of a server."""
     if not uri.startswith("sqlite:"):
         return None
     return (

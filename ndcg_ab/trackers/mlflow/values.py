@@ -1,4 +1,4 @@
-"""What MLflow's runs say of a bundle: their tags and metrics, from the bundle alone."""
+"""Make the tags and metrics of the MLflow runs of a bundle."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,8 +6,8 @@ from datetime import datetime
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
-from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
-from ndcg_ab.report.markdown import format_note, format_system_note
+from ndcg_ab.report.answer import candidates_by_choice, format_decisions, format_headline, format_reasons, make_answer
+from ndcg_ab.report.markdown import escape_text, format_note, format_system_note
 from ndcg_ab.report.over_time import since_mark
 from ndcg_ab.report.sections import shown_first
 from ndcg_ab.report.words import comparison_mark, system_rows
@@ -24,6 +24,11 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 LONGEST_NOTE = 5000  # characters: what older servers take of a tag; newer ones take 8000
 MORE = "\n\n… and more: report.html among the artifacts has everything."
+NOTE = "mlflow.note.content"
+COMPLETE = "published"  # tag of a parent run whose children and files are all there
+EXPERIMENT_NOTE = """One run for each evaluation by ndcg-ab; its child runs are the systems. Choose a view on the right:
+**Latest comparison** shows the systems of the last evaluation, **Every evaluation** has one line for each with the
+metric that decides, **Nightly trend** one chart for each metric."""
 SYSTEMS = 8  # that a line names; more are counted
 
 
@@ -32,7 +37,7 @@ def to_milliseconds(moment: datetime) -> int:
 
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
-    """What every run of a bundle carries: whose it is, what made it, and who ran that."""
+    """Return the tags of every run of a bundle: its keys, the program, and the user who ran it."""
     found = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     found |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
     found |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
@@ -42,13 +47,13 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
-    """Those of the run of a night that could not run: no evaluation, so that no search for evaluations finds it."""
+    """Return the tags of a run that stands for a failed night; its kind keeps it out of searches for evaluations."""
     found = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
     return found | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:
-    """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same.
+    """Return the tags of the run of an evaluation: decisions, verdicts, gate, and nights that reused it.
 
     `decision`, `decision/SYSTEM` are plain values to filter by, `what_to_do` is what people read.
     """
@@ -73,14 +78,17 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def metric_tags(outcome: Outcome) -> dict[str, str]:
-    """The metric that decides, as it is written everywhere else and as MLflow's metrics are called."""
+    """Return the tags that name the deciding metric: as users write it, and as MLflow names it."""
     rows = primary_comparisons(outcome)
     name = rows[0].metric if rows else outcome.metrics[0].name
     return {"metric": name, "metric_key": metric_name(name)}
 
 
 def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
-    """What each system changed by since the previous evaluation, its worst metric first; named: system -> key."""
+    """Return tags with the change of each system since the previous evaluation, its worst metric first.
+
+    named: the name of each system inside a tag.
+    """
     since = bundle.since_last
     found = {}
     for system in since.systems if since else ():
@@ -92,20 +100,20 @@ def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def truncate_note(note: str) -> str:
-    """As much of a description as MLflow takes, in whole lines."""
+    """Return the lines of a description that fit into what MLflow stores."""
     if len(note) <= LONGEST_NOTE:
         return note
     return note[: LONGEST_NOTE - len(MORE)].rpartition("\n")[0] + MORE
 
 
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
-    """How many later nights found nothing changed, and the last of them; nothing where none did."""
+    """Return the tags that count the later nights without a change, and name the last; no tags without such nights."""
     moments = bundle.reused
     return {"reused": str(len(moments)), "reused_last": encode(max(moments))} if moments else {}
 
 
 def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
-    """All systems on one metric, as a table of runs can show it: ``bm25 0.7279, hybrid ▲ +0.0762``."""
+    """Return the values of all systems on one metric as one line: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
     for system, row in system_rows(outcome, metric):
         shown = f"{comparison_mark(row)} {signed(row.difference)}" if row else format_plain(system.mean)
@@ -115,7 +123,7 @@ def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
 
 
 def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
-    """A system's: its role, what to do with it and why, its values as people read them."""
+    """Return the tags of the run of a system: its role, the decision with its reason, and formatted values."""
     role = "baseline" if name == outcome.baseline else "candidate"
     tags = {"kind": "system", "system": name, "role": role, "decision": role, "what_to_do": role}
     tags |= metric_tags(outcome)
@@ -139,7 +147,7 @@ def primary_comparisons(outcome: Outcome) -> list[Comparison]:
 
 
 def best_candidate(outcome: Outcome) -> str | None:
-    """The candidate whose values the comparison itself has: the best one on the first primary metric."""
+    """Return the candidate with the largest difference on the first primary metric, or None."""
     rows = primary_comparisons(outcome)
     first = [row for row in rows if row.metric == rows[0].metric and row.difference is not None]
     best = max(first, key=lambda row: row.difference or 0.0, default=None)
@@ -147,7 +155,7 @@ def best_candidate(outcome: Outcome) -> str | None:
 
 
 def parent_values(bundle: Bundle) -> dict[str, float]:
-    """Metric key -> value: counts, and the primary metrics of the baseline and of `best_candidate`."""
+    """Return the values of the run of an evaluation: counts, and primary metrics of baseline and `best_candidate`."""
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
     found: dict[str, float | None] = {
@@ -173,9 +181,9 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
-    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, since_last/ndcg_at_10, …
+    """Return the values of the run of a system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …
 
-    moved_ranking/…, moved_judgments/…, moved_queries/…: what moved it since the previous evaluation, where known.
+    moved_ranking/…, moved_judgments/…, moved_queries/…: causes of its change since the last evaluation, if known.
     """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}
@@ -211,5 +219,21 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
 
 
 def system_status(outcome: Outcome, name: str) -> str:
-    """A system has failed that a failed gate names."""
+    """Return the status of the run of a system: FAILED if a failed gate names the system, else FINISHED."""
     return "FAILED" if any(name in gate.systems for gate in outcome.failures) else "FINISHED"
+
+
+def experiment_name(evaluation: Evaluation) -> str:
+    return evaluation.mlflow.experiment or evaluation.name
+
+
+def experiment_note(bundle: Bundle) -> str:
+    """Return the description of an experiment: the latest decision with its reasons, and how to read the runs."""
+    outcome = bundle.outcome
+    night = max([bundle.began, *bundle.reused])
+    same = ", unchanged since then" if bundle.reused else ""
+    latest = f"**{night:%Y-%m-%d} {escape_text(format_headline(outcome))}** (evaluation {bundle.ordinal}{same})"
+    # MLflow takes no @ in the names of metrics
+    names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in outcome.metrics)
+    named = f"The metrics, as they are called here: {names}."
+    return truncate_note("\n\n".join([latest, escape_text(format_reasons(outcome)), EXPERIMENT_NOTE, named]))

@@ -1,4 +1,4 @@
-"""Saved views for MLflow's runs page, as the state that its "Save as new view" stores in an experiment tag.
+"""Make saved views for the runs page of MLflow, as its "Save as new view" stores them in tags of an experiment.
 
 MLflow does not document that state (3.17); provisioning it is best effort.
 """
@@ -28,12 +28,12 @@ WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
-    """The same id for the same view, so that provisioning again replaces it."""
+    """Return an id that depends only on the name of a view, so that a new view of a name replaces the old one."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
-    """Experiment tag -> value: the systems of the last evaluation, one line for each evaluation, lines by system."""
+    """Return the tags of an experiment with the views "Latest comparison", "Every evaluation" and "Nightly trend"."""
     primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
     others = [metric.name for metric in outcome.metrics if metric.name not in primary]
     keys = [metric_name(name) for name in [*primary, *others]]
@@ -63,7 +63,7 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
-    """The columns of the list of runs, in this order."""
+    """Return the state of the list of runs with these columns, in this order."""
     known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": known}
 
@@ -75,7 +75,7 @@ def wrap_view(name: str, content: dict[str, Any]) -> str:
 
 
 def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
-    """The state of the runs page; in another order than that of time children stand alone, without their parents."""
+    """Return the state of the runs page; child runs are listed under their parents only in the order of time."""
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
         "searchFilter": search,

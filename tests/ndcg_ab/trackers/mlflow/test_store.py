@@ -5,13 +5,17 @@ import shutil
 import signal
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+import mlflow
 import pytest
 
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers.mlflow import store as mlflow_store
-from ndcg_ab.trackers.mlflow.store import is_there, make_store
-from tests.stores import empty_mlflow
+from ndcg_ab.trackers.mlflow.store import is_there, make_store, note_in_store
+from tests.small_evaluation import small
+from tests.stores import empty_mlflow, with_store
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +84,25 @@ def test_mlflow_takes_what_is_made(tmp_path: Path) -> None:
     make_store(uri)
     assert is_there(tmp_path / "out" / "mlflow.db")
     assert mlflow.MlflowClient(tracking_uri=uri).get_experiment_by_name("Default").experiment_id == "0"
+
+
+def test_a_later_night_is_noted_in_the_store_without_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow reads the tags that were written in SQL; a run that is not complete is left to MLflow."""
+    from ndcg_ab.trackers.mlflow import client
+
+    evaluation = small(with_store(tmp_path), mlflow={"tracking_uri": f"sqlite:///{tmp_path}/mlflow.db"})
+    days = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 22)]
+    first = perform_run(evaluation, at=days[0])
+    assert first.pending is None and first.published["url"]
+    monkeypatch.setattr(client, "log_bundle", lambda *_: pytest.fail("MLflow was asked"))
+    for day in days[1:]:
+        night = perform_run(evaluation, at=day)
+        assert (night.reused, night.pending, night.published) == (True, None, first.published)
+    store = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    experiment = store.get_experiment_by_name(evaluation.name)
+    assert experiment.tags["mlflow.note.content"].startswith("**2026-11-22 ")
+    (run,) = store.search_runs([experiment.experiment_id], "tags.kind = 'comparison'")
+    assert (run.data.tags["reused"], run.data.tags["reused_last"]) == ("2", days[2].isoformat())
+    store.delete_tag(run.info.run_id, "published")
+    wanted = {name: run.data.tags[name] for name in ("bundle_key", "content_key")} | {"published": "true"}
+    assert note_in_store(store.tracking_uri, evaluation.name, wanted, {}, {}, 0) is None
