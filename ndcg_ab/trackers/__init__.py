@@ -41,7 +41,7 @@ class Kind(NamedTuple):
 
 
 TRACKERS = {
-    "mlflow": Kind("MLflow", ("mlflow.tracker", "MlflowTracker"), ("mlflow",)),
+    "mlflow": Kind("MLflow", ("mlflow", "MlflowTracker"), ("mlflow",)),
     "json_lines": Kind("JSON Lines", ("json_lines", "JsonLinesTracker")),
 }
 """Name in a configuration -> tracker."""

@@ -144,7 +144,7 @@ def test_an_address_is_shown_without_its_password(uri: str, shown: str) -> None:
 
 @pytest.mark.slow
 def test_what_is_noted_about_publishing_has_no_password() -> None:
-    from ndcg_ab.trackers.mlflow.tracker import make_published
+    from ndcg_ab.trackers.mlflow import make_published
 
     made = make_published("https://me:s3cret@mlflow.example.org", "1", "2", new=True)
     assert made.url.startswith("https://mlflow.example.org/#/experiments/1/runs/2")
