@@ -26,8 +26,8 @@ from ndcg_ab.config.environment import guard_prefect
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
-from ndcg_ab.visible import visible
 
+from .cli.console import print_line
 from .evaluation import evaluation_flow
 from .observed import explain_no_answer
 
@@ -142,10 +142,6 @@ def find_server() -> Iterator[str]:
         raise InputError(f"Prefect server {without_password(url)}: {said}") from None
 
 
-def print_now(text: str) -> None:
-    print(visible(text), flush=True)
-
-
 def guard_runs() -> None:
     """Keep this process, and the processes of its flow runs, from reading settings files of the current folder."""
     guard_prefect()
@@ -154,7 +150,7 @@ def guard_runs() -> None:
     runner.EngineCommandStarter = starter  # type: ignore[attr-defined, assignment]
 
 
-def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_now) -> None:
+def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_line) -> None:
     """Run evaluations in child processes when they are due or requested, until this process is stopped."""
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     with find_server() as url:

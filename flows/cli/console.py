@@ -83,7 +83,7 @@ def print_safely(printer: Callable[..., None], *things: object, **options: objec
 
 def print_line(text: object) -> None:
     """Print a line on standard output, with control characters made visible."""
-    print(visible(str(text)))
+    print(visible(str(text)), flush=True)
 
 
 def print_to_stderr(text: object) -> None:

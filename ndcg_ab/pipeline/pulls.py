@@ -57,13 +57,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
     said = context.store.add(
         Place(PROXY, source, layout, source.shown, "cheap judgments", version, about=digest_texts(texts)),
-        lambda: pull_source(
-            source,
-            layout,
-            context.evaluation.directory,
-            texts,
-            resources=resources_for(context),
-        ),
+        lambda: pull_source(source, layout, context.evaluation.directory, texts, resources=resources_for(context)),
         force=context.force,
     )
     check_coverage_once_pulled(context)

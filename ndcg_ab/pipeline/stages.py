@@ -32,7 +32,7 @@ from ndcg_ab.pipeline.pulls import (
     pull_ranking,
     pull_scores,
 )
-from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring import external_scores
@@ -107,7 +107,7 @@ def names_sources(context: Context) -> bool:
 def test_differences(context: Context, _: str) -> None:
     """Compare every candidate with the baseline, and check the gates."""
     evaluation, store = context.evaluation, context.store
-    function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
+    function = summarize_judge(evaluation, store.files(), said) if (said := store.get(JUDGED_BY_FUNCTION)) else None
     with store.engine() as engine:
         outcome = make_outcome(
             engine,

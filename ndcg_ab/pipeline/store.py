@@ -127,10 +127,6 @@ class Store(ABC):
         """Return the judgments of each file."""
         return self.each(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
 
-    def by_function(self) -> Pulled | None:
-        """Return the judgments of the judge function, or None without one."""
-        return self.get(JUDGED_BY_FUNCTION)
-
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table; None if there are none, or not all have been read."""
         keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_sources))]
@@ -138,7 +134,7 @@ class Store(ABC):
         if self.evaluation.scores or not all(map(self.has, keys)):
             return None
         if self._judgments is None:
-            self._judgments = add_function_grades(self.files(), self.by_function(), self.evaluation)
+            self._judgments = add_function_grades(self.files(), self.get(JUDGED_BY_FUNCTION), self.evaluation)
         return self._judgments
 
     def queries(self) -> Queries:
@@ -160,7 +156,7 @@ class Store(ABC):
             tuple(self.scores()),
             self.get(PROXY),
             tuple(self.files()),
-            self.by_function(),
+            self.get(JUDGED_BY_FUNCTION),
             self.get(UNSEEN),
         )
 

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as papq
@@ -47,7 +46,7 @@ Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
-    """A store in a working folder, which `working_folder` makes; a `with` block closes its engine."""
+    """A store in a working folder, which `working_folder` makes; `close` closes its engine."""
 
     def __init__(self, evaluation: Evaluation, folder: Path) -> None:
         super().__init__(evaluation)
@@ -58,14 +57,6 @@ class RunFolder(Store):
         self._inputs: dict[str, dict[str, Any]] = {}
         self._open = contextlib.ExitStack()
         self._engine: Engine | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.__exit__(kind, error, trace)
 
     def close(self) -> None:
         """Close the engine if it was opened."""
@@ -121,7 +112,7 @@ class RunFolder(Store):
         if not isinstance(pulled.table, TableOnDisk):
             papq.write_table(pulled.table, path, compression="zstd")
         if pulled.documents is not None:
-            papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
+            papq.write_table(pulled.documents, self.path(f"documents_{place.key}"), compression="zstd")
         if pulled.costs is not None:
             self.put_costs(place.key, pulled.costs)
         self.note(place, pulled.origin, pulled.count, pulled.digest)
@@ -185,7 +176,7 @@ class RunFolder(Store):
     def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
         key = ranking_key(at)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
-        documents, costs = self.documents_of(key), self.costs_of(key)
+        documents, costs = self.read_extra("documents", key, DOCUMENT.schema), self.read_extra("costs", key)
         return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents, costs=costs)
 
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
@@ -200,7 +191,8 @@ class RunFolder(Store):
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
         """Return a ranking reduced to the places that are needed, or whole if it cannot be reduced."""
-        key = digest_of([digest_of_file(self.path(ranking_key(at))), *about])
+        ranking = ranking_key(at)
+        key = digest_of([digest_of_file(self.path(ranking)), *about])
         reduced = None if force else input_cache.take_result(self.evaluation, key)
         if reduced is None:
             pulled, judgments = read(), self.judgments()
@@ -211,8 +203,8 @@ class RunFolder(Store):
             if input_cache.cache_limit(self.evaluation):
                 input_cache.prepare_result(self.pulled, key, reduced)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
-        rows = partial(self.ranking_rows, ranking_key(at), memory)
-        documents, costs = self.documents_of(ranking_key(at)), self.costs_of(ranking_key(at))
+        rows = partial(self.ranking_rows, ranking, memory)
+        documents, costs = self.read_extra("documents", ranking, DOCUMENT.schema), self.read_extra("costs", ranking)
         return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
 
     def result_about(self) -> list[Any]:
@@ -225,24 +217,13 @@ class RunFolder(Store):
         metrics = [metric.hash for metric in evaluation.metric_list]
         return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]
 
-    def documents_path(self, key: str) -> Path:
-        return self.pulled / f"documents_{key}.parquet"
-
-    def documents_of(self, key: str) -> pa.Table | None:
-        """Return the titles and addresses that came with a ranking, or None."""
-        path = self.documents_path(key)
-        return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
-
     def put_costs(self, key: str, costs: pa.Table) -> None:
-        papq.write_table(costs, self.costs_path(key), compression="zstd")
+        papq.write_table(costs, self.path(f"costs_{key}"), compression="zstd")
 
-    def costs_path(self, key: str) -> Path:
-        return self.pulled / f"costs_{key}.parquet"
-
-    def costs_of(self, key: str) -> pa.Table | None:
-        """Return the costs of the requests for an input, or None."""
-        path = self.costs_path(key)
-        return papq.read_table(path) if path.exists() else None
+    def read_extra(self, kind: str, key: str, schema: pa.Schema | None = None) -> pa.Table | None:
+        """Return what came with an input, its `documents` (titles and addresses) or `costs`; None if nothing came."""
+        path = self.path(f"{kind}_{key}")
+        return papq.read_table(path, schema=schema) if path.exists() else None
 
 
 def read_kept(path: Path, layout: Layout) -> pa.Table:

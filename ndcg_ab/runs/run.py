@@ -35,7 +35,7 @@ def open_run(
     run: Context | None = None
     try:
         evaluation = resolve_at(evaluation, moment)
-        with working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
+        with working_folder(evaluation, moment) as folder, contextlib.closing(RunFolder(evaluation, folder)) as store:
             run = Context(evaluation, store, say, force=force, moment=moment)
             yield run
     except Exception as error:

@@ -147,15 +147,8 @@ def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Eval
                 f"{given[0]}: is no option; say --system {given[0]}, or give all rankings without --system"
             )
         metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
-        return evaluation_from_options(
-            {
-                **options,
-                "judgments": "judgments",
-                "system": spread_files(name_systems(given or named)),
-                "metric": metrics,
-            },
-            2,
-        )
+        systems = spread_files(name_systems(given or named))
+        return evaluation_from_options({**options, "judgments": "judgments", "system": systems, "metric": metrics}, 2)
     evaluation = evaluation_from_config(config, options, OF_DRAW)
     changes: dict[str, object] = {}
     if options["queries"]:

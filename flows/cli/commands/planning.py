@@ -43,10 +43,7 @@ def power(
     effect: Annotated[
         list[float] | None,
         typer.Option(
-            "--effect",
-            "--smallest-effect",
-            metavar="E",
-            help="Effect to detect; again for more. (default three)",
+            "--effect", "--smallest-effect", metavar="E", help="Effect to detect; again for more. (default three)"
         ),
     ] = None,
     queries: Annotated[

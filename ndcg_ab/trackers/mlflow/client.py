@@ -56,6 +56,8 @@ with hide_packages("pandas", "polars", "pyspark"):
     from mlflow.entities import DatasetInput, InputTag, LoggedModelStatus, Metric, Param, ViewType
     from mlflow.exceptions import MlflowException
 
+MOST_RUNS = 50_000  # that MLflow returns at once
+
 
 def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
     """Log a bundle, once, and replace incomplete runs of it.
@@ -126,14 +128,8 @@ def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -
     Bundles of two output directories may share a key; their content tells them apart.
     """
     which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
-    found: dict[str, dict[str, str]] = {}
-    token = None
-    while True:
-        page = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, page_token=token)
-        found |= {run.info.run_id: run.data.tags for run in page}
-        token = page.token
-        if not token:
-            return found
+    found = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
+    return {run.info.run_id: run.data.tags for run in found}
 
 
 def first_sentence(error: Exception) -> str:

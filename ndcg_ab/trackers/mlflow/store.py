@@ -102,12 +102,11 @@ def note_in_store(
             if row is None:
                 return None
             experiment_id, run_id = row
-            for name, value in tags.items():
-                store.execute("replace into tags (key, value, run_uuid) values (?, ?, ?)", (name, value, run_id))
+            rows = [(*tag, run_id) for tag in tags.items()]
+            store.executemany("replace into tags (key, value, run_uuid) values (?, ?, ?)", rows)
             if store.execute(LATER_RUNS, (experiment_id, night)).fetchone() == (0,):
-                for name, value in note.items():
-                    row = (name, value, experiment_id)
-                    store.execute("replace into experiment_tags (key, value, experiment_id) values (?, ?, ?)", row)
+                rows = [(*tag, experiment_id) for tag in note.items()]
+                store.executemany("replace into experiment_tags (key, value, experiment_id) values (?, ?, ?)", rows)
     except sqlite3.Error:
         return None
     return str(experiment_id), str(run_id)
