@@ -92,8 +92,7 @@ def compare(
 
     The command `ndcg-ab compare` computes these numbers from files.  Give either `judgments` and `systems`, or
     `scores`.  A "dataset" below is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow,
-    DuckDB), or
-    nested dictionaries or lists as in docs/python.md.
+    DuckDB), or nested dictionaries or lists as in docs/python.md.
 
     Parameters
     ----------
@@ -114,8 +113,7 @@ def compare(
         disagree.
     cheap_judgments : dataset, optional
         Proxy judgments of the judged queries and of more queries, for example from clicks or a model that has not seen
-        the
-        judgments.  They correct the estimated differences and change no verdict.  Columns and format are those of
+        the judgments.  They correct the estimated differences and change no verdict.  Columns and format are those of
         `judgments`.
     careful_unseen : sequence of str, or dataset, optional
         Ids of the queries that were judged after the model behind `cheap_judgments` was fixed.  Other queries are left

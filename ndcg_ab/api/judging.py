@@ -448,8 +448,7 @@ def evaluation_by(name: str, arguments: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of the systems by one judgment set.
 
     name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,
-        if
-    the judgment set cannot be read as described.
+    if the judgment set cannot be read as described.
     """
     place = read_argument(name, arguments[name])
     refuse_for_data(name, place, arguments)

@@ -20,7 +20,7 @@ from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_given
-from ndcg_ab.studies.power import Asked, Plan, make_plans, parse_questions, plans_to_json
+from ndcg_ab.studies.power import Plan, PowerSettings, make_plans, parse_questions, plans_to_json
 from ndcg_ab.studies.query_scores import Scores, parse_scores
 from ndcg_ab.warehouse.dialects import make_tables
 from ndcg_ab.warehouse.query import write_query
@@ -39,16 +39,16 @@ class PowerResult(ShownInNotebook):
     plans : tuple of Plan
         One plan for each candidate and metric, or one for a given deviation: standard deviation, queries needed, and
         detectable differences.
-    asked : Asked
+    settings : PowerSettings
         The effects, numbers of queries, alpha and power that the plans are for.
     """
 
     plans: tuple[Plan, ...]
-    asked: Asked
+    settings: PowerSettings
 
     def to_json(self) -> str:
         """Return the JSON that `ndcg-ab power --json` writes."""
-        return plans_to_json(self.plans, self.asked)
+        return plans_to_json(self.plans, self.settings)
 
     def __repr__(self) -> str:
         more = f" and {len(self.plans) - 1} more" if len(self.plans) > 1 else ""
@@ -58,7 +58,7 @@ class PowerResult(ShownInNotebook):
         from ndcg_ab.report.notebook import format_printed
         from ndcg_ab.report.terminal.studies import print_plans
 
-        return format_printed(print_plans, self.plans, self.asked)
+        return format_printed(print_plans, self.plans, self.settings)
 
 
 def power(
@@ -80,8 +80,7 @@ def power(
     """Compute how many queries a difference needs, and which differences a number of queries can detect.
 
     The command `ndcg-ab power` prints these numbers.  A "dataset" is a path, an Arrow table, or nested dictionaries
-    or
-    lists as in docs/python.md.
+    or lists as in docs/python.md.
 
     Parameters
     ----------
@@ -126,7 +125,7 @@ def power(
         If an argument or the data are invalid; the message names the argument, the row, the value and the rule.
     """
     with name_arguments_in_errors():
-        asked = parse_questions(
+        settings = parse_questions(
             list_numbers("effects", effects),
             list_numbers("queries", queries, whole=True),
             check_number("alpha", alpha),
@@ -146,9 +145,9 @@ def power(
             if not isinstance(name, str):
                 raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
         plans = make_plans(
-            spread, scores_place(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix
+            spread, scores_place(scores), baseline, chosen, names, settings, weighing, grouping, cluster_prefix
         )
-    return PowerResult(tuple(plans), asked)
+    return PowerResult(tuple(plans), settings)
 
 
 def check_number(argument: str, value: Any, *, whole: bool = False) -> Any:

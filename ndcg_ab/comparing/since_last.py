@@ -177,10 +177,10 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
 
     The gate forbids drops, every fall, or falls of named metrics by more than a difference.
     """
-    asked = evaluation.gate.no_drop if evaluation.gate else False
+    condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
-    for row in since.dropped if asked is True else since.fallen:
-        limit = asked.get(row.metric) if isinstance(asked, dict) else 0.0
+    for row in since.dropped if condition is True else since.fallen:
+        limit = condition.get(row.metric) if isinstance(condition, dict) else 0.0
         if limit is not None and row.difference is not None and row.difference < -limit:
             yield row
 

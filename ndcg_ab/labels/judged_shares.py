@@ -93,15 +93,18 @@ def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
     return labels.full_low > 0 if judged_side(row) > 0 else labels.full_high < 0
 
 
-def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:
-    """Return the warning of a verdict. told: text on the verdict without own judgments, if known."""
+def label_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
+    """Return the warning that a verdict favours the system with more judged results.
+
+    without_own: text on the verdict without the judgments that the favoured system alone contributed, if known.
+    """
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
     winner, loser = judged_sides(row)
-    next_step = "" if told else " (ndcg-ab judge-next)"
+    next_step = "" if without_own else " (ndcg-ab judge-next)"
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
-        f" {format_percent(shares[winner])} are judged, of those of {loser} {format_percent(shares[loser])}; {told}"
-        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
+        f" {format_percent(shares[winner])} are judged, of those of {loser} {format_percent(shares[loser])};"
+        f" {without_own}{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
     )
     count = row.queries - labels.full_queries
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))

@@ -138,7 +138,10 @@ def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """Make the table of `ProxyTable`, with every query, from an engine that scored by the proxy judgments."""
+    """Return the proxy differences of every judged query, in the columns of `SCHEMA`.
+
+    engine: with the scores by the proxy judgments, which it has as its judgments.
+    """
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
@@ -187,7 +190,7 @@ def add_proxy_corrections(
 ) -> tuple[list[Comparison], list[Finding]]:
     """Return the comparisons, the primary ones with corrected differences, and findings about the sample.
 
-    engine: with the tables of the careful judgments. table: of `ProxyTable`.
+    engine: with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.drawn is not None:

@@ -33,8 +33,8 @@ ALONE = "for one two-sided comparison alone; each one of a family needs more que
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """The questions to answer for every comparison: effects, > 0, numbers of queries, >= 2, level and power.
+class PowerSettings:
+    """The effects (> 0) and numbers of queries (>= 2) to plan for, with alpha and the power of the test.
 
     comparisons: number of comparisons, >= 1, in the family over which p-values are adjusted. The correlation of the
         future candidates is unknown, so each comparison is planned at Bonferroni's alpha / comparisons.
@@ -48,7 +48,7 @@ class Asked:
 
     @property
     def level(self) -> float:
-        """Return the level of one comparison of the family."""
+        """Return the significance level of one comparison: alpha divided by the number of comparisons."""
         return self.alpha / self.comparisons
 
     @property
@@ -68,7 +68,7 @@ class Need(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The answers for one comparison.
+    """The numbers of queries and the detectable differences planned for one comparison.
 
     baseline, candidate, metric, queries, differing, difference: None if only a deviation was given.
     queries: number of queries with a value for each of the two systems. unpaired: number of queries with only one
@@ -121,21 +121,21 @@ class Plan:
             return None
         return max(1.0, n * effective / self.queries - 1)
 
-    def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
+    def curve_over(self, queries: Sequence[int], settings: PowerSettings) -> list[Detectable]:
         """Return the mean differences that numbers of queries like the present ones detect."""
         assert self.deviation is not None
-        return power_curve(queries, self.deviation, asked.level, asked.power, self.freedom)
+        return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
-    def detectable(self, n: int, asked: Asked) -> float:
+    def detectable(self, n: int, settings: PowerSettings) -> float:
         """Return the mean difference that n queries like the present ones detect."""
-        return self.curve_over([n], asked)[0].effect
+        return self.curve_over([n], settings)[0].effect
 
-    def needed_for(self, effect: float, asked: Asked) -> Need:
+    def needed_for(self, effect: float, settings: PowerSettings) -> Need:
         """Return the fewest queries like the present ones that detect the effect."""
         assert self.deviation is not None
-        if self.detectable(MOST, asked) > effect:
+        if self.detectable(MOST, settings) > effect:
             return Need(effect, None)
-        return Need(effect, queries_needed(effect, self.deviation, asked.level, asked.power, self.freedom))
+        return Need(effect, queries_needed(effect, self.deviation, settings.level, settings.power, self.freedom))
 
 
 # ---- what the options say
@@ -143,8 +143,8 @@ class Plan:
 
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
-) -> Asked:
-    """Return the questions of the options, each value once; raise InputError that names an option."""
+) -> PowerSettings:
+    """Return the settings that options give, each value once; raise InputError that names the option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
             raise InputError(
@@ -162,7 +162,7 @@ def parse_questions(
             Setting("--comparisons"), f" {comparisons}: must be a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}"
         )
     numbers = tuple(sorted(set(queries or QUERIES)))
-    return Asked(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
+    return PowerSettings(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
 
 
 def make_plans(
@@ -171,7 +171,7 @@ def make_plans(
     baseline: str | None,
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
-    asked: Asked,
+    settings: PowerSettings,
     weights: Path | FileSource | None = None,
     clusters: Path | FileSource | None = None,
     cluster_prefix: str | None = None,
@@ -200,7 +200,7 @@ def make_plans(
         if cluster_prefix:
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         weighing = pull_weights(named_file(weights)) if weights else None
-        return plans_from_scores(read, baseline, candidates, metrics, asked, sampling_of_queries(weighing, grouped))
+        return plans_from_scores(read, baseline, candidates, metrics, settings, sampling_of_queries(weighing, grouped))
     chooses, is_about = "chooses from the file", "is about the queries of the file"
     left_out: dict[str, tuple[object, str]] = {
         "--baseline": (baseline, chooses),
@@ -222,7 +222,7 @@ def make_plans(
         )
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
-    return [answer_questions(Plan(deviation=deviation), asked)]
+    return [answer_questions(Plan(deviation=deviation), settings)]
 
 
 def named_file(place: Path | FileSource) -> FileSource:
@@ -237,7 +237,7 @@ def plans_from_scores(
     baseline: str | None,
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
-    asked: Asked,
+    settings: PowerSettings,
     sampling: Sampling = PLAIN,
 ) -> list[Plan]:
     """Make plans for candidates and metrics in the given order; raise InputError for an unknown name."""
@@ -252,7 +252,7 @@ def plans_from_scores(
         check_known_name(scores, "--metric", name_among(text, scores.metrics), scores.metrics) for text in metrics or ()
     ]
     return [
-        plan_from_differences(scores, base, candidate, metric, asked, sampling)
+        plan_from_differences(scores, base, candidate, metric, settings, sampling)
         for candidate in chosen or [name for name in scores.systems if name != base]
         for metric in dict.fromkeys(names or scores.metrics)
     ]
@@ -269,7 +269,7 @@ def check_known_name(scores: Scores, option: str, name: str, known: Sequence[str
 
 
 def plan_from_differences(
-    scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, sampling: Sampling = PLAIN
+    scores: Scores, baseline: str, candidate: str, metric: str, settings: PowerSettings, sampling: Sampling = PLAIN
 ) -> Plan:
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
@@ -282,7 +282,7 @@ def plan_from_differences(
     grouping = values_in_query_order("--clusters", "cluster", queries, sampling.clusters)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = None if weighing is None else effective_number(weighing)
-    questions = questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
+    questions = questions_about(settings.effects, metric, [*ours.values(), *theirs.values()])
     plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
     plan = dataclasses.replace(plan, is_drawn=sampling.drawn is not None)
     scaled = values if scales is None else scales * values
@@ -303,12 +303,14 @@ def plan_from_differences(
     if differing == 0:
         return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
     if differing < FEW_DIFFERING:
-        told = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}; a standard deviation from so few"
-        return dataclasses.replace(plan, obstacle=f"{told} says little about others")
+        reason = (
+            f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}; a standard deviation from so few"
+        )
+        return dataclasses.replace(plan, obstacle=f"{reason} says little about others")
     if found.deviation == 0:
-        told = f"all {n:,} queries differ by {signed(found.mean)}"
-        return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")
-    return answer_questions(plan, asked)
+        reason = f"all {n:,} queries differ by {signed(found.mean)}; there is no spread to plan with"
+        return dataclasses.replace(plan, obstacle=reason)
+    return answer_questions(plan, settings)
 
 
 def questions_about(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
@@ -348,13 +350,13 @@ def values_in_query_order(
     return [known[query] for query in queries]
 
 
-def answer_questions(plan: Plan, asked: Asked) -> Plan:
-    queries = sorted({*asked.queries, *([plan.queries] if plan.queries else [])})
+def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
+    queries = sorted({*settings.queries, *([plan.queries] if plan.queries else [])})
     return dataclasses.replace(
         plan,
-        mde=plan.detectable(plan.queries, asked) if plan.queries else None,
-        needed=tuple(plan.needed_for(effect, asked) for effect in asked.effects),
-        curve=tuple(plan.curve_over(queries, asked)),
+        mde=plan.detectable(plan.queries, settings) if plan.queries else None,
+        needed=tuple(plan.needed_for(effect, settings) for effect in settings.effects),
+        curve=tuple(plan.curve_over(queries, settings)),
     )
 
 
@@ -365,12 +367,12 @@ def format_query_count(queries: int | None) -> str:
     return f"more than {MOST:,}" if queries is None else f"{queries:,}"
 
 
-def format_answer(plan: Plan, asked: Asked) -> str:
+def format_answer(plan: Plan, settings: PowerSettings) -> str:
     """Return the answer to the first effect, and what the present queries detect, in words."""
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]
-    goal = f"to detect {effect:g} with {100 * asked.power:g} % power"
+    goal = f"to detect {effect:g} with {100 * settings.power:g} % power"
     if plan.queries is None or plan.mde is None:
         return f"{plan.name}: {goal} you need {format_query_count(queries)} queries."
     here = f"the {plan.queries:,} here detect {format_figure(plan.mde)}"
@@ -379,18 +381,18 @@ def format_answer(plan: Plan, asked: Asked) -> str:
     return f"{plan.name}: {goal} you need {format_query_count(queries)} queries like these; {here}."
 
 
-def plans_to_json(plans: Sequence[Plan], asked: Asked) -> str:
+def plans_to_json(plans: Sequence[Plan], settings: PowerSettings) -> str:
     content = {
         "schema": 1,
-        "alpha": asked.alpha,
-        "power": asked.power,
-        "family": asked.comparisons,
-        "holds": asked.holds,
+        "alpha": settings.alpha,
+        "power": settings.power,
+        "family": settings.comparisons,
+        "holds": settings.holds,
         "comparisons": [
             vars(plan)
             | {"needed": [need._asdict() for need in plan.needed]}
             | {"curve": [{"queries": row.n, "effect": row.effect} for row in plan.curve]}
-            | {"sentence": format_answer(plan, asked)}
+            | {"sentence": format_answer(plan, settings)}
             for plan in plans
         ],
     }

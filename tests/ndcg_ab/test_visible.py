@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndcg_ab.studies.power import Asked
+from ndcg_ab.studies.power import PowerSettings
 from ndcg_ab.visible import visible, visible_but_colours, visible_json, visible_record
 
 # (text, what is shown of it)
@@ -62,7 +62,7 @@ def test_whole_outputs_may_set_colours_alone() -> None:
 
 
 def test_records_are_made_visible_in_every_depth() -> None:
-    asked = Asked((0.01,), (100,), 0.05, 0.8)
+    asked = PowerSettings((0.01,), (100,), 0.05, 0.8)
     given = {"a\x1b": [("b\x1b", asked), Path("c\x1b")]}
     assert visible_record(given) == {"a\\x1b": [("b\\x1b", asked), Path("c\\x1b")]}
     assert visible_record(asked) is asked

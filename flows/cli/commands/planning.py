@@ -73,12 +73,12 @@ def power(
     from ndcg_ab.report.terminal.studies import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
-    asked = parse_questions(effect, queries, alpha, power, comparisons)
+    settings = parse_questions(effect, queries, alpha, power, comparisons)
     output = Output([file for file in (scores, weights, clusters) if file], quiet=quiet, json=json, picture=picture)
     prefix = options["cluster_prefix"]
-    plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, prefix)
-    output.write("json", lambda: plans_to_json(plans, asked))
-    output.show(print_plans, plans, asked)
+    plans = make_plans(deviation, scores, baseline, candidate, metric, settings, weights, clusters, prefix)
+    output.write("json", lambda: plans_to_json(plans, settings))
+    output.show(print_plans, plans, settings)
     output.name_written()
 
 

@@ -37,8 +37,8 @@ class CostStatistic(NamedTuple):
         return f"{self.cost}@{self.statistic}"
 
 
-class Costs(Model):
-    """What is recorded of every request beside its ranking."""
+class CostSettings(Model):
+    """The settings for the costs recorded with each request, and their guardrails."""
 
     short_form = str | list[str]
 
@@ -71,7 +71,7 @@ class Costs(Model):
         return list(dict.fromkeys(value))
 
     @model_validator(mode="after")
-    def _one_way_to_warm_up(self) -> "Costs":
+    def _one_way_to_warm_up(self) -> "CostSettings":
         if self.by_turns and self.warm_up:
             raise ValueError("warm_up: by_turns asks every query once before it counts: take one of the two out")
         return self

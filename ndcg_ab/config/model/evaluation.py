@@ -21,7 +21,7 @@ from ndcg_ab.config.model.consistency import (
     refuse_unknown_metrics,
     settle_roles,
 )
-from ndcg_ab.config.model.costs import Costs, split_guardrails
+from ndcg_ab.config.model.costs import CostSettings, split_guardrails
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import (
     READING_SCORES,
@@ -89,8 +89,7 @@ class Evaluation(Model):
     Notes
     -----
     All keys have a description in the JSON Schema that `ndcg-ab help schema` prints (docs/configuration.md).  Paths are
-    relative
-    to the file of the configuration.
+    relative to the file of the configuration.
 
     Examples
     --------
@@ -232,7 +231,7 @@ class Evaluation(Model):
             near=("costs.guardrails",),
         ),
     ] = Field(default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided).")
-    costs: Costs = Costs()
+    costs: CostSettings = CostSettings()
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
     checks: list[str] = Field(default_factory=list, description="Checks of installed packages that are run, by name.")
@@ -317,7 +316,7 @@ class Evaluation(Model):
 
     @property
     def names_metrics(self) -> bool:
-        """Whether the primary metrics are named; scores with a single metric need no names."""
+        """Whether `metrics` or `primary_metrics` name metrics; scores that hold one metric need no name."""
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_metrics(self) -> None:

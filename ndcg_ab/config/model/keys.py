@@ -34,14 +34,12 @@ class Trait(enum.Enum):
 class Option:
     """The command-line option and the Python argument of a key, declared in the type of the key.
 
-    name: of the option. group: of the commands that have it (`flows/cli/options.py`). panel: of the help screen.
-        metavar:
-    the name of the value in the help. below: the key within a source that the option sets, such as `.format`. argument:
-        the
-    Python argument, by default named as the option. read: the name of the function of `from_options` that parses the
-    text.
-    help: by default the description of the key. near: other keys whose problems name this option. also: a second
-    name. key: the dotted key that the option sets; `[]` stands for every entry of a list.
+    name: name of the option, such as ``--alpha``. group: group of commands that have the option
+        (`flows/cli/options.py`). panel: panel of the help screen. metavar: name of the value in the help.
+    below: key within a source that the option sets, such as `.format`. argument: name of the Python argument, by
+        default the name of the option. read: name of the function of `from_options` that parses the text.
+    help: text of the help, by default the description of the key. near: other keys whose problems name this option.
+        also: second name of the option. key: dotted key that the option sets; `[]` stands for every entry of a list.
     """
 
     name: str

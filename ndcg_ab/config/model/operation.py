@@ -142,7 +142,7 @@ def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
 
 
 class Tracking(Model):
-    """Where MLflow keeps the results."""
+    """The settings for MLflow: its address and the experiment."""
 
     tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault), Trait.LATE] = Field(
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
@@ -158,7 +158,7 @@ class Tracking(Model):
 
 
 class TrackerChoice(Model):
-    """Which tracker keeps the results for dashboards: a name alone, or `{NAME: {OPTION: VALUE}}`."""
+    """The tracker that keeps results for dashboards, as a name or as `{NAME: {OPTION: VALUE}}`."""
 
     alone = "name"
     short_form = str | dict[str, Any]
@@ -178,7 +178,7 @@ class TrackerChoice(Model):
 
 
 class Prefect(Model):
-    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
+    """The settings for Prefect: the server that records the flow run, and retries and timeouts of its tasks."""
 
     server: Literal["temporary"] | None = Field(
         None,
@@ -198,7 +198,7 @@ class Prefect(Model):
 
 
 class Schedule(Model):
-    """When `serve` and `deploy` run the evaluation."""
+    """The times at which `serve` and `deploy` run the evaluation."""
 
     cron: str = Field(description="As 0 2 * * * for every night at two.")
     timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
@@ -223,7 +223,7 @@ class Schedule(Model):
 
 
 class Retention(Model):
-    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
+    """The limits for what is kept of past evaluations. Comparisons and means always stay in the history."""
 
     bundles: int | None = Field(
         None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
@@ -238,7 +238,7 @@ class Retention(Model):
 
 
 class Resources(Model):
-    """What an evaluation may use."""
+    """The limits for the threads, the memory and the temporary files of an evaluation."""
 
     threads: Annotated[int | None, Option("--threads", "resources", OUTPUT, "N")] = Field(
         None, strict=True, ge=1, le=10_000, description="Threads; by default every core."
@@ -261,7 +261,7 @@ class Resources(Model):
 
 
 class Spark(Model):
-    """An Apache Spark that makes the tables of judgments and rankings: its master, or Spark Connect."""
+    """The Apache Spark cluster that computes the tables of judgments and rankings: its master, or Spark Connect."""
 
     master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
     remote: Annotated[SecretText | None, Trait.LATE] = Field(
@@ -309,6 +309,6 @@ class Spark(Model):
 
 
 class EngineChoice(Model):
-    """Where the tables of judgments and rankings are made: by default here, by DuckDB."""
+    """The engine that computes the tables of judgments and rankings: DuckDB on this machine, or Spark."""
 
     spark: Spark | None = None

@@ -12,7 +12,7 @@ from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEE
 
 
 class Statistics(Model):
-    """How the differences are tested."""
+    """The settings for testing differences: level, resampling, weights, clusters and smallest effects."""
 
     alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_alpha")] = Field(
         0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value."
@@ -103,7 +103,7 @@ class Statistics(Model):
 
 
 class Slices(Model):
-    """Parts of the queries that are compared on their own."""
+    """The attributes by which queries are sliced, and the number of queries from which a slice is tested."""
 
     by: Annotated[
         list[str],
@@ -128,7 +128,7 @@ GATE_CONDITIONS = tuple(f"gate.{key}" for key in ("scored", "judged", "unanswere
 
 
 class Gate(Model):
-    """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
+    """The conditions for an evaluation to pass. If one fails, the exit code is 1 and the flow run fails."""
 
     short_form = bool
 

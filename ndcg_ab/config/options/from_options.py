@@ -28,9 +28,8 @@ OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """Return the evaluation that command-line options describe; raise InputError that names the option.
 
-    options: the parameter values of a command, by `Option.parameter`; None and "" count as not given, other parameters
-        are
-    ignored.
+    options: the parameter values of a command, by `Option.parameter`. None and "" count as not given; unknown
+        parameters are ignored.
     """
     given = dict(options)
     for option in OPTIONS:
@@ -68,11 +67,9 @@ def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation that Python arguments describe, by `Option.given`.
+    """Return the evaluation that Python arguments describe; raise InputError that names the argument.
 
-    Raise InputError that names the argument.
-
-    None counts as not given.
+    arguments: the values by `Option.given`; None counts as not given.
     """
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
@@ -88,9 +85,8 @@ def read_resources(options: Mapping[str, Any], otherwise: Resources | None = Non
 
     Raise InputError that names the option.
 
-    options: the parameter values of a command; other parameters are ignored.  otherwise: the values of options that are
-        not
-    given.
+    options: the parameter values of a command; other parameters are ignored. otherwise: the resources whose values
+        replace options that are not given.
     """
     given = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
     if (spill := given.get("spill")) is not None:

@@ -61,8 +61,7 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
     """Return the content with references and `${VARIABLES}` replaced by their values, also in lists and mappings.
 
     where: the key, for messages.  directory: the folder from which relative paths of secrets start.  Raises InputError
-        if
-    a secret is missing.
+    if a secret is missing.
     """
     if is_reference(content):
         value = look_up(content, where, directory)

@@ -15,7 +15,7 @@ from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.studies.draw import DrawStudy
 from ndcg_ab.studies.explain import Explained
-from ndcg_ab.studies.power import Asked, Plan, format_answer, format_query_count
+from ndcg_ab.studies.power import Plan, PowerSettings, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.measures.explain import Explanation, Place, Step
 from ndcg_core.measures.writing import format_number
@@ -23,7 +23,7 @@ from ndcg_core.measures.writing import format_number
 BAR = 40  # characters of the longest bar
 
 
-def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
+def print_plans(console: Console, plans: Sequence[Plan], settings: PowerSettings) -> None:
     for plan in plans:
         console.print(Text(plan.name, style="bold"))
         if plan.queries is not None:
@@ -32,8 +32,8 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
             print_plan(console, plan)
         for question in plan.questions:
             console.print(Text(question, style="yellow"))
-        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, asked)}\n"))
-    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]")
+        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, settings)}\n"))
+    console.print(f"[dim]alpha {settings.alpha:g}, power {100 * settings.power:g} %, {settings.holds}[/]")
 
 
 def plan_facts(plan: Plan) -> Iterator[str]:

@@ -13,9 +13,9 @@ from ndcg_ab.studies.query_scores import Scores
 
 
 def test_numbers_of_queries_are_in_order_and_once() -> None:
-    asked = parse_questions([0.05, 0.01, 0.05], [200, 50, 200, 100], 0.05, 0.8)
-    assert asked.queries == (50, 100, 200)
-    assert asked.effects == (0.05, 0.01), "effects keep their order"
+    settings = parse_questions([0.05, 0.01, 0.05], [200, 50, 200, 100], 0.05, 0.8)
+    assert settings.queries == (50, 100, 200)
+    assert settings.effects == (0.05, 0.01), "effects keep their order"
 
 
 def test_drawn_queries_alone_plan_and_their_long_tails_count() -> None:
@@ -29,8 +29,8 @@ def test_drawn_queries_alone_plan_and_their_long_tails_count() -> None:
     drawn = describe_log(rows, {WHOLE: ids})
     values = {"old": dict.fromkeys(ids, 0.5), "new": dict(zip(ids, (0.5 + differences).tolist(), strict=True))}
     scores = Scores(Path("values.csv"), {(system, "rr"): found for system, found in values.items()})
-    asked = parse_questions([0.01], [30], 0.05, 0.8)
-    plan = plan_from_differences(scores, "old", "new", "rr", asked, Sampling(drawn.weights, None, drawn))
+    settings = parse_questions([0.01], [30], 0.05, 0.8)
+    plan = plan_from_differences(scores, "old", "new", "rr", settings, Sampling(drawn.weights, None, drawn))
     known = differences[:30]
     assert (plan.queries, plan.difference) == (30, pytest.approx(known.mean()))
     freedom = 1 / (1 / 29 + stats.kurtosis(known) / (2 * 30))

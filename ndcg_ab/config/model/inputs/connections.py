@@ -106,7 +106,7 @@ class DescribedPlace(Model):
 
 
 class Storage(Model):
-    """How an object store is reached; by default its own variables of the environment say it."""
+    """The settings for an object store; by default they come from the store's own environment variables."""
 
     endpoint: str | None = Field(None, description="Address of a store that speaks S3, as http://127.0.0.1:9000.")
     region: str | None = Field(None, description="The region of an S3 bucket.")
@@ -117,7 +117,7 @@ class Storage(Model):
 
 
 class Database(Model):
-    """A database, and how it is opened."""
+    """The connection to a database: address, driver, options and timeout."""
 
     alone = "uri"
     short_form = SecretText

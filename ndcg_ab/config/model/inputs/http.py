@@ -122,7 +122,7 @@ assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
 
 
 class HttpResults(Model):
-    """Where the results are in an answer: JMESPath, `hits` in the whole of it, the others in one hit."""
+    """The JMESPath of the hits in an answer, of an error in the answer, and of the parts of one hit."""
 
     hits: str = Field("hits", description="The list of hits in the answer, the best first.")
     id: str = Field("id", description="The document's id in a hit.")
@@ -133,7 +133,7 @@ class HttpResults(Model):
 
 
 class HttpRequest(Model):
-    """One request for each query, and what is read of its answer."""
+    """The request that is sent for each query, and the places of the results in its answer."""
 
     preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
     url: Annotated[str, *FILLED] = Field(

@@ -24,7 +24,7 @@ Scale = Literal["value", "quantile", "threshold"]
 
 
 class ClickGrades(Model):
-    """How values become grades 0, 1, 2 …: by quantiles or thresholds; or each value is the grade."""
+    """The conversion of click values into grades 0, 1, 2 …: by quantiles, by thresholds, or value by value."""
 
     quantiles: list[float] | None = Field(
         None, description="Shares of graded documents with lower values, from which on grades are 1, 2, …", min_length=1
@@ -53,7 +53,7 @@ class ClickGrades(Model):
 
 
 class Clicks(TableSource):
-    """Events of users, and how they become grades."""
+    """A click log, and the conversion of its events into grades."""
 
     contents = "events"
 
@@ -118,7 +118,7 @@ JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.item
 
 @with_keys_of(JUDGMENT_KINDS)
 class JudgmentSource(Place):
-    """The judgments, and what their grades are; or a function that judges."""
+    """A source of judgments with the numbers of their grades, or a function that judges."""
 
     alone = "file"
 

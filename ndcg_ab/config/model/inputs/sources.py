@@ -89,7 +89,7 @@ class FileSource(Readable, DescribedPlace):
 
 
 class DocumentsSource(FileSource):
-    """What a document of the rankings is, and a file of titles and addresses."""
+    """The rules for document ids in rankings, and a file of titles and addresses of documents."""
 
     file: GivenFile | None = Field(  # type: ignore[assignment]
         None, description="Titles and addresses of documents for the page: doc_id, title, url; as a path or address."
@@ -308,7 +308,7 @@ class TableSource(Place):
 
 @with_keys_of(KINDS)
 class System(Place):
-    """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
+    """One version of a ranker, with the source of its rankings, such as `file`, `database`, `http` or `python`."""
 
     contents = "rankings"
 
@@ -343,7 +343,7 @@ ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measur
 
 
 class ScoresSource(Readable):
-    """A file of values per query: of one system, or of those that its column system_id names."""
+    """A file of values per query, of one system or of the systems that its column system_id names."""
 
     alone = "file"
 
