@@ -131,7 +131,6 @@ pictures: .venv/ready
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py --share 0.2
-	$(BIN)/python benchmarks/signflip.py
 	$(MAKE) --no-print-directory calibration
 
 # Measures how often the statistics are wrong: the tables behind docs/calibration.md, into build/calibration/*.csv.

@@ -14,7 +14,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ndcg_ab.api.arguments import Data, make_evaluation
 from ndcg_ab.api.comparing import compare
@@ -34,32 +34,24 @@ COLUMNS = ("query_id", "doc_id", "rank")
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
 COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
 NAME = re.compile(r"[\w-][\w.-]*")
-Placed = tuple[str, str, int]  # query_id, doc_id, rank
-
-
-class Place(NamedTuple):
-    """The folder of a test's baselines, and whether they are updated.
-
-    root: root of the test suite, to which file names in messages are relative.  test: id of the test, for the command
-    that writes the baselines.
-    """
-
-    directory: Path
-    root: Path
-    test: str
-    is_updated: bool
+RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 class RankingBaseline:
-    """A baseline by name; `written` lists the files that were written, relative to the root of the test suite."""
+    """One baseline of a test: a ranking that is kept as a file in the repository.
 
-    def __init__(self, name: str, place: Place) -> None:
+    name: of the baseline. directory: folder of the baselines. root: root of the test suite, to which file names in
+    messages are relative. test: id of the test, for the command that writes the baseline again. is_updated: whether
+    the candidate becomes the baseline. written: files that were written, relative to the root.
+    """
+
+    def __init__(self, name: str, directory: Path, root: Path, test: str, *, is_updated: bool) -> None:
         __tracebackhide__ = True
         if not NAME.fullmatch(name) or name == CANDIDATE:
             rule = "consist of letters, digits, '_', '-' and '.'" if name != CANDIDATE else "be another word"
             raise InputError(f"ranking_baseline: name = {name!r}: must {rule}")
-        self.name = name
-        self.place = place
+        self.name, self.directory, self.root = name, directory, root
+        self.test, self.is_updated = test, is_updated
         self.written: list[str] = []
 
     def assert_not_worse(
@@ -117,7 +109,7 @@ class RankingBaseline:
             refuse_several_orders(evaluation.metric_list)
             depth = deepest_cutoff(evaluation.metric_list)
             path = self.path(depth)
-            if self.place.is_updated:
+            if self.is_updated:
                 result = compare(judgments, {CANDIDATE: candidate}, **alone)
                 (system,) = evaluation.systems
                 self.write(path, first_results(system, depth, evaluation.metric_list[0]))
@@ -125,9 +117,9 @@ class RankingBaseline:
             if not path.is_file():
                 raise AssertionError(
                     f"there is no baseline {self.shown(path)}: make it from this ranking with:"
-                    f" python -m pytest --update-rankings {self.place.test}"
+                    f" python -m pytest --update-rankings {self.test}"
                 )
-            stored = load_ranking(path, self.place.test)
+            stored = load_ranking(path, self.test)
             answered = pull_source(
                 evaluation.systems[0].source, RANKING, Path(), system=evaluation.systems[0].name
             ).query_ids
@@ -136,19 +128,19 @@ class RankingBaseline:
         result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
         if lacking := sorted(set(answered) - set(stored)):
             what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
-            raise broken_baseline(path, what, self.place.test)
+            raise broken_baseline(path, what, self.test)
         return result
 
     def path(self, depth: int | None) -> Path:
         """Return the file that holds the first `depth` results of every query; None: all results."""
-        return self.place.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
+        return self.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
 
     def shown(self, path: Path) -> str:
-        return path.relative_to(self.place.root).as_posix() if path.is_relative_to(self.place.root) else str(path)
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
-    def write(self, path: Path, rows: Sequence[Placed]) -> None:
+    def write(self, path: Path, rows: Sequence[RankedRow]) -> None:
         """Write the rows and their digest, each file completely or not at all; do nothing if both are unchanged."""
-        check_order(path, rows, self.place.test)
+        check_order(path, rows, self.test)
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
@@ -199,7 +191,7 @@ def refuse_several_orders(metrics: Sequence[Metric]) -> None:
         )
 
 
-def first_results(system: System, depth: int | None, metric: Metric) -> list[Placed]:
+def first_results(system: System, depth: int | None, metric: Metric) -> list[RankedRow]:
     """Return the first results of every query, sorted by query id.
 
     Equal scores are ordered by the rule of the metric.
@@ -244,7 +236,7 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     return ranking
 
 
-def check_order(path: Path, rows: Sequence[Placed], test: str) -> None:
+def check_order(path: Path, rows: Sequence[RankedRow], test: str) -> None:
     """Raise InputError unless ranks are 1, 2, 3 … in each query, documents distinct, and ids not empty."""
     seen: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:

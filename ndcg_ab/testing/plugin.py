@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
     """Return baselines kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
-    from ndcg_ab.testing.baselines import NAME, Place, RankingBaseline
+    from ndcg_ab.testing.baselines import NAME, RankingBaseline
 
     made: list[RankingBaseline] = []
 
@@ -46,8 +46,9 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
             raise InputError(f"ranking_baseline: test {own!r} has parameters: name the baseline")
         root = request.config.rootpath
         folder = root / (directory or str(request.config.getini(DIRECTORY)))
-        place = Place(folder, root, request.node.nodeid, bool(request.config.getoption(OPTION)))
-        made.append(RankingBaseline(own if name is None else name, place))
+        is_updated = bool(request.config.getoption(OPTION))
+        name = own if name is None else name
+        made.append(RankingBaseline(name, folder, root, request.node.nodeid, is_updated=is_updated))
         return made[-1]
 
     yield named

@@ -308,9 +308,8 @@ class Metric:
             parts.append(text if plain else f"{choice}_{text}")
         depth = f"_at_{self.cutoff}" if self.cutoff else ""
         name = "_".join(parts) + depth
-        return (
-            name if len(name) <= 200 else f"{self.measure}_{self.hash}{depth}"
-        )  # MLflow ends at 250, prefixes and all
+        # MLflow allows 250 characters, including prefixes.
+        return name if len(name) <= 200 else f"{self.measure}_{self.hash}{depth}"
 
 
 def check_gain_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

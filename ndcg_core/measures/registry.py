@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ndcg_core.measures.factors import (
@@ -312,6 +313,8 @@ IDEALS = _by_name(
         Ideal("max", Pool.HIGHEST, choices=("max_grade",)),
     ]
 )
+recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
+"""Make a measure whose sum over the places of a ranking is divided by the number of all relevant documents."""
 MEASURES = _by_name(
     [
         Measure(
@@ -328,12 +331,10 @@ MEASURES = _by_name(
         Measure("cg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN),
         Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
         Measure("precision", precision, Divisor.LENGTH, is_additive=True, is_bounded=True),
-        Measure("recall", recall, Divisor.IDEAL, is_additive=True, is_bounded=True, ideal="global"),
+        recall_measure("recall", is_additive=True),
         Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
         Measure("judged", judged_share, Divisor.SHOWN, is_additive=True, is_bounded=True, gain="judged"),
-        Measure(
-            "ap", recall, Divisor.IDEAL, is_additive=False, is_bounded=True, ideal="global", factors=precision_at_ranks
-        ),
+        recall_measure("ap", is_additive=False, factors=precision_at_ranks),
         Measure("rbp", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=True, discount="geometric"),
         Measure(
             "err",
@@ -345,35 +346,18 @@ MEASURES = _by_name(
             factors=stopping_factors,
             choices=("max_grade",),
         ),
-        Measure(
-            "rprec",
-            recall,
-            Divisor.IDEAL,
-            is_additive=True,
-            is_bounded=True,
-            ideal="global",
-            factors=within_relevant_factors,
-            has_cutoff=False,
-        ),
-        Measure(
+        recall_measure("rprec", is_additive=True, factors=within_relevant_factors, has_cutoff=False),
+        recall_measure(
             "bpref",
-            recall,
-            Divisor.IDEAL,
             is_additive=False,
-            is_bounded=True,
-            ideal="global",
             factors=preference_factors,
             counts_nonrelevant=True,
             has_cutoff=False,
             ignores=("unjudged",),
         ),
-        Measure(
+        recall_measure(
             "infap",
-            recall,
-            Divisor.IDEAL,
             is_additive=False,
-            is_bounded=True,
-            ideal="global",
             factors=inferred_precision_factors,
             counts_nonrelevant=True,
             is_monotone=False,

@@ -1,13 +1,7 @@
-"""Compute means, medians and quantiles from exact sums that are rounded once.
-
-`exact_sum` is about seven times faster than `math.fsum` for many numbers. Source: S. M. Rump, T. Ogita and S. Oishi,
-Accurate floating-point summation part I, SIAM Journal on Scientific Computing 31 (2008), algorithm 3.2: numbers cut at
-one bit have sums that are exact in any order.
-"""
+"""Compute means, medians and quantiles from exact sums that are rounded once."""
 
 import math
 import re
-import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from itertools import accumulate
@@ -19,8 +13,6 @@ MEAN = "mean"
 STATISTICS = (MEAN, "p50", "p95", "p99")
 """Statistics of a cost that are always shown."""
 ROUNDING = 1e-12  # share of the weight that is taken for a rounding error
-MANY = 200  # numbers from which on `exact_sum` is faster than `math.fsum`
-MOST_CUTS = 8  # sums of numbers with a larger range are left to `math.fsum`
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -70,21 +62,5 @@ def quantile(values: Sequence[float], share: float, weights: Sequence[float] | N
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
-    """Return the correctly rounded sum of finite numbers, equal to that of `math.fsum`."""
-    if len(values) < MANY:
-        return math.fsum(values.tolist())
-    room = (len(values) + 2).bit_length()  # 2^room is above the number of values
-    rest = values
-    sums: list[float] = []
-    for _ in range(MOST_CUTS):
-        largest = float(np.abs(rest).max())
-        if largest == 0:
-            return math.fsum(sums)
-        exponent = math.frexp(largest)[1] + room
-        if exponent >= sys.float_info.max_exp:
-            break
-        cut = math.ldexp(1.0, exponent)
-        high = (rest + cut) - cut
-        sums.append(float(high.sum()))
-        rest = rest - high
+    """Return the correctly rounded sum of finite numbers, which does not depend on their order."""
     return math.fsum(values.tolist())

@@ -15,7 +15,7 @@ import pytest
 
 from ndcg_ab import InputError, compare
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.baselines import Place, RankingBaseline
+from ndcg_ab.testing.baselines import RankingBaseline
 from tests.places import DATA, ROOT
 from tests.repeated import mostly_soaked
 
@@ -151,7 +151,7 @@ def test_names_that_no_file_should_have_are_refused(ranking_baseline: Any, name:
 
 
 def baseline(folder: Path, *, update: bool = False) -> RankingBaseline:
-    return RankingBaseline("shop", Place(folder, folder, "test.py::test", update))
+    return RankingBaseline("shop", folder, folder, "test.py::test", is_updated=update)
 
 
 def kept(folder: Path, ranking: Any, metrics: Sequence[str], **options: Any) -> str:
