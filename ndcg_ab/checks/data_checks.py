@@ -60,9 +60,9 @@ def check_tables(
     found = check_duplicates(engine, rankings, metrics)
     if one_query:
         return found
-    noticed = read_notices(engine)
-    found += check_loaded_rows(noticed, judgments, rankings, evaluation)
-    found += check_rankings(engine, noticed, rankings)
+    notices = read_notices(engine)
+    found += check_loaded_rows(notices, judgments, rankings, evaluation)
+    found += check_rankings(engine, notices, rankings)
     found += remark_findings("judgments", judgments)
     found += check_spellings(engine, metrics, judgments, rankings)
     explained = {finding.system for finding in found if finding.code == "id_spelling" and finding.severity == "error"}
@@ -88,7 +88,7 @@ def note_remote_tables(judgments: Pulled, rankings: Mapping[str, Pulled]) -> lis
 
 
 def check_loaded_rows(
-    noticed: Mapping[tuple[str, str], TableNotice],
+    notices: Mapping[tuple[str, str], TableNotice],
     judgments: Pulled,
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
@@ -96,7 +96,7 @@ def check_loaded_rows(
     """Return findings about the judgments, and about answered and unanswered queries."""
     found = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
-    for (code, subject), row in noticed.items():
+    for (code, subject), row in notices.items():
         if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
             continue
         example, document = row.places[0]

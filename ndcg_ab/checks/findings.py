@@ -72,10 +72,10 @@ def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str,
 
 
 def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
-    told = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
+    place = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
     if pulled.count > LOCATED or pulled.elsewhere:
-        return told
+        return place
     if not doc_id:
         rows = select_queries(pulled.table, [query_id])
         doc_id = rows["doc_id"][0].as_py() if rows.num_rows else ""
-    return f"{pulled.place_of(query_id, doc_id)}: {told}" if doc_id else told
+    return f"{pulled.place_of(query_id, doc_id)}: {place}" if doc_id else place

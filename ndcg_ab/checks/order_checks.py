@@ -24,7 +24,7 @@ BOUNDED = 200_000  # results up to which all orders of ties are bounded
 
 
 @dataclasses.dataclass(frozen=True)
-class _Judged:
+class TieJudgments:
     """The judgments of the queries with ties, the highest grade of all, and weights of queries (None: equal)."""
 
     grades: Mapping[str, Mapping[str, float]]
@@ -130,7 +130,7 @@ def check_group(
     judgment = ("query_id", "doc_id", "grade")
     for query_id, doc_id, grade in () if too_many else engine.each("sensitive_judgment", judgment):
         grades[query_id][doc_id] = grade
-    judged = _Judged(grades, engine.rows("highest_grade")[0][0], weights)
+    judged = TieJudgments(grades, engine.rows("highest_grade")[0][0], weights)
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
     values = [
@@ -164,7 +164,7 @@ def rank_finding(
     metric: Metric,
     system_id: str,
     known: Mapping[str, float],
-    judged: _Judged,
+    judged: TieJudgments,
     ranks: OwnRanks,
     reach: int,
 ) -> list[Finding]:
@@ -215,7 +215,7 @@ def tie_finding(
     system_id: str,
     known: Mapping[str, float],
     answers: Mapping[str, Sequence[Result]],
-    judged: _Judged,
+    judged: TieJudgments,
     places: Mapping[str, int],
 ) -> Finding:
     """Return a finding on how many ranks equal scores decide, and the bounds of the mean over their orders.
@@ -224,27 +224,27 @@ def tie_finding(
     """
     decided = sum(places.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
-    told = (
+    start = (
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
         f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
     examples = query_examples(sorted(places))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
-        return make_finding("tied_places", told, decided, system_id, metric.name, examples=examples)
+        return make_finding("tied_places", start, decided, system_id, metric.name, examples=examples)
     low, expected, high = mean_bounds(metric, known, answers, judged)
     middle = "" if expected is None else f", expected {expected:.4f}"
     message = (
-        f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+        f"{start}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
         f" (here {judged.mean(known):.4f})"
     )
     if high - low <= UNSEEN:
-        message = f"{told}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
+        message = f"{start}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
     severity = None if high - low > WORTH_A_WARNING else "note"
     return make_finding("tied_places", message, decided, system_id, metric.name, high - low, examples, severity)
 
 
 def mean_bounds(
-    metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: _Judged
+    metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: TieJudgments
 ) -> tuple[float, float | None, float]:
     """Return the lowest, expected and highest mean over all orders of ties.
 

@@ -163,10 +163,10 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
         return []
     judged = [row for row in rows if row[3]]
-    told = clusters_by_id([row[0] for row in judged]) or clusters_by_text([row[:2] for row in judged if row[1]])
-    if told is None:
+    summary = clusters_by_id([row[0] for row in judged]) or clusters_by_text([row[:2] for row in judged if row[1]])
+    if summary is None:
         return []
-    message, count = told
+    message, count = summary
     return [make_finding("looks_clustered", message, count)]
 
 
@@ -179,9 +179,9 @@ def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
         return None
     start, mark = next(part for part in parts if groups[part] > 1)
     examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
-    told = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
+    summary = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
     such = ", ".join(map(format_value, examples[:2]))
-    return f"{told}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
+    return f"{summary}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
 
 
 def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
@@ -194,6 +194,6 @@ def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None
     (first, text), *others = same
     key = " ".join(text.split()).casefold()
     second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
-    told = f"{len(same)} of {len(texts)} queries have the text of another one"
+    summary = f"{len(same)} of {len(texts)} queries have the text of another one"
     such = f"{format_value(first)} and {format_value(second)}"
-    return f"{told}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(same)
+    return f"{summary}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(same)

@@ -78,7 +78,7 @@ def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
 
 
 def check_rankings(
-    engine: Engine, noticed: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
+    engine: Engine, notices: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
     """Return all findings on rankings that need no judgments and no metric."""
     answers = count_answers(engine)
@@ -86,7 +86,7 @@ def check_rankings(
     for name, pulled in rankings.items():
         found += remark_findings(name, pulled, name)
         if name in answers:
-            found += check_ranks(name, pulled, noticed, answers[name])
+            found += check_ranks(name, pulled, notices, answers[name])
             found += check_rising(name, pulled)
     return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
 
@@ -122,16 +122,16 @@ REMARKS = {
 
 
 def check_ranks(
-    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
+    name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
     """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal."""
     found = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
-        examples = examples_of(pulled, noticed[code, name].places)
+        examples = examples_of(pulled, notices[code, name].places)
         return make_finding(code, message, count, name, examples=examples, severity=severity)
 
-    if row := noticed.get(("repeated_rank", name)):
+    if row := notices.get(("repeated_rank", name)):
         query_id = row.places[0][0]
         if pulled.lacks("score"):
             message = (
@@ -145,14 +145,14 @@ def check_ranks(
                 " the order, but one file may hold two rankings"
             )
         found.append(finding_of("repeated_rank", message, row.queries))
-    if row := noticed.get(("rank_gap", name)):
+    if row := notices.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
             " first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
         found.append(finding_of("rank_gap", message, row.count, severity))
-    if row := noticed.get(("rank_below_one", name)):
+    if row := notices.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
         message = (
@@ -163,7 +163,7 @@ def check_ranks(
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
         severity = "warning" if below or row.queries < answers.answered else "note"
         found.append(finding_of("rank_below_one", message, row.count, severity))
-    if row := noticed.get(("constant_score", name)):
+    if row := notices.get(("constant_score", name)):
         message = (
             f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
             f" several results (such as {row.places[0][0]!r}): scores do not order them"

@@ -75,12 +75,12 @@ def check_places(engine: Engine, metric: Metric) -> list[Finding]:
             [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
             for table in ("disagreeing_query", "tied_query")
         )
-        for code, severity, rows, told in (
+        for code, severity, rows, observation in (
             ("rank_disagrees", "warning", other, "its rank column disagrees with its scores, of which scores decide"),
             ("tied_places", "note", tied, f"equal scores decide {sum(row[1] for row in tied)} {where}places"),
         ):
             if rows:
-                message = f"system {name}: {told}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
+                message = f"system {name}: {observation}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
                 examples = query_examples([query_id for query_id, _ in rows])
                 count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
                 found.append(make_finding(code, message, count, name, metric.name, None, examples, severity))

@@ -198,10 +198,10 @@ def add_guardrail_verdict(row: CostDifference, each: CostStatistic, tails: Tails
         return replace(row, conclusion=Verdict.NOT_WORSE)
     if row.low is not None and row.low > margin:
         return replace(row, conclusion=Verdict.WORSE)
-    return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_settle(row, each, tails))
+    return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_decide(row, each, tails))
 
 
-def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
+def queries_to_decide(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
     """Return how many queries decide an open cost guardrail; None if unknown or more than a million.
 
     If the interval has no upper end, the result is the number of queries at which it has one. Otherwise it is the

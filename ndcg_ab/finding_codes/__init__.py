@@ -1,7 +1,7 @@
-"""Every code that a finding can have: its usual severity, what it means, what to do (docs/findings.md).
+"""List every code that a finding can have, with severity, meaning and advice (docs/findings.md).
 
-The one list of them: the checks name a code of it, the configuration refuses any other, the documentation has an entry
-for each, and `ndcg-ab findings` prints them.
+Checks use these codes, the configuration refuses any other code, and `ndcg-ab findings` and the documentation show
+them all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,10 @@ def unknown_code(code: str, known: Iterable[str] = CODES) -> str:
 
 
 def checked_severities(given: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
-    """code -> severity, as a configuration sets them; ValueError names what cannot be set. added: other codes."""
+    """Return the severities of a configuration by code; raise ValueError for an unknown code or a wrong severity.
+
+    added: codes that extensions add.
+    """
     for code, severity in given.items():
         if code not in CODES and code not in added:
             raise ValueError(unknown_code(str(code)))

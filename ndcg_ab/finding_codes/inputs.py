@@ -1,4 +1,4 @@
-"""Findings about judgments, ids, clicks, drawn queries, costs, and about which queries are answered, and how deep."""
+"""List the codes of findings on judgments, ids, clicks, drawn queries, costs, and the queries that systems answer."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,8 +7,9 @@ from typing import NamedTuple
 class Code(NamedTuple):
     """One kind of finding.
 
-    severity: what it usually is; some are less where they can change little, and each entry says when. means: what was
-    seen. advice: what to do. is_fixed: nothing could be computed in spite of it, so that it stays an error.
+    severity: usual severity; `means` says when a finding of the code is less severe. means: what the finding says about
+        the data. advice: what the user can do. is_fixed: whether the code is always an error, because nothing can be
+        computed.
     """
 
     severity: str

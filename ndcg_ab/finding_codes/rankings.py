@@ -1,4 +1,4 @@
-"""Findings about rankings, about systems beside each other, the configuration, and scores of other tools."""
+"""List the codes of findings on rankings, compared systems, the configuration, and scores of other tools."""
 
 from collections.abc import Mapping
 

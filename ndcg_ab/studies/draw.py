@@ -39,7 +39,7 @@ from ndcg_core.sampling.plan import (
     Population,
     error_of_draw,
     error_of_random,
-    queries_to_settle,
+    queries_to_decide,
     unit_deviation,
 )
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
@@ -324,7 +324,7 @@ def make_plan(
     if drawn >= 2:
         error, freedom = error_of_draw(of, drawn)
         detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, power, freedom)
-    needs = (queries_to_settle(of, effect, error_of, alpha, power) for error_of in (error_of_draw, error_of_random))
+    needs = (queries_to_decide(of, effect, error_of, alpha, power) for error_of in (error_of_draw, error_of_random))
     return DrawPlan(effect, alpha, power, of.deviation, judged, is_supposed, detected, *needs)
 
 

@@ -147,11 +147,11 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"gate = {format_value(gate)}: must be a mapping, such as {{'judged': 0.8}}")
     if margins and gate and "not_worse" in gate:
         raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
-    asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins), "proof": True}
+    conditions: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins), "proof": True}
     if margins:
-        asked["not_worse"] = margins
+        conditions["not_worse"] = margins
     roles = {} if options.get("primary_metrics") or options.get("secondary_metrics") else {"primary_metrics": ALL}
-    return arguments | roles | {"gate": asked | dict(gate or {})}
+    return arguments | roles | {"gate": conditions | dict(gate or {})}
 
 
 def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:

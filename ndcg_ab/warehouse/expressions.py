@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import Counted, Divisor, Quotient, accuracy, reciprocal_rank
+from ndcg_core.measures.registry import Divisor, Quotient, RankedGains, accuracy, reciprocal_rank
 from ndcg_core.measures.score import discount
 from ndcg_core.measures.writing import format_number
 
@@ -110,7 +110,7 @@ def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) ->
 # ---- measures: of what is known about one query of one system
 
 DCG = "coalesce(query_dcg.dcg, 0e0)"
-BY_FIRST: dict[Callable[[Counted], Quotient], str] = {
+BY_FIRST: dict[Callable[[RankedGains], Quotient], str] = {
     accuracy: "1e0",
     reciprocal_rank: "1e0 / cast(query_dcg.first_rank as {real})",
 }

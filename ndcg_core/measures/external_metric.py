@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse, translate
-from ndcg_core.measures.registry import Counted, Divisor, Measure, Quotient
+from ndcg_core.measures.registry import Divisor, Measure, Quotient, RankedGains
 
 NEGATED = "-"  # prefix of a name whose lower values are better: the signs of the values are turned
 ELSEWHERE = "elsewhere"  # tool of values that were given without one
@@ -59,25 +59,25 @@ class GivenMetric(Metric):
     @property
     def traits(self) -> Measure:
         """Return the traits; values are bounded by [0, 1] only if those of the built-in metric of this name are."""
-        ours = find_our_metric(self.given)
-        is_bounded = ours is not None and ours.traits.is_bounded
+        builtin = find_builtin_metric(self.given)
+        is_bounded = builtin is not None and builtin.traits.is_bounded
         return Measure(self.given, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:
         """Return the name in letters, digits and ``_ - .``, with a digest if other characters were removed."""
-        ours = find_our_metric(self.given)
-        if ours is not None:
-            return ours.tracker_name
+        builtin = find_builtin_metric(self.given)
+        if builtin is not None:
+            return builtin.tracker_name
         plain = re.sub(r"[^A-Za-z0-9_.\-]+", "_", self.given)
         return plain if plain == self.given else f"{plain}_{self.hash}"
 
 
-def unknown_quotient(counted: Counted) -> Quotient:
+def unknown_quotient(counted: RankedGains) -> Quotient:
     raise MetricError("a metric that another tool computed cannot be computed here")
 
 
-def find_our_metric(name: str) -> Metric | None:
+def find_builtin_metric(name: str) -> Metric | None:
     """Return the built-in metric of a name, or None if there is none or only another tool uses the name."""
     try:
         return parse(name) if translate(name).casefold() == name.casefold() else None
@@ -88,16 +88,16 @@ def find_our_metric(name: str) -> Metric | None:
 def canonical_name(name: str) -> str:
     """Return the canonical name of a built-in metric (``ndcg@10`` for ``nDCG@10``); leave other names unchanged."""
     sign = NEGATED if name.startswith(NEGATED) else ""
-    ours = find_our_metric(name.removeprefix(NEGATED))
-    return name if ours is None else sign + ours.name
+    builtin = find_builtin_metric(name.removeprefix(NEGATED))
+    return name if builtin is None else sign + builtin.name
 
 
 def name_among(text: str, known: Collection[str]) -> str:
     """Return the known name that a text means, as it is or in canonical form (``rr@10`` for ``MRR@10``)."""
-    plain, ours = canonical_name(text), canonical_name(translate(text))
-    return ours if plain not in known and ours in known else plain
+    plain, builtin = canonical_name(text), canonical_name(translate(text))
+    return builtin if plain not in known and builtin in known else plain
 
 
 def make_metric(name: str) -> Metric:
     """Return the built-in metric of a name, or else a GivenMetric."""
-    return find_our_metric(name) or GivenMetric(given=name)
+    return find_builtin_metric(name) or GivenMetric(given=name)

@@ -151,7 +151,7 @@ class Metric:
             raise MetricError(f"persistence = {format_number(self.persistence)}: must be above 0 and below 1")
         if self.cutoff is not None and not self.traits.has_cutoff:
             raise MetricError(f"cutoff = {self.cutoff}: {self.measure} has none, it looks at all that was returned")
-        self._settle_equal_choices()
+        self._replace_equal_choices()
         self._refuse_idle_choices()
         if self.ties == "average" and not self.traits.is_additive:
             raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
@@ -168,13 +168,11 @@ class Metric:
         if self.has_endless_ideal and self.ideal_cut == "none":
             raise MetricError("ideal_cut = none: an ideal of the highest grade in every place must end somewhere")
 
-    def _settle_equal_choices(self) -> None:
+    def _replace_equal_choices(self) -> None:
         """Replace choice values that are equivalent to the default by the default, so that one metric has one name."""
-        ends_nowhere_anyway = self.ideal_cut == "none" and self.cutoff is None and not self.has_endless_ideal
-        holds_only_what_was_returned = self.has_own_ideal and (
-            not self.has_deeper_ideal or self.ideal_cut == "returned"
-        )
-        if self.traits.takes("ideal") and (ends_nowhere_anyway or holds_only_what_was_returned):
+        is_endless_anyway = self.ideal_cut == "none" and self.cutoff is None and not self.has_endless_ideal
+        has_only_own_results = self.has_own_ideal and (not self.has_deeper_ideal or self.ideal_cut == "returned")
+        if self.traits.takes("ideal") and (is_endless_anyway or has_only_own_results):
             object.__setattr__(self, "ideal_cut", "cutoff")
         if self.ties == "given":
             object.__setattr__(self, "score_precision", "double")
@@ -186,10 +184,10 @@ class Metric:
             if getattr(self, field.name) != field.default and field.name not in used:
                 raise MetricError(
                     f"{field.name} = {written(getattr(self, field.name))} has no effect on"
-                    f" {self.measure}{self._context(field.name)}: leave it out"
+                    f" {self.measure}{self._describe_needed_choice(field.name)}: leave it out"
                 )
 
-    def _context(self, choice: str) -> str:
+    def _describe_needed_choice(self, choice: str) -> str:
         """Return text on another choice that this choice needs to have an effect, or "" if the measure lacks it."""
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)

@@ -41,7 +41,7 @@ PRESETS: dict[str, dict[str, str]] = {
 # As trec_eval, ir_measures, ranx, pytrec_eval and papers have it, in small letters -> the measure here.
 # The value of a query is that of the tool, but where trec_eval takes scores for equal that differ in their last digits
 # alone (it compares 32-bit floats); a query without anything relevant is left out of our mean, and scores 0 in its.
-OURS = {
+BUILTIN_NAMES = {
     "p": "precision",
     "prec": "precision",
     "set_p": "precision",
@@ -70,18 +70,18 @@ OURS = {
     "b_pref": "bpref",
 }
 # What ir_measures calls a choice -> the choice here: AP(rel=2)@100 and RBP(p=0.9) are read as they are.
-SHORT = {"rel": "relevant_from", "p": "persistence"}
+CHOICE_SYNONYMS = {"rel": "relevant_from", "p": "persistence"}
 # Not computed here -> its name in words, and the nearest that is.
-NEAREST = {
+NEAREST_MEASURES = {
     "gm_map": ("the geometric mean of average precision", "ap"),
     "f1": ("F1", "precision"),
     "set_f": ("F1", "precision"),
 }
 
 # A name and a cutoff: P@10, P_10, ndcg_cut.10, ndcg10, ndcg_at_10.
-NAMED = re.compile(r"\s*([a-z][a-z_]*?|f1)(?:(?:_at)?\s*[@_. ]?\s*([0-9]+))?\s*")
-CHOSEN = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9_-]*)(\s*\(.*)", flags=re.DOTALL)  # a name and its choices
-PERSISTENCE = re.compile(r"\s*rbp\s*\.\s*([0-9]+)\s*")
+NAME_AND_CUTOFF = re.compile(r"\s*([a-z][a-z_]*?|f1)(?:(?:_at)?\s*[@_. ]?\s*([0-9]+))?\s*")
+NAME_AND_CHOICES = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9_-]*)(\s*\(.*)", flags=re.DOTALL)  # a name and its choices
+RBP_NAME = re.compile(r"\s*rbp\s*\.\s*([0-9]+)\s*")
 
 OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own document before they score
 
@@ -140,7 +140,7 @@ def parse(text: str) -> Metric:
         if not part.strip():
             continue
         choice, equals, value = (piece.strip() for piece in part.partition("="))
-        choice = SHORT.get(choice, choice)
+        choice = CHOICE_SYNONYMS.get(choice, choice)
         if not equals or not value:
             raise MetricError(f"metric {text!r}: {part.strip()!r} must be choice=value")
         if choice in fields:
@@ -237,7 +237,7 @@ def read_number(what: str, value: Any) -> float:
 
 def translate_name(text: str) -> str | None:
     """Return the built-in name of a foreign name (``precision@10`` for ``P_10``), or None if there is none."""
-    found = NAMED.fullmatch(text.lower().replace("-", "_"))
+    found = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     name = translate_measure(found[1]) if found else ""
     if not found or name not in MEASURES:
         return None
@@ -249,20 +249,20 @@ def translate(text: str) -> str:
 
     The choices stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never translated.
     """
-    if found := PERSISTENCE.fullmatch(text.lower()):
+    if found := RBP_NAME.fullmatch(text.lower()):
         return f"rbp(p=0.{found[1]})"
-    if found := CHOSEN.fullmatch(text):
+    if found := NAME_AND_CHOICES.fullmatch(text):
         return f"{found[1]}{translate_measure(found[2])}{found[3]}"
-    return text if is_ours(text) or translation_hint(text) else translate_name(text) or text
+    return text if is_builtin_name(text) or translation_hint(text) else translate_name(text) or text
 
 
 def translate_measure(name: str) -> str:
     """Return the built-in name of a measure (``precision`` for ``P``); other names in small letters."""
     plain = name.lower().replace("-", "_")
-    return plain if plain in MEASURES else OURS.get(plain, plain)
+    return plain if plain in MEASURES else BUILTIN_NAMES.get(plain, plain)
 
 
-def is_ours(text: str) -> bool:
+def is_builtin_name(text: str) -> bool:
     """Return whether a text is a built-in name, without regard to case."""
     found = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
     return found is not None and found[1] in MEASURES
@@ -270,12 +270,12 @@ def is_ours(text: str) -> bool:
 
 def translation_hint(text: str) -> str:
     """Return the explanation for a foreign name that has no built-in equivalent; empty for every other text."""
-    found = NAMED.fullmatch(text.lower().replace("-", "_"))
-    if found is None or is_ours(text):
+    found = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
+    if found is None or is_builtin_name(text):
         return ""
     at = f"@{int(found[2])}" if found[2] else ""
-    if found[1] in NEAREST:
-        words, nearest = NEAREST[found[1]]
+    if found[1] in NEAREST_MEASURES:
+        words, nearest = NEAREST_MEASURES[found[1]]
         return f"{words} is not computed here; the nearest is {nearest + at!r}"
-    ours = translate_name(text)
-    return f"has no cutoff here: say {ours!r}" if ours and at and "@" not in ours else ""
+    builtin = translate_name(text)
+    return f"has no cutoff here: say {builtin!r}" if builtin and at and "@" not in builtin else ""

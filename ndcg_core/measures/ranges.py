@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ndcg_core.measures.external_metric import GivenMetric, find_our_metric
+from ndcg_core.measures.external_metric import GivenMetric, find_builtin_metric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import translate_name
 from ndcg_core.measures.registry import GAINS
@@ -30,8 +30,10 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
         name, if the tool uses the same unit.
     """
     if isinstance(metric, GivenMetric):
-        ours = find_our_metric(metric.source_name) or find_our_metric(translate_name(metric.source_name) or "")
-        found = None if ours is None else value_range(ours)
+        builtin = find_builtin_metric(metric.source_name) or find_builtin_metric(
+            translate_name(metric.source_name) or ""
+        )
+        found = None if builtin is None else value_range(builtin)
         return Range(-found.high, -found.low) if found and metric.is_negated else found
     if metric.has_own_ideal and metric.ties == "average":
         return None  # the mean gains of a tie can exceed the ideal of the documents that are shown

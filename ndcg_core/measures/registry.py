@@ -174,7 +174,7 @@ class Quotient(NamedTuple):
         return self.above / self.below if self.below > 0 else 0.0
 
 
-class Counted(NamedTuple):
+class RankedGains(NamedTuple):
     """The gains of one answered query of one system, from which a measure computes its value.
 
     gains: at the places within the cutoff, best first, >= 0, at least one. total: sum of gain * discount over these
@@ -194,7 +194,7 @@ class Counted(NamedTuple):
 class Measure:
     """One measure, with its function and its traits.
 
-    quotient: the function that computes the value from a `Counted`.
+    quotient: the function that computes the value from a `RankedGains`.
     divisor: what the sum over places is divided by.
     gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
     ideal: name of the ideal, CHOSEN, or None if the measure divides by none. A named ideal is not cut: all of it
@@ -212,7 +212,7 @@ class Measure:
     """
 
     name: str
-    quotient: Callable[[Counted], Quotient]
+    quotient: Callable[[RankedGains], Quotient]
     divisor: Divisor
     is_additive: bool = field(kw_only=True)
     is_bounded: bool = field(kw_only=True)
@@ -237,22 +237,22 @@ class Measure:
         return self.takes("gain")
 
 
-def normalised(counted: Counted) -> Quotient:
+def normalised(counted: RankedGains) -> Quotient:
     """Return DCG over the DCG of the ideal, as a quotient (Järvelin and Kekäläinen 2002, section 2)."""
     return Quotient(counted.total, counted.ideal)
 
 
-def cumulated(counted: Counted) -> Quotient:
+def cumulated(counted: RankedGains) -> Quotient:
     """Return DCG, the sum of gain * discount down to the cutoff (Järvelin and Kekäläinen 2002)."""
     return Quotient(counted.total)
 
 
-def accuracy(counted: Counted) -> Quotient:
+def accuracy(counted: RankedGains) -> Quotient:
     """Return 1 if any document within the cutoff is relevant, else 0 (trec_eval: success)."""
     return Quotient(1.0 if any(counted.gains) else 0.0)
 
 
-def precision(counted: Counted) -> Quotient:
+def precision(counted: RankedGains) -> Quotient:
     """Return relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
 
     The divisor is k even if fewer than k results were returned.
@@ -260,7 +260,7 @@ def precision(counted: Counted) -> Quotient:
     return Quotient(counted.total, counted.returned if counted.cutoff is None else counted.cutoff)
 
 
-def recall(counted: Counted) -> Quotient:
+def recall(counted: RankedGains) -> Quotient:
     """Return the sum over relevant documents within the cutoff / the number of all relevant documents, or 0 undivided.
 
     Each document adds 1 (trec_eval: recall), or its factor.
@@ -268,13 +268,13 @@ def recall(counted: Counted) -> Quotient:
     return Quotient(counted.total, counted.ideal) if counted.total else Quotient(0.0)
 
 
-def reciprocal_rank(counted: Counted) -> Quotient:
+def reciprocal_rank(counted: RankedGains) -> Quotient:
     """Return 1 / rank of the first relevant document, or 0 without one (trec_eval: recip_rank)."""
     first = next((rank for rank, gain in enumerate(counted.gains, start=1) if gain > 0), None)
     return Quotient(0.0) if first is None else Quotient(1.0, first)
 
 
-def judged_share(counted: Counted) -> Quotient:
+def judged_share(counted: RankedGains) -> Quotient:
     """Return the share of the results within the cutoff that are judged."""
     return Quotient(counted.total, len(counted.gains))
 

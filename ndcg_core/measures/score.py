@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ndcg_core.measures.factors import Walk
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.registry import DISCOUNTS, GAINS, Counted, Quotient
+from ndcg_core.measures.registry import DISCOUNTS, GAINS, Quotient, RankedGains
 from ndcg_core.measures.writing import format_number
 
 
@@ -288,7 +288,7 @@ def count_places(
     judgments: Mapping[str, float],
     highest: float,
     ideal: float | None = None,
-) -> Counted:
+) -> RankedGains:
     """Return the gains and numbers of results from which a measure computes its value for one query.
 
     places: at least one, in the metric's order. highest: the highest grade of the evaluation.
@@ -306,7 +306,7 @@ def count_places(
         total = discounted_sum(metric, gains)
     else:
         total = math.fsum(map(mul, gains, place_factors(metric, places, gains, judgments, highest)))
-    return Counted(gains, total, ideal, metric.cutoff, returned)
+    return RankedGains(gains, total, ideal, metric.cutoff, returned)
 
 
 def place_factors(

@@ -110,7 +110,7 @@ def error_of_random(of: Population, count: int) -> tuple[float, float]:
     return variance**0.5, max(1.0, effective - 1)
 
 
-def queries_to_settle(
+def queries_to_decide(
     of: Population,
     effect: float,
     error: Callable[[Population, int], tuple[float, float]],

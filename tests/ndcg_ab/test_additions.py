@@ -29,7 +29,7 @@ from ndcg_ab.trackers.mlflow import values
 from ndcg_core import parse, score_query
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.measures.ranges import Range, value_range
-from ndcg_core.measures.registry import MEASURES, Counted, Divisor, Measure, Quotient, cumulated
+from ndcg_core.measures.registry import MEASURES, Divisor, Measure, Quotient, RankedGains, cumulated
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Tone
 from tests.laboratory import in_order, outcome_of
@@ -46,7 +46,7 @@ WHEN = "when measure = 'accuracy' then"
 F1 = "when measure = 'f1' then coalesce(2.0 * dcg / nullif(ideal + coalesce(cutoff, returned), 0.0), 0.0)"
 
 
-def harmonic(counted: Counted) -> Quotient:
+def harmonic(counted: RankedGains) -> Quotient:
     """2 · relevant / (k + all relevant ones)."""
     return Quotient(2 * counted.total, counted.ideal + (counted.cutoff or counted.returned))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.measures import factors
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import Counted, Divisor
+from ndcg_core.measures.registry import Divisor, RankedGains
 from ndcg_core.measures.score import discount, gain
 
 FloatArray = NDArray[np.float64]
@@ -201,7 +201,7 @@ def discount_sums(metric: Metric, depth: int) -> FloatArray:
 @lru_cache
 def first_values(metric: Metric, deepest: int) -> FloatArray:
     """Return (deepest + 2,) values of a ranking whose first relevant result is at each rank; 0 below the deepest."""
-    counted = (Counted([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
+    counted = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
     return np.array([0.0, *(metric.traits.quotient(each).value for each in counted), 0.0])
 
 

@@ -91,9 +91,9 @@ def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Des
 
     of: moments of the differences (`paired.moments_of`). level: of the relative change's interval, in (0, 1).
     """
-    relative, low, high = _relative(pairs, of, level)
+    relative, low, high = _relative_change(pairs, of, level)
     spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else of
-    top_share, carriers = _carried(pairs, of)
+    top_share, carriers = _find_carriers(pairs, of)
     return Descriptive(
         effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
         changed=int(np.count_nonzero(pairs.differences)) / len(pairs.query_ids),
@@ -107,7 +107,7 @@ def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Des
     )
 
 
-def _relative(pairs: Paired, of: Moments, level: float) -> tuple[float, float, float] | tuple[None, None, None]:
+def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, float, float] | tuple[None, None, None]:
     """Return mean difference / |baseline's mean| with its interval (low, high), or three times None if undefined.
 
     The interval's error comes from the residuals d - relative * b.
@@ -127,7 +127,7 @@ def _relative(pairs: Paired, of: Moments, level: float) -> tuple[float, float, f
     return relative, low, high
 
 
-def _carried(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
+def _find_carriers(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
     """Return the top share and the carriers of `Descriptive`; differences of drawn queries are taken unscaled."""
     if abs(of.mean) <= TIE_TOLERANCE:
         return None, ()

@@ -182,7 +182,7 @@ def queries_to_hold(
     root = min(both * spread / (mean + margin), math.sqrt(MOST_QUERIES))
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
-    def room(n: float) -> float:
+    def excess(n: float) -> float:
         """Return by how many deviations a sample worse than four of five passes; rises as the root of n."""
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_below(x, counts, loss)
@@ -191,7 +191,7 @@ def queries_to_hold(
     known: list[tuple[float, float]] = []
     low, high = 2.0, float(MOST_QUERIES)
     for _ in range(ROUNDS):
-        found = room(count)
+        found = excess(count)
         low, high = (count, high) if found < 0 else (low, count)
         known.append((math.sqrt(count), found))
         if high / low < 1 + CLOSE or count >= MOST_QUERIES:

@@ -89,7 +89,7 @@ def bootstrap_max_t(
 
     def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
         drawn = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
-        return [_reached(statistics(counts), reach) for counts in drawn]
+        return [_count_reached(statistics(counts), reach) for counts in drawn]
 
     hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
     p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
@@ -113,7 +113,7 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
     summed = [scaled, np.square(scaled)]
     if shares is not None:
         summed += [shares, scaled * shares, np.square(shares)]
-    tables = [_in_quanta(table, units) for table in summed]
+    tables = [_round_to_quanta(table, units) for table in summed]
     least = LEAST_SPREAD**2 * np.ldexp(tables[1][0].sum(axis=1, keepdims=True), -tables[1][1])
 
     def statistics(counts: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
     return statistics
 
 
-def _in_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
+def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
     """Return the columns as rows of whole numbers, whose sums over `units` draws are exact, and their exponents."""
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
@@ -154,7 +154,7 @@ def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[
         left -= rows
 
 
-def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
+def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return, per column, how many resamples reach its |t| in the column (row 0) and in it or a later column (row 1).
 
     The second array holds the largest |t| of every resample.

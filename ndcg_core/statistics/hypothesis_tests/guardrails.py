@@ -120,7 +120,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
+def queries_to_decide(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
     """Return how many units like these decide an open guardrail with 80 % probability; None if no number does.
 
     The guardrail is decided if it is shown to hold (measured loss within the margin), or shown to be worse (otherwise).

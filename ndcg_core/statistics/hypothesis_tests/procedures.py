@@ -84,9 +84,12 @@ def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> l
     p_adjusted = monotone_p_values(flipped.p_adjusted, p_values, flipped.statistic)
     quantiles = None
     if len(paired) > 1:  # a comparison without company has t's interval, of which the quantile of flips is an estimate
-        residuals = [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)]
+        residuals = [_scaled_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)]
         quantiles = simultaneous_quantiles(
-            units_table(paired, residuals, units), _levels(how.alpha), shares=_shares(paired, units), **how.drawing
+            units_table(paired, residuals, units),
+            _interval_levels(how.alpha),
+            shares=_weights_table(paired, units),
+            **how.drawing,
         )
     jointly = flipped.jointly_enumerated
     words = [f"{'exact ' * exact}sign-flip, {'exact ' * jointly}step-down max-T" for exact in flipped.enumerated]
@@ -102,10 +105,10 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
     """Test a family by the studentised bootstrap: p_value, p_adjusted and reaches come from shared resamples."""
     units = all_units(paired)
     residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
-    shares = _shares(paired, units)
+    shares = _weights_table(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
-    levels, how = _levels(how.alpha), how.for_bootstrap(len(units), len(paired))
+    levels, how = _interval_levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     means = [each.mean for each in of]
     found = bootstrap_max_t(means, residuals, shares, levels=levels, least=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
@@ -144,20 +147,20 @@ def combine_tests(flipped: Tested, drawn: Tested) -> Tested:
     )
 
 
-def _levels(alpha: float) -> tuple[float, ...]:
+def _interval_levels(alpha: float) -> tuple[float, ...]:
     """Return the levels of the intervals that decide: 1 - alpha for sizes, 1 - 2 alpha (> 0) for equivalence."""
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
 def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
     """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
-    levels = _levels(alpha)
+    levels = _interval_levels(alpha)
     if quantiles is None:
         return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
     return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
 
 
-def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+def _scaled_residuals(pairs: Paired, of: Moments) -> FloatArray:
     values = centre_units(pairs, of)
     if of.deviation == 0:
         return values
@@ -165,7 +168,7 @@ def _residuals(pairs: Paired, of: Moments) -> FloatArray:
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
 
-def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
+def _weights_table(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
     """Return the weights over their mean as a (units x columns) table; None if no column has weights."""
     known = [pairs.units for pairs in paired]
     if all(of.shares is None for of in known):
@@ -238,21 +241,21 @@ def simultaneous_quantiles(
     family = standardise_family(check_differences(residuals))
     if not len(family.order):
         return (0.0,) * len(levels)
-    summed, take = (
-        (family, partial(_largest, family.scale)) if shares is None else _weigh(family, check_differences(shares))
-    )
+    summed, take = family, partial(_largest_statistic, family.scale)
+    if shares is not None:
+        summed, take = _weighted_statistic(family, check_differences(shares))
     flips, parts = reduce_flips(summed, take, resamples, seed, workers)
     counted = flips if len(family.rows) <= ENUMERABLE else flips + 1
     ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * counted) for level in levels]
     return tuple(float(ranked[rank - 1]) if rank <= flips else math.inf for rank in ranks)
 
 
-def _largest(scale: FloatArray, sums: FloatArray) -> FloatArray:
+def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
     """Return (flips,) largest |sum| / norm over a family's columns; overwrites sums."""
     return np.asarray((np.abs(sums, out=sums) * scale[:, np.newaxis]).max(axis=0))
 
 
-def _weigh(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
+def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
     """Return the columns to sum for weighted t statistics, and a function from sums to the largest statistic.
 
     The residuals are summed, and below them the products residual * share. `second` and `unbiased` are S2 and B of

@@ -213,7 +213,7 @@ def check_guardrails(
                 bound_method=bound.method,
                 needed=bound.needed,
                 harm_p_adjusted=harm.p_adjusted,
-                queries_needed=guardrails.queries_to_settle(pairs, of, margin, alpha) if is_open else None,
+                queries_needed=guardrails.queries_to_decide(pairs, of, margin, alpha) if is_open else None,
                 reach=harm.reaches.wide,
             )
         )

@@ -17,13 +17,13 @@ from ndcg_core.measures.registry import (
     GAINS,
     IDEALS,
     MEASURES,
-    Counted,
     Discount,
     Divisor,
     Gain,
     Measure,
     Pool,
     Quotient,
+    RankedGains,
 )
 from ndcg_core.measures.score import Result, discount, gain, order_results, place_factors, placed_gains, score_query
 from tests.examples import examples
@@ -121,7 +121,7 @@ def test_additive_measures_are_sums_of_what_each_place_adds(
 
 
 def test_a_new_measure_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hits(counted: Counted) -> Quotient:
+    def hits(counted: RankedGains) -> Quotient:
         return Quotient(counted.total)
 
     monkeypatch.setitem(MEASURES, "hits", Measure("hits", hits, Divisor.NOTHING, is_additive=True, is_bounded=False))

@@ -19,7 +19,7 @@ from ndcg_core.sampling.plan import (
     error_of_draw,
     error_of_random,
     expected_probabilities,
-    queries_to_settle,
+    queries_to_decide,
 )
 from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.power import queries_needed
@@ -112,8 +112,8 @@ def test_the_plan_of_a_random_sample_is_that_of_power():
     population = Population(np.ones(1000), relative, None, 0.1)
     assert error_of_random(population, 50)[0] == pytest.approx(0.1 / 50**0.5)
     assert error_of_draw(population, 50) == pytest.approx(error_of_random(population, 50))
-    assert queries_to_settle(population, 0.03, error_of_random) == queries_needed(0.03, 0.1)
-    assert queries_to_settle(population, 1e-6, error_of_random) is None
+    assert queries_to_decide(population, 0.03, error_of_random) == queries_needed(0.03, 0.1)
+    assert queries_to_decide(population, 1e-6, error_of_random) is None
 
 
 def test_half_of_the_queries_changed_is_half_of_the_variance():

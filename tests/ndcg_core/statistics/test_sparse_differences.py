@@ -271,7 +271,7 @@ def test_drawn_queries(number: int) -> None:
     assert_finite(draws.scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean))
     population = plan.Population(disagreements, relative, case.weights, 0.16)
     errors = (plan.error_of_draw, plan.error_of_random)
-    assert_finite([plan.queries_to_settle(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
+    assert_finite([plan.queries_to_decide(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
     if relative.any() and disagreements.any():
         assert_finite(plan.unit_deviation([case.differences()], relative, disagreements))
 
