@@ -14,37 +14,37 @@ PATIENCE = 0.9  # chance that a user who goes down the list without a click look
 
 
 class User(Protocol):
-    """Which places, from 0 on, a user clicks; attraction: (places,) chances of a click on what is looked at."""
+    """A kind of user: a function that draws the places, from 0, that a user clicks."""
 
     def __call__(self, attraction: Sequence[float], generator: np.random.Generator) -> list[int]: ...
 
 
 class Chances(Protocol):
-    """(places,) the chances that such a user clicks each place; attraction: as of the user."""
+    """A function that returns the (places,) chances that a kind of user clicks each place."""
 
     def __call__(self, attraction: Sequence[float]) -> list[float]: ...
 
 
 def attractions(grades: Sequence[float], highest: float) -> list[float]:
-    """The chances of a click on documents of these grades: in equal steps up to that of the highest, above 0."""
+    """Return the click chances of documents by grade, in equal steps up to that of the highest grade, above 0."""
     steps = MOST_ATTRACTIVE - LEAST_ATTRACTIVE
     return [LEAST_ATTRACTIVE + steps * max(grade, 0.0) / highest for grade in grades]
 
 
 def examine_place(place: int) -> float:
-    """The chance that a position-based user looks at a place, from 0 on: 1, 0.63, 0.5 … as a rank's discount falls."""
+    """Return the chance that a position-based user looks at a place, from 0: 1, 0.63, 0.5 …"""
     return float(1 / np.log2(place + 2))
 
 
 def position_user(attraction: Sequence[float], generator: np.random.Generator) -> list[int]:
-    """Looks at each place by chance, whatever stands above it, and clicks what attracts."""
+    """Draw the clicks of a user who looks at each place by chance and clicks what attracts."""
     looked = generator.random(len(attraction)) < [examine_place(place) for place in range(len(attraction))]
     clicked = looked & (generator.random(len(attraction)) < np.array(attraction))
     return [int(place) for place in np.flatnonzero(clicked)]
 
 
 def cascade_user(attraction: Sequence[float], generator: np.random.Generator) -> list[int]:
-    """Goes down the list, clicks the first that attracts, and is content; without a click patience may end."""
+    """Draw the click of a user who goes down the list to the first attractive document, or gives up."""
     for place, chance in enumerate(attraction):
         if generator.random() < chance:
             return [place]
@@ -54,7 +54,7 @@ def cascade_user(attraction: Sequence[float], generator: np.random.Generator) ->
 
 
 def position_chances(attraction: Sequence[float]) -> list[float]:
-    """Of `position_user`."""
+    """Return the (places,) chances that a position-based user clicks each place."""
     return [examine_place(place) * chance for place, chance in enumerate(attraction)]
 
 

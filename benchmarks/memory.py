@@ -99,7 +99,7 @@ finally:
 
 
 def make(directory: Path, case: str, share: float) -> None:
-    """Writes the judgments, and both rankings in both formats, where they are not there yet."""
+    """Write the judgments and both rankings in both formats, if they are missing."""
     import duckdb
 
     if (directory / "whole").exists():

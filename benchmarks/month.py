@@ -36,7 +36,7 @@ WORDS = (
 
 
 def rankings(night: int, regression: int) -> dict[str, np.ndarray]:
-    """system -> scores (queries x documents) of one night; regression: the night from which on "reranked" is worse."""
+    """Return the (queries x documents) scores of each system on one night; "reranked" is worse from `regression` on."""
     rng = np.random.default_rng(7)
     grades = relevance()
     found = {}
@@ -53,7 +53,7 @@ def rankings(night: int, regression: int) -> dict[str, np.ndarray]:
 
 
 def relevance() -> np.ndarray:
-    """Grades 0 to 3 (queries x documents); the first documents of a query are the better ones."""
+    """Return (queries x documents) grades from 0 to 3; the first documents of a query are better."""
     rng = np.random.default_rng(3)
     return np.minimum(3, rng.geometric(0.55, (QUERIES, DOCUMENTS)) - 1) * (rng.random((QUERIES, DOCUMENTS)) < 0.5)
 

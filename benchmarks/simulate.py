@@ -56,7 +56,7 @@ WEIGHTED_TOGETHER = (0.930, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured quantity: a share of the repetitions, or a mean share; accepted is None where nothing is asked."""
+    """One measured quantity: a share of the repetitions, or a mean share, with its accepted range or None."""
 
     what: str
     setting: str
@@ -65,11 +65,11 @@ class Row:
     accepted: tuple[float, float] | None = None
 
     def error(self, share: float) -> float:
-        """Standard error of a share; never too small for a mean share."""
+        """Return the standard error of a share, or an upper bound of it for a mean share."""
         return math.sqrt(share * (1 - share) / self.repetitions)
 
     def holds(self, errors: float = 0) -> bool:
-        """Whether it lies in its range, widened at both ends by so many standard errors."""
+        """Return whether a share lies in its accepted range, widened at both ends by some standard errors."""
         low, high = self.accepted or (0.0, 1.0)
         return low - errors * self.error(low) <= self.measured <= high + errors * self.error(high)
 
@@ -144,12 +144,12 @@ def coin(rng: Rng, differences: FloatArray, queries: int, columns: int, ratio: f
 
 
 def mean_at(differences: FloatArray, ratio: float) -> float:
-    """The true mean of `coin`."""
+    """Return the true mean of the differences that `coin` draws."""
     return ratio * math.sqrt(np.square(differences).mean() / (1 + ratio**2))
 
 
 def batches(repetitions: int, size: int = 500) -> list[int]:
-    """Sizes that sum to the repetitions: the columns of a batch share their flips."""
+    """Return batch sizes that sum to the repetitions; the columns of a batch share their flips."""
     return [min(size, repetitions - start) for start in range(0, repetitions, size)]
 
 
@@ -161,7 +161,7 @@ def ties(differences: FloatArray) -> str:
 
 
 def type_one(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int) -> list[Row]:
-    """Tests of systems that are swapped at random."""
+    """Measure how often systems that are swapped at random are called different."""
     differences = world.differences(kind, better=False)
     flip, t = list[float](), list[float]()
     for size in batches(repetitions):
@@ -210,7 +210,7 @@ def equivalence_p_value(of: Moments, margin: float) -> float:
 
 
 def coverage(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int) -> list[Row]:
-    """Intervals of the mean where the candidate is truly better; the reciprocal rank, skewed and tied, shows limits."""
+    """Measure coverage of the mean's interval for better candidates, also by the skewed and tied reciprocal rank."""
     differences = world.differences(kind, better=True)
     covered = 0
     for sample in chain.from_iterable(rng.choice(differences, size=(size, queries)) for size in batches(repetitions)):
@@ -235,7 +235,7 @@ def margins(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]
 
 
 def weighted(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
-    """Log-normal weights (sigma 1) that have nothing to do with the differences."""
+    """Measure intervals with log-normal weights (sigma 1) that are independent of the differences."""
     null, shifted = (world.differences("graded", better=better) for better in (False, True))
     flip, covered = list[float](), 0
     for size in batches(repetitions):
@@ -253,7 +253,7 @@ def weighted(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row
 
 
 def weighted_family(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
-    """All simultaneous intervals of ten candidates at once, with the same weights."""
+    """Measure how often all simultaneous intervals of ten candidates hold, with weights that all candidates share."""
     values = world.graded[:, :, 0]
     differences = np.delete(values, 0, axis=1)[:, :10] - values[:, :1]
     ids, together = _ids(queries), 0
@@ -378,7 +378,7 @@ def measurements() -> list[Measurement]:
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """The rows of the measurement at a place of the list."""
+    """Return the rows of one measurement, chosen by its place in the list."""
     chosen = measurements()[place]
     rng = np.random.default_rng([seed, 1, place])
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))

@@ -50,7 +50,7 @@ class Measured(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """shuffled: the share of searches whose ten places are in any order."""
+    """The setting of a simulated click log. shuffled: share of the searches whose ten places are in random order."""
 
     users: str
     searches: int
@@ -68,7 +68,7 @@ WHAT = ("tau-b", "pairs of rankers as by the truth", "intervals of 95 % that hol
 def rank_all(
     grades: Grades, noise: float, generator: np.random.Generator
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """(queries, documents) the documents of each query in the order of their grades with noise."""
+    """Return the (queries, documents) rankings by grade with noise."""
     return np.argsort(-(grades + generator.normal(0, noise, grades.shape)), axis=1)
 
 
@@ -98,7 +98,7 @@ def count_log(
 
 
 def dcg(gains: Grades) -> float:
-    """The mean over queries of the first ten places' discounted sum."""
+    """Return the mean over queries of the discounted sum of the first ten places."""
     return float((gains[:, :10] / np.log2(np.arange(10) + 2)).sum(axis=1).mean())
 
 

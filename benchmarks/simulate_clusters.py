@@ -28,18 +28,18 @@ Draw = Callable[[Rng, int], tuple[FloatArray, NDArray[np.int64]]]
 
 
 def turns(rng: Rng, clusters: int) -> NDArray[np.int64]:
-    """3 to 11 queries, as in CAsT 2021."""
+    """Draw cluster sizes of 3 to 11 queries, as in CAsT 2021."""
     return rng.integers(3, 12, clusters)
 
 
 def users(rng: Rng, clusters: int) -> NDArray[np.int64]:
-    """A few users ask much: log-normal with sigma 1."""
+    """Draw cluster sizes of users, log-normal with sigma 1: a few users ask many queries."""
     sizes: NDArray[np.int64] = np.ceil(3 * np.exp(rng.normal(size=clusters))).astype(np.int64)
     return sizes
 
 
 def compared(rng: Rng, sizes: NDArray[np.int64], mean: float) -> tuple[Comparison, Comparison]:
-    """One sample of conversations, with its clusters and without."""
+    """Compare one sample of conversations, once with its clusters and once without."""
     members = np.repeat(np.arange(len(sizes)), sizes)
     shared = rng.normal(0, SPREAD * SHARED**0.5, len(sizes))[members]
     own = rng.normal(0, SPREAD * (1 - SHARED) ** 0.5, len(members))
@@ -56,7 +56,7 @@ def compared(rng: Rng, sizes: NDArray[np.int64], mean: float) -> tuple[Compariso
 
 
 def measured(rng: Rng, repetitions: int, clusters: int, sizes: Sizes, promised: bool) -> list[Row]:
-    """Type-I error and coverage with no effect, power with one as large as the MDE of a middling sample."""
+    """Measure type-I error and coverage without an effect, and power at the MDE of a middling sample."""
     null = [compared(rng, sizes(rng, clusters), 0.0) for _ in range(repetitions)]
     effect = float(np.median([row.mde for row, _ in null if row.mde is not None]))
     found = [compared(rng, sizes(rng, clusters), effect)[0] for _ in range(repetitions)]
@@ -76,18 +76,18 @@ def measured(rng: Rng, repetitions: int, clusters: int, sizes: Sizes, promised: 
 
 
 def grown(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Log-normal sizes, and means of clusters that rise with the logarithm of the size."""
+    """Draw log-normal cluster sizes, and cluster means that rise with the logarithm of the size."""
     logarithms = rng.normal(size=clusters)
     return SPREAD * logarithms, np.ceil(3 * np.exp(logarithms)).astype(np.int64)
 
 
 def skewed(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Means of clusters exponential less their mean, sizes 3 to 11."""
+    """Draw cluster means from an exponential distribution minus its mean, with sizes from 3 to 11."""
     return SPREAD * (rng.exponential(size=clusters) - 1), turns(rng, clusters)
 
 
 def plain(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Normal means of clusters, whose log-normal sizes have nothing to do with them: a note warns in vain."""
+    """Draw normal cluster means that are independent of the log-normal sizes, so that a warning is wrong."""
     return SPREAD * SHARED**0.5 * rng.normal(size=clusters), users(rng, clusters)
 
 

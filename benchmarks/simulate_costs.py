@@ -49,7 +49,7 @@ def a_tenth_more(count: int, generator: Rng) -> tuple[FloatArray, FloatArray]:
 
 
 def correlated(count: int, generator: Rng) -> tuple[FloatArray, FloatArray]:
-    """By .9, in logarithms."""
+    """Draw the latencies of two systems whose logarithms are correlated by .9."""
     shared, first, second = generator.normal(size=(3, count))
     own = math.sqrt(1 - 0.9)
     base = math.sqrt(0.9) * shared
@@ -57,7 +57,7 @@ def correlated(count: int, generator: Rng) -> tuple[FloatArray, FloatArray]:
 
 
 def some_slow(count: int, generator: Rng) -> tuple[FloatArray, FloatArray]:
-    """Six of a hundred requests of the candidate take 100 ms more."""
+    """Draw latencies of which 6 % of the candidate's take 100 ms more."""
     base = np.exp(3 + 0.4 * generator.normal(size=count))
     return base, base + SLOW * (generator.random(count) < 0.06)
 
@@ -68,14 +68,14 @@ def whole_milliseconds(count: int, generator: Rng) -> tuple[FloatArray, FloatArr
 
 
 def weighted(count: int, generator: Rng) -> tuple[FloatArray, FloatArray, Sample]:
-    """Slow queries of the baseline are asked more often, so that its weighted times are those of a slower one."""
+    """Draw latencies with weights: queries that are slow for the baseline are more frequent."""
     shared, own, other = generator.normal(size=(3, count))
     weights = np.exp(HEAVY * shared + HEAVY * own)
     return np.exp(3 + 0.6 * shared), np.exp(3.2 + 0.6 * other), Sample(weights, None)
 
 
 def clustered(count: int, generator: Rng) -> tuple[FloatArray, FloatArray, Sample]:
-    """So many clusters of five queries, whose logarithms are correlated by .8."""
+    """Draw latencies in clusters of five queries, whose logarithms are correlated by .8."""
     members = np.repeat(np.arange(count), 5)
     shared, own = generator.normal(size=(2, count)), generator.normal(size=(2, 5 * count))
     base, other = math.sqrt(0.8) * shared[:, members] + math.sqrt(0.2) * own
@@ -95,7 +95,7 @@ def slow_quantile(share: float) -> float:
 
 
 def world_differences(name: str, share: float) -> float:
-    """The true difference of the quantiles."""
+    """Return the true difference of the quantiles."""
     base = log_normal(3, 0.6)(share)
     match name:
         case "independent":
@@ -113,7 +113,7 @@ def world_differences(name: str, share: float) -> float:
 
 
 def mean_in_world(name: str) -> float:
-    """The true mean difference; of whole milliseconds none that is known exactly."""
+    """Return the true mean difference, or NaN for whole milliseconds, for which it is not known exactly."""
     base = math.exp(3 + 0.18)
     known = {
         "independent": math.exp(3.2 + 0.08) - base,
@@ -142,7 +142,7 @@ WORLDS: dict[str, World] = {
 
 
 def bootstrap(base: FloatArray, other: FloatArray, share: float, generator: Rng) -> tuple[float, float]:
-    """The percentile interval of pairs drawn with replacement."""
+    """Return the percentile interval of pairs of latencies that are drawn with replacement."""
     drawn = generator.integers(0, len(base), (BOOTSTRAPS, len(base)))
     place = math.ceil(share * len(base) - 1e-9) - 1
     found = np.sort(other[drawn], axis=1)[:, place] - np.sort(base[drawn], axis=1)[:, place]
@@ -150,7 +150,7 @@ def bootstrap(base: FloatArray, other: FloatArray, share: float, generator: Rng)
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """The rows of one world with one number of queries."""
+    """Return the rows of one world with one number of queries."""
     name, count = list(product(WORLDS, COUNTS))[place]
     times = repetitions or (60 if quick else 1_000)
     generator = np.random.default_rng([seed, place])

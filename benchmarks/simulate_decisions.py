@@ -44,12 +44,12 @@ def normal(spread: float) -> Draw:
 
 
 def sparse(share: float, size: float) -> Draw:
-    """A share of the queries gains or loses `size`; the rest tie."""
+    """Draw differences of which a share is +size or -size, and the rest ties."""
     return lambda rng, n: np.where(rng.random(n) < share, rng.choice([-size, size], n), 0.0)
 
 
 def skewed(rng: Rng, n: int) -> FloatArray:
-    """1 in 20 loses .6, the others gain as much together: a mean of 0."""
+    """Draw differences with mean 0: 1 in 20 loses .6, and the gains of the others balance the losses."""
     return np.where(rng.random(n) < 0.05, -0.6, 0.6 * 0.05 / 0.95)
 
 
@@ -62,7 +62,7 @@ SHAPES: dict[str, Draw] = {
 
 
 def compared(rng: Rng, n: int, draw: Draw, effect: float, harm: float) -> list[Comparison]:
-    """The comparisons of one evaluation; candidates share half of what varies."""
+    """Return the comparisons of one evaluation whose candidates share half of their variance."""
     ids = tuple(f"q{number:05d}" for number in range(n))
 
     def column(candidate: str, metric: str, mean: float, smallest: float, common: FloatArray) -> Column:
@@ -112,7 +112,7 @@ def decided(rng: Rng, repetitions: int, name: str, n: int, effect: float, harm: 
 
 
 def numbered(rng: Rng, repetitions: int, name: str, margin: float, shift: float) -> Row:
-    """The chance that a guardrail is shown to hold at the number of queries that is named."""
+    """Return the chance that a guardrail is shown to hold with the number of queries that is reported."""
     population = np.clip(SHAPES[name](rng, 20_000) + shift, -1, 1)
     count = queries_to_hold(population, margin, 1.0)
     if count is None:

@@ -163,7 +163,7 @@ def demo() -> Iterator[Pair]:
 
 
 def known_items() -> Iterator[Pair]:
-    """Three words of a documentation text are the query, the text is what was meant."""
+    """Yield systems on known-item queries: three words of a documentation text, for which only this text is relevant."""
     sys.path.insert(0, str(CONFIGS))
     import demo_engine
 
@@ -180,7 +180,7 @@ def known_items() -> Iterator[Pair]:
 
 
 def digits() -> Iterator[Pair]:
-    """The images nearest to one of 1,797; relevant are those of the same digit."""
+    """Yield systems that rank the nearest of 1,797 images of digits; images of the same digit are relevant."""
     from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     images, labels = load_digits(return_X_y=True)
@@ -243,7 +243,7 @@ class Told(NamedTuple):
         return self.low <= self.truth <= self.high
 
     def detects(self, effect: float) -> bool:
-        """Whether the interval would lie above 0 if the difference were `effect` in the whole log."""
+        """Return whether the interval would lie above 0 if the difference over the whole log were `effect`."""
         return self.low - self.truth + effect > 0
 
 
@@ -309,7 +309,7 @@ def share(told: Sequence[Told]) -> float:
 
 
 def weighted(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
-    """Queries of unequal frequency, half of them in a slice."""
+    """Measure draws from queries of unequal frequency, half of them in a slice."""
     plain = log_of(rng, found)
     log = Log(plain.disagreements, plain.differences, rng.lognormal(0, 1, LOG))
     assert log.weights is not None

@@ -35,7 +35,7 @@ class Night(NamedTuple):
 
 
 def ndcg(grades: FloatArray, order: NDArray[np.intp]) -> FloatArray:
-    """nDCG@10 query by query; 0 where nothing is relevant."""
+    """Return the nDCG@10 of each query; 0 if nothing is relevant."""
     discount = 1 / np.log2(np.arange(2, CUTOFF + 2))
     ranked = np.take_along_axis(grades, order, axis=1)[:, :CUTOFF]
     ideal = -np.sort(-grades, axis=1)[:, :CUTOFF] @ discount
@@ -55,14 +55,14 @@ def draw_night(rng: Rng, grades: tuple[FloatArray, FloatArray], seen: FloatArray
 
 
 def drops(differences: list[FloatArray]) -> list[bool]:
-    """Which systems drop, tested as one family, as `since last` is."""
+    """Return, per system, whether it drops, tested as one family, as the section `since last` of a report does."""
     columns = [Column(str(at), str(at), "ndcg@10", IDS, each) for at, each in enumerate(differences)]
     found = compare_family(columns, resamples=1_000, workers=1)
     return [row.conclusion is Verdict.REGRESSED for row in found]
 
 
 def overnight(rng: Rng, repetitions: int, broken: float) -> list[Row]:
-    """How often any system drops (harmless), or the broken one: by each way to take the difference."""
+    """Measure how often any system drops on harmless nights, or the broken one on others, by each kind of difference."""
     counts = dict.fromkeys(("now - then", "by the judgments of now", "without new judgments"), 0)
     for _ in range(repetitions):
         relevant = rng.integers(2, 9, size=(QUERIES, 1))
@@ -90,7 +90,7 @@ def overnight(rng: Rng, repetitions: int, broken: float) -> list[Row]:
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """The rows of harmless nights, and of those with a real drop."""
+    """Return the rows of harmless nights and of nights with a real drop."""
     rng = np.random.default_rng([seed, 11, place])
     return overnight(rng, repetitions or (40 if quick else 1_000), (0.0, BROKEN)[place])
 

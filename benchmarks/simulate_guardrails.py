@@ -39,7 +39,7 @@ def rare(loss: float, share: float, spread: float = 0.0) -> Draw:
 
 
 def mixed(rng: Rng, n: int) -> FloatArray:
-    """1 in 50 loses 1.0, 1 in 50 gains 0.5, the rest tie."""
+    """Draw differences: 1 in 50 loses 1.0, 1 in 50 gains 0.5, the rest tie."""
     return np.asarray(rng.choice([-1.0, 0.5, 0.0], p=[0.02, 0.02, 0.96], size=n))
 
 
@@ -48,7 +48,7 @@ def dense(spread: float, mean: float) -> Draw:
 
 
 def graded(seed: int, mean: float) -> Draw:
-    """Differences of nDCG@10 between two equal systems, moved to the mean: tenths of them tie."""
+    """Draw differences of nDCG@10 of two equal systems, moved to a given mean; tenths of them tie."""
     values = world(seed).differences("graded", better=False)
     values = values - values.mean()
     values = values[values + mean > -1] + mean
@@ -56,7 +56,7 @@ def graded(seed: int, mean: float) -> Draw:
 
 
 def passed(rng: Rng, repetitions: int, draw: Draw, n: int, margin: float) -> tuple[float, float]:
-    """The shares of samples that pass: by the guardrail, and by Student's t."""
+    """Return the shares of samples that pass by the guardrail and by Student's t."""
     samples = [draw(rng, n) for _ in range(repetitions)]
     by_bound = [not_worse_p_value(values, margin, 1.0) < ALPHA for values in samples]
     by_t = [t_p_value(compute_moments(values), margin) < ALPHA for values in samples]
@@ -133,7 +133,7 @@ def unequal(rng: Rng, repetitions: int, n: int, *, clusters: bool) -> Row:
 
 
 def exact_error(values: Sequence[float], chances: Sequence[float], n: int, margin: float) -> float:
-    """The exact chance to pass for n queries whose differences take a few values with these chances."""
+    """Return the exact chance to pass for n queries whose differences have a few values with given chances."""
     error = 0.0
     for counts in _counts(len(values), n):
         log_chance = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts)
@@ -146,13 +146,13 @@ def exact_error(values: Sequence[float], chances: Sequence[float], n: int, margi
 
 
 def _counts(kinds: int, n: int) -> list[tuple[int, ...]]:
-    """Every way to divide n queries among the values."""
+    """Yield every way to divide n queries among the values."""
     bars = combinations_with_replacement(range(n + 1), kinds - 1)
     return [tuple(np.diff([0, *places, n]).tolist()) for places in bars]
 
 
 def worst(rng: Rng, trials: int, sizes: Sequence[int]) -> list[Row]:
-    """The largest exact error that a climb finds over distributions of three values with mean -margin."""
+    """Return the largest exact error over distributions of three values with mean -margin that a climb finds."""
     found = []
     for n in sizes:
         best = 0.0
@@ -188,7 +188,7 @@ def _error_at(point: FloatArray, n: int) -> float:
 
 
 def slices(rng: Rng, repetitions: int, queries: int) -> list[Row]:
-    """A candidate that is as good as the baseline, on every slice of four attributes: how often a gate fails."""
+    """Measure how often a gate fails for an equal candidate that is tested on all slices of four attributes."""
     ids = tuple(f"q{number:05d}" for number in range(queries))
     together = apart = 0
     for _ in range(repetitions):

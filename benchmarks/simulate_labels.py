@@ -189,7 +189,7 @@ def decide(of: Collection, judgments: Grades, baseline: str, candidate: str) -> 
 
 
 def remove(rng: Rng, places: Places, way: Way) -> Grades:
-    """Return the judgments that are left."""
+    """Return the judgments that remain after random removal."""
     is_kept = rng.random(len(places.keys)) >= way.chance(places)
     left = defaultdict[str, dict[str, int]](dict)
     for (query, doc), grade, keeps in zip(places.keys, places.grade.tolist(), is_kept.tolist(), strict=True):

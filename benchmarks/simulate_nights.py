@@ -56,12 +56,12 @@ def recentred(world: World) -> FloatArray:
 
 
 def rare_gain(gain: float, one_in: int) -> FloatArray:
-    """One query in so many gains, the others lose as much together."""
+    """Draw differences with mean 0: one query in so many gains, and the others lose the balance."""
     return np.array([gain] + [-gain / (one_in - 1)] * (one_in - 1))
 
 
 def exponential(world: World) -> FloatArray:
-    """Exponential differences less their mean, of deviation DENSE, which end at 1."""
+    """Draw exponential differences minus their mean, with the deviation DENSE and an upper limit of 1."""
     values = np.minimum(DENSE * np.random.default_rng(1838).exponential(size=20_000), 1.0)
     centred: FloatArray = values - values.mean()
     return centred
@@ -107,7 +107,7 @@ def worst_pair(
 
 
 def t_p_values(sample: FloatArray) -> FloatArray:
-    """(samples x queries) -> the two-sided p of Student's t of each."""
+    """Return the two-sided p-value of Student's t for each of (samples x queries) rows."""
     n = sample.shape[1]
     deviation, mean = sample.std(axis=1, ddof=1), sample.mean(axis=1)
     statistic = np.abs(mean) * np.sqrt(n) / np.where(deviation > 0, deviation, 1)
@@ -124,7 +124,7 @@ def bounded(sample: FloatArray, p_value: FloatArray, level: float) -> FloatArray
 
 
 def year(world: World, rng: Rng, repetitions: int, null: Null, *, changed: int) -> list[Row]:
-    """One null candidate for a year; changed: queries in a hundred that have another result each night."""
+    """Simulate a year of one null candidate; `changed` percent of the queries get another result each night."""
     differences = null.population(world)
     sample = rng.choice(differences, size=(repetitions, null.queries))
     count = round(changed / 100 * null.queries)
@@ -204,7 +204,7 @@ def measurements() -> list[Measurement]:
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """The rows of the measurement at a place of the list."""
+    """Return the rows of one measurement, chosen by its place in the list."""
     chosen = measurements()[place]
     rng = np.random.default_rng([seed, 2, place])
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))

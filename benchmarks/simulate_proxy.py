@@ -29,14 +29,14 @@ SEEN_SIZES = (120, 300)
 
 
 def drawn(rng: Rng, pool: FloatArray, count: int, correlation: float) -> tuple[FloatArray, FloatArray]:
-    """Careful and proxy differences of so many queries."""
+    """Draw careful and proxy differences of a number of queries."""
     exact = pool[rng.integers(len(pool), size=count)]
     noise = pool[rng.integers(len(pool), size=count)]
     return exact, BIAS + UNIT * (correlation * exact + (1 - correlation**2) ** 0.5 * noise)
 
 
 def relative_width(found: ProxyCorrected) -> float:
-    """Of the interval, over that of the careful judgments alone."""
+    """Return the width of an interval over that of the careful judgments alone."""
     return float((1 + found.saved / found.careful_queries) ** -0.5)
 
 
@@ -47,7 +47,7 @@ def holds(found: ProxyCorrected, truth: float) -> bool:
 def independent(
     rng: Rng, pool: FloatArray, repetitions: int, careful: int, every: int, correlation: float
 ) -> list[Row]:
-    """Queries that stand for themselves; counted where a difference is given."""
+    """Measure coverage for independent queries, over the samples for which a difference is given."""
     truth = float(pool.mean())
     known = np.arange(every) < careful
     held, usually, widths = list[bool](), list[bool](), list[float]()
@@ -71,7 +71,7 @@ def independent(
 
 
 def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row]:
-    """A judge that has seen half of the careful grades, and is biased elsewhere; by all, and by the unseen."""
+    """Measure coverage for a judge that saw half of the careful grades: over all queries, and over the unseen ones."""
     every, truth = TIMES * careful, float(pool.mean())
     is_seen, known = np.arange(every) < careful // 2, np.arange(every) < careful
     by_all, by_unseen = list[bool](), list[bool]()
@@ -92,7 +92,7 @@ def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row
 
 
 def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> list[Row]:
-    """Differences on few queries, all of one sign; proxy judgments see most of them, and as many that are none."""
+    """Measure coverage for few differing queries of one sign, most of which the proxy judgments find."""
     every = TIMES * careful
     known = np.arange(every) < careful
     held = []

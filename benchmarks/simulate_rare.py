@@ -48,7 +48,7 @@ def judged(rng: Rng, draw: Draw, n: int, effect: float) -> Comparison:
 
 
 def cell(rng: Rng, repetitions: int, draw: Draw, n: int) -> list[Row]:
-    """What is wrongly said of one kind of differences."""
+    """Return the shares of wrong verdicts for one kind of differences."""
     said = [judged(rng, draw, n, 0.02 if draw is harm else 0.005) for _ in range(repetitions)]
     if draw is harm:
         wrong = [row.conclusion is Verdict.EQUIVALENT for row in said]

@@ -23,14 +23,14 @@ CLAIMS, FAMILY_POWER, WISE = (0.0, 0.06), (0.77, 0.83), (0.0, 0.07)
 
 
 def correlated(rng: Rng, queries: int, columns: int) -> FloatArray:
-    """(queries x columns) normal differences of deviation 1 and mean 0 that share half of their variance."""
+    """Draw (queries x columns) normal differences of deviation 1 and mean 0 that share half of their variance."""
     common = rng.normal(size=(queries, 1))
     mixed: FloatArray = (common + rng.normal(size=(queries, columns))) / np.sqrt(2)
     return mixed
 
 
 def columns_of(differences: FloatArray, smallest: float | None = None) -> list[Column]:
-    """The columns as candidates on one metric."""
+    """Return the columns as candidates on one metric."""
     ids = tuple(f"q{number:05d}" for number in range(len(differences)))
     return [
         Column("old", f"new {number:03d}", "ndcg@10", ids, values, smallest_effect=smallest)
@@ -39,7 +39,7 @@ def columns_of(differences: FloatArray, smallest: float | None = None) -> list[C
 
 
 def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
-    """The columns as candidates of one family that decides."""
+    """Compare the columns as candidates of one family that decides."""
     columns = columns_of(differences, smallest)
     known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, **settings}
     return compare_family(columns, **known)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def _seed(rng: Rng) -> int:
 
 
 def power(rng: Rng, repetitions: int, queries: int, columns: int) -> list[Row]:
-    """How often the first column, better by the MDE of a spread known to be 1, has adjusted p <= .05."""
+    """Measure how often the first column, better by the MDE of a known spread of 1, has adjusted p <= .05."""
     pilot = [correlated(rng, queries, columns) for _ in range(PILOT)]
     family = float(np.mean([(compared(rng, each)[0].mde or 0.0) / each[:, 0].std(ddof=1) for each in pilot]))
     alone = minimal_detectable_effect(queries, 1.0)
@@ -68,7 +68,7 @@ def power(rng: Rng, repetitions: int, queries: int, columns: int) -> list[Row]:
 
 
 def sizes(rng: Rng, repetitions: int, queries: int, columns: int, errors: float) -> list[Row]:
-    """All candidates exactly at the smallest effect: `by more than`, `smaller than` and `equivalent` are wrong."""
+    """Measure wrong claims on size for candidates exactly at the smallest effect, where every such claim is wrong."""
     effect = errors / np.sqrt(queries)
     said, equivalent, alone = 0, 0, 0
     for _ in range(repetitions):
@@ -86,14 +86,14 @@ def sizes(rng: Rng, repetitions: int, queries: int, columns: int, errors: float)
 
 
 def nulls(rng: Rng, kind: str, queries: int, columns: int) -> FloatArray:
-    """(queries x columns) of mean 0, in which 30 % tie: normal, exponential minus its mean, or minus that."""
+    """Draw (queries x columns) differences of mean 0, 30 % of them ties: normal, exponential, or minus exponential."""
     draw = rng.standard_normal if kind == "normal" else lambda size: rng.exponential(size=size) - 1
     mixed: FloatArray = (draw((queries, 1)) + draw((queries, columns))) / np.sqrt(2)
     return mixed * (rng.random((queries, columns)) < 0.7) * (-1 if kind == "minus exponential" else 1)
 
 
 def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: int) -> list[Row]:
-    """Any false detection among all columns but the first, and the power there, by both tests and by each alone."""
+    """Measure false detections in all columns but the first, and power in the first, by both tests and by each alone."""
     shift = np.zeros(columns)
     shift[0] = 3.4 / np.sqrt(queries)
     wrong, found, covered = np.zeros(3), np.zeros(3), 0
@@ -141,7 +141,7 @@ def measurements() -> list[Measurement]:
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """The rows of the measurement at a place of the list."""
+    """Return the rows of one measurement, chosen by its place in the list."""
     chosen = measurements()[place]
     rng = np.random.default_rng([seed, 2, place])
     return chosen.rows(rng, repetitions or (chosen.quick if quick else chosen.repetitions))

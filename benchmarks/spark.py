@@ -85,7 +85,7 @@ def measured(millions: int, master: str) -> dict[str, Any]:
 
 
 def generate(folder: Path, millions: int) -> int:
-    """Rankings of two systems in files of a million rows, with judgments; the number of ranking rows."""
+    """Write rankings of two systems in files of a million rows, and judgments; return the number of ranking rows."""
     random = np.random.default_rng(7)
     queries = millions * PART // (2 * DEPTH)
     for system in ("old", "new"):
@@ -110,7 +110,7 @@ def ranking(queries: np.ndarray, random: np.random.Generator) -> pa.Table:
 
 
 def documents(queries: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Distinct ones within a query, of 8.8 million."""
+    """Return distinct document numbers of one query, out of 8.8 million."""
     found: np.ndarray = (queries * 7919 + places * 104729) % 8841823
     return found
 
@@ -120,7 +120,7 @@ def names(letter: str, numbers: np.ndarray) -> pa.Array:
 
 
 def spent(folder: Path) -> dict[str, float]:
-    """Seconds of processors, and bytes, of all tasks in an event log."""
+    """Return the processor seconds and the bytes of all tasks in an event log."""
     found: Counter[str] = Counter()
     for event in events(folder):
         metrics = event.get("Task Metrics")

@@ -16,7 +16,7 @@ LONGEST = 200  # characters of a name at most
 
 @dataclasses.dataclass(frozen=True)
 class GivenMetric(Metric):
-    """A metric whose values another tool computed; only a name and a direction of it are known.
+    """A metric whose values another tool computed: a name and a direction, without a definition.
 
     given: name of the metric in the other tool. A leading ``-`` turns the signs of the values, so that more is better.
     tool: the tool, with version, that computes the metric from rankings and judgments; empty if the values were given.
