@@ -163,7 +163,7 @@ def demo() -> Iterator[Pair]:
 
 
 def known_items() -> Iterator[Pair]:
-    """Yield systems on known-item queries: three words of a documentation text, for which only this text is relevant."""
+    """Yield systems on known-item queries: three words of a documentation text, the only relevant one."""
     sys.path.insert(0, str(CONFIGS))
     import demo_engine
 

@@ -62,7 +62,7 @@ def drops(differences: list[FloatArray]) -> list[bool]:
 
 
 def overnight(rng: Rng, repetitions: int, broken: float) -> list[Row]:
-    """Measure how often any system drops on harmless nights, or the broken one on others, by each kind of difference."""
+    """Measure how often any system drops on harmless nights, or the broken one on other nights."""
     counts = dict.fromkeys(("now - then", "by the judgments of now", "without new judgments"), 0)
     for _ in range(repetitions):
         relevant = rng.integers(2, 9, size=(QUERIES, 1))

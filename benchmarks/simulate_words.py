@@ -93,7 +93,7 @@ def nulls(rng: Rng, kind: str, queries: int, columns: int) -> FloatArray:
 
 
 def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: int) -> list[Row]:
-    """Measure false detections in all columns but the first, and power in the first, by both tests and by each alone."""
+    """Measure false detections in all columns but the first, and power in the first, by each test and by both."""
     shift = np.zeros(columns)
     shift[0] = 3.4 / np.sqrt(queries)
     wrong, found, covered = np.zeros(3), np.zeros(3), 0
