@@ -15,7 +15,7 @@ import numpy as np
 from simulate import Rng, Row, run, world
 
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
-from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged, estimate_from_arrays
+from ndcg_core.statistics.estimates.prediction_powered import FloatArray, ProxySample, estimate_from_arrays
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 CORRECTED = (0.94, 0.96)
@@ -53,7 +53,7 @@ def independent(
     held, usually, widths = list[bool](), list[bool](), list[float]()
     for _ in range(repetitions):
         exact, proxy = drawn(rng, pool, every, correlation)
-        found = estimate_from_arrays(Judged(proxy, exact, known, known), ALPHA)
+        found = estimate_from_arrays(ProxySample(proxy, exact, known, known), ALPHA)
         if found is None or found.why_none:
             continue
         alone = interval_from_moments(compute_moments(exact[:careful]), 1 - ALPHA)
@@ -77,9 +77,9 @@ def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row
     by_all, by_unseen = list[bool](), list[bool]()
     for _ in range(repetitions):
         exact, proxy = drawn(rng, pool, every, 0.9)
-        given = Judged(np.where(is_seen, exact, proxy), exact, known, known)
+        given = ProxySample(np.where(is_seen, exact, proxy), exact, known, known)
         left = ~is_seen
-        unseen = Judged(given.proxy[left], exact[left], known[left], known[left])
+        unseen = ProxySample(given.proxy[left], exact[left], known[left], known[left])
         for judged, told in ((given, by_all), (unseen, by_unseen)):
             found = estimate_from_arrays(judged, ALPHA)
             if found is not None and not found.why_none:
@@ -101,7 +101,7 @@ def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> l
         exact = size * (rng.random(every) < share)
         seen = 0.7 * exact * (rng.random(every) < 0.8)
         proxy = seen + 0.3 * (rng.random(every) < share) * rng.choice([-1, 1], every)
-        found = estimate_from_arrays(Judged(proxy, exact, known, known), ALPHA)
+        found = estimate_from_arrays(ProxySample(proxy, exact, known, known), ALPHA)
         truth = share * (1.0 if kind == "all alike" else (1 - math.exp(-4)) / 4)
         if found is not None and not found.why_none:
             held.append(holds(found, truth))
@@ -124,7 +124,9 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
         own, own_proxy = drawn(rng, shared, len(members), 0.8)
         weights = rng.lognormal(0, 0.5, len(members)) if weighted else None
         known = members < groups
-        given = Judged(of_group_proxy[members] + own_proxy, of_group[members] + own, known, known, weights, members)
+        given = ProxySample(
+            of_group_proxy[members] + own_proxy, of_group[members] + own, known, known, weights, members
+        )
         found = estimate_from_arrays(given, ALPHA)
         if found is None or found.why_none:
             raise AssertionError(f"{groups} careful clusters do not vary")

@@ -64,7 +64,9 @@ def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return texts such as ``run.txt, line 7: query 'q1', document 'd3'``, without line in large tables.
+    """Return the first examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
+
+    Large tables, and tables on a cluster, have no line.
 
     places: (query_id, doc_id); an empty doc_id stands for the query, whose first line is given.
     """

@@ -178,7 +178,7 @@ LINES = ("delimited",)  # formats in which a Unicode form of the whole line is o
 
 
 class IdTable(NamedTuple):
-    """Judgments or a ranking, with some of their ids.
+    """A table of judgments or of one ranking, with a sample of ids.
 
     name: used in messages. files: the files that were read. read: returns the (query_id, doc_id) of some queries.
     """

@@ -55,10 +55,9 @@ def assert_not_worse(
     metrics : str, Metric, or sequence of them, default ("ndcg@10",)
         Metrics that must not be worse, unless `primary_metrics` or `secondary_metrics` among the options assign roles.
     margin : float, or mapping of metric to float, optional
-        None: the test fails if a regression is shown on a metric.  A number > 0, in the unit of the metric: the test
-        fails
-        unless it is shown for every metric that the candidate is not worse by that much; smaller regressions pass.  A
-        mapping gives such margins for single metrics.
+        None: the test fails if a regression is shown on a metric. A number > 0, in the unit of the metric: the test
+        fails unless it is shown for every metric that the candidate is not worse by that much; smaller regressions
+        pass. A mapping gives such margins for single metrics.
     gate : mapping, optional
         Further conditions, as under `gate:` in a configuration (docs/gates.md).
     **options

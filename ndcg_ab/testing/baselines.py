@@ -78,9 +78,8 @@ class RankingBaseline:
         metrics : str, Metric, or sequence of them, default ("ndcg@10",)
             Metrics that must not be worse.
         margin : float, or mapping of metric to float, optional
-            None: the test fails if a regression is shown.  A number > 0, in the unit of the metric: the test fails
-            unless it is
-            shown that the candidate is not worse by that much.
+            None: the test fails if a regression is shown. A number > 0, in the unit of the metric: the test fails
+            unless it is shown that the candidate is not worse by that much.
         gate : mapping, optional
             Further conditions, as under `gate:` in a configuration (docs/gates.md).
         **options

@@ -14,7 +14,7 @@ like those of the log, as it is if all of them are judged.
 
 With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if its sizes were
 different: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the
-    larger of its two probabilities.
+larger of its two probabilities.
 
 Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
 ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official

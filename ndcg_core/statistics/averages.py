@@ -46,7 +46,7 @@ def quantile_share(statistic: str) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
-    """Return the smallest value such that values up to it have at least the given share of the weight.
+    """Return the quantile: the smallest value v such that values <= v have at least the given share of the weight.
 
     values: n >= 1. share: in (0, 1). weights: > 0; None for equal weights.
     This is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50

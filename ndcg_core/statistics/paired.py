@@ -179,7 +179,7 @@ def moments_of(pairs: Paired) -> Moments | None:
 
 
 def weigh(values: FloatArray, shares: FloatArray | None) -> FloatArray:
-    """Return the values times their shares, or the values unchanged if shares is None."""
+    """Multiply values by shares (weights over the mean weight); return the values unchanged if shares is None."""
     return values if shares is None else values * shares
 
 

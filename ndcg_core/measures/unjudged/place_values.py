@@ -206,7 +206,10 @@ def first_values(metric: Metric, deepest: int) -> FloatArray:
 
 
 def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
-    """Return, for each result, `combine` over the values of the results above it in its ranking."""
+    """Combine, for each result, the values of all results above the result in one ranking.
+
+    combine: the numpy function, such as `np.add`. start: the value for results at rank 1.
+    """
     query = results.places.query
     found, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
     for rows in split_by(results.places.rank):

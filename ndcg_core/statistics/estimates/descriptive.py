@@ -149,8 +149,7 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
     values: ties are exactly 0. Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share
         their average rank. Up to 50 differing queries, p is the share of all patterns of signs whose |W+ - its mean|
         reaches the observed one; beyond, the normal approximation with tie correction, without continuity correction
-        (Cureton
-    1967).
+        (Cureton 1967).
 
     Notes
     -----

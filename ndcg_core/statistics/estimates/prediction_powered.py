@@ -48,7 +48,7 @@ LEAST_DIFFERING = 30  # careful units with a difference; with fewer, rare ones, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class ProxySample:
     """The differences of one comparison on N queries with proxy judgments, some of them also judged carefully.
 
     proxy: (N,) proxy differences. careful: (N,) careful differences; any value if there is none.
@@ -101,7 +101,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     values = np.array([known.get(query_id, 0.0) for query_id in ids])
     is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, known))
     shares, members = pairs.shares, pairs.units.members
-    given = Judged(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
+    given = ProxySample(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
     return estimate_from_arrays(given, alpha)
 
 
@@ -117,12 +117,12 @@ def correct_drawn(
     given = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, given])
     every, sampled = np.ones(len(exact.query_ids), dtype=np.bool_), (exact.shares, exact.units.members)
-    judged = Judged(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
+    judged = ProxySample(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
     found = estimate_from_arrays(judged, alpha)
     return found and replace(found, cheap_queries=queries)
 
 
-def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
+def estimate_from_arrays(given: ProxySample, alpha: float) -> ProxyCorrected | None:
     """Compute the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
     alone = _careful_moments(given)
     others = ~given.is_careful
@@ -180,7 +180,7 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     )
 
 
-def _refused(given: Judged, why: str) -> ProxyCorrected:
+def _refused(given: ProxySample, why: str) -> ProxyCorrected:
     """Return a record without a difference, with the reason."""
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
@@ -194,7 +194,7 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     (pairs,) = sort_by_query([proxy])
     known = set(judged)
     inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
-    given = Judged(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
+    given = ProxySample(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
     near_mean, near_residuals = _part(given.proxy, weights * inside)
     far_mean, far_residuals = _part(given.proxy, weights * ~inside)
@@ -212,7 +212,7 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     return Balance(near_mean, far_mean, p_value)
 
 
-def _careful_moments(given: Judged) -> Moments | None:
+def _careful_moments(given: ProxySample) -> Moments | None:
     """Return the moments of the careful differences; None if too few, or if one has nearly all the weight."""
     scored = given.is_scored
     shares = None if given.shares is None else given.shares[scored]
@@ -231,14 +231,14 @@ def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
     return mean, weights * (values - mean) / total
 
 
-def _summed(values: FloatArray, given: Judged) -> FloatArray:
-    """Return the values, or their sums within clusters if there are clusters."""
+def _summed(values: FloatArray, given: ProxySample) -> FloatArray:
+    """Sum values of queries within clusters; return the values unchanged if there are no clusters."""
     if given.members is None:
         return values
     return np.bincount(given.members, values).astype(np.float64)
 
 
-def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:
+def _units(given: ProxySample, chosen: NDArray[np.bool_]) -> float:
     """Return the effective number of units among the chosen queries."""
     if not chosen.any():
         return 0.0

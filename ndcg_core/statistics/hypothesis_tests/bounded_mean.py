@@ -6,10 +6,10 @@ the weighted mean, and p the chance that the mean is at or below -margin. Nothin
 
 Sources: N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
 variable, Mathematical Methods of Statistics 14 (2005); E. Learned-Miller and P. S. Thomas, A new confidence interval
-for the mean of a bounded random variable (2020). The bound is proved for two values, of
-which one is the largest loss (Clopper and Pearson, Biometrika 26, 1934); for every distribution it is a conjecture
-(docs/calibration.md). R. Lugannani and S. Rice, Saddle point approximation for the distribution of the sum of
-independent random variables, Advances in Applied Probability 12 (1980) (the path of integration).
+for the mean of a bounded random variable (2020). The bound is proved for two values, of which one is the largest loss
+(Clopper and Pearson, Biometrika 26, 1934); for every distribution it is a conjecture (docs/calibration.md). R.
+Lugannani and S. Rice, Saddle point approximation for the distribution of the sum of independent random variables,
+Advances in Applied Probability 12 (1980) (the path of integration).
 """
 
 import math

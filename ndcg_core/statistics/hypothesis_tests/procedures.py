@@ -241,7 +241,8 @@ def simultaneous_quantiles(
     family = standardise_family(check_differences(residuals))
     if not len(family.order):
         return (0.0,) * len(levels)
-    summed, take = family, partial(_largest_statistic, family.scale)
+    summed = family
+    take: Callable[[FloatArray], FloatArray] = partial(_largest_statistic, family.scale)
     if shares is not None:
         summed, take = _weighted_statistic(family, check_differences(shares))
     flips, parts = reduce_flips(summed, take, resamples, seed, workers)

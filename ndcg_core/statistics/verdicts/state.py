@@ -65,7 +65,7 @@ _STATES = {
 
 
 def state_of(conclusion: Verdict, size: Size | None) -> State:
-    """Return the state of a verdict with its size."""
+    """Return the state that a verdict and the size of the difference (None: unknown) stand for."""
     if conclusion.is_detected and size is Size.SMALLER_THAN:
         return State.SMALLER
     if conclusion.is_detected and size is Size.BY_MORE_THAN:

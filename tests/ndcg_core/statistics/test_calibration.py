@@ -136,11 +136,11 @@ def test_a_quick_run_of_proxy_judgments_lies_within_the_ranges() -> None:
 def test_proxy_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the proxy grades of the many were as good as careful ones: the interval is that of all queries."""
 
-    def trusting(given: simulate_proxy.Judged, alpha: float) -> ProxyCorrected | None:
+    def trusting(given: simulate_proxy.ProxySample, alpha: float) -> ProxyCorrected | None:
         every = np.ones(len(given.proxy), dtype=np.bool_)
         every[-2:] = False
         return prediction_powered.estimate_from_arrays(
-            simulate_proxy.Judged(given.proxy, given.proxy, every, every, given.shares, given.members), alpha
+            simulate_proxy.ProxySample(given.proxy, given.proxy, every, every, given.shares, given.members), alpha
         )
 
     monkeypatch.setattr(simulate_proxy, "estimate_from_arrays", trusting)

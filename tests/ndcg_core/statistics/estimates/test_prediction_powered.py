@@ -11,7 +11,7 @@ from scipy import stats
 from ndcg_core.statistics.estimates import prediction_powered
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
 from ndcg_core.statistics.estimates.prediction_powered import (
-    Judged,
+    ProxySample,
     check_balance,
     correct_difference,
     correct_drawn,
@@ -49,9 +49,9 @@ def drawn(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[
     return exact, 0.1 + 0.5 * (correlation * exact + math.sqrt(1 - correlation**2) * noise)
 
 
-def given(exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray) -> Judged:
+def given(exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray) -> ProxySample:
     known = np.arange(len(exact)) < careful
-    return Judged(proxy, exact, known, known, **others)  # type: ignore[arg-type]
+    return ProxySample(proxy, exact, known, known, **others)  # type: ignore[arg-type]
 
 
 def found(
@@ -172,12 +172,12 @@ def test_clusters_are_summed() -> None:
     twice = [np.repeat(values, 2) for values in (exact, proxy)]
     known = np.arange(600) < 60
     doubled = estimate_from_arrays(
-        Judged(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA
+        ProxySample(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA
     )
     once = found(exact, proxy, 30)
     assert doubled is not None
     assert (doubled.low, doubled.high, doubled.correlation) == pytest.approx((once.low, once.high, once.correlation))
-    alone = estimate_from_arrays(Judged(twice[1], twice[0], known, known), ALPHA)
+    alone = estimate_from_arrays(ProxySample(twice[1], twice[0], known, known), ALPHA)
     assert alone is not None
     assert alone.high - alone.low < 0.8 * (once.high - once.low)
 
@@ -193,7 +193,7 @@ def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_proxy_
     exact, proxy = drawn(40, 400, 0.8)
     judged = np.arange(400) < 40
     scored = judged & (np.arange(400) >= 4)
-    corrected = estimate_from_arrays(Judged(proxy, np.where(scored, exact, 0), judged, scored), ALPHA)
+    corrected = estimate_from_arrays(ProxySample(proxy, np.where(scored, exact, 0), judged, scored), ALPHA)
     assert corrected is not None
     assert corrected.careful_queries == 36
     expected = exact[4:40].mean() + corrected.share * (proxy[40:].mean() - proxy[:40].mean())
