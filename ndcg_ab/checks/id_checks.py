@@ -112,7 +112,7 @@ def compare_tables(
     if own.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
-        rankings = [sample_ids(table, shared, field) for table in systems]
+        rankings = partial(map, partial(sample_ids, shared=shared, field=field), systems)
         message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
     places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"

@@ -194,21 +194,22 @@ class IdTable(NamedTuple):
 def describe_remedy(
     own: IdTable,
     other: IdTable,
-    rankings: Sequence[IdTable],
+    rankings: Callable[[], Iterable[IdTable]],
     spellings: Sequence[Spelling],
     pairs: int,
     field: str,
 ) -> str:
     """Return the commands that make pairs of ids equal, or other advice if no command does.
 
-    rankings: tables whose ids must change as well if those of the judgments do. pairs: number of ids that become equal.
+    rankings: reads the tables whose ids must change as well if those of the judgments do. pairs: number of ids that
+        become equal.
     """
     expected = count_equal(own.ids, other.ids) + pairs
     for changed in ((own,), (other,), (own, other)):
         respelled = [respell_ids(table.ids, spellings) if table in changed else table.ids for table in (own, other)]
         if None in respelled or count_equal(*respelled) < expected:  # type: ignore[arg-type]
             continue
-        more = [each for each in rankings if each.name not in (own.name, other.name)] if other in changed else []
+        more = [each for each in rankings() if each.name not in (own.name, other.name)] if other in changed else []
         tables = [table for table in (*changed, *more) if respell_ids(table.ids, spellings) != table.ids]
         files = [
             (part, table.ids)
