@@ -79,7 +79,7 @@ def two_nights(server: str, tmp_path_factory: pytest.TempPathFactory) -> Nights:
 
 
 def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
-    """What it prints on its two streams."""
+    """Run the command and return the text of standard output and standard error."""
     config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(output))
     config = config.replace("prefect: {server: temporary}", f"prefect: {{api_url: {server}}}")
     for path in (ROOT / "configs").glob("demo*"):

@@ -78,7 +78,7 @@ def expected(case: Case) -> dict[str, Any]:
 
 
 def without(made: dict[str, Any], *codes: str) -> dict[str, Any]:
-    """Without what tells of several files and judges alone."""
+    """Return the JSON without the parts that only describe several files and judges."""
     ledger = [row for row in made["ledger"] if row["stage"] != "judgments"]
     findings = [row for row in made["findings"] if row["code"] not in codes]
     return made | {"judges": None, "findings": findings, "ledger": ledger}

@@ -61,7 +61,7 @@ OF_ONE_OUTCOME = {"more is required", "enough is judged", "unanswered", "too man
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    """Of BETTER, before gates."""
+    """Return the outcome of BETTER, before gates are applied."""
     return ndcg_ab.compare(
         DATA / "judgments.qrels", {"old": DATA / "old.run", "new": DATA / "new.run"}, metrics="ndcg@5"
     )._outcome

@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from tests.places import ROOT
-from tests.references import Collection
 
 RUNNER = CliRunner()
 Rows = list[tuple[str, str, str, float]]
@@ -152,27 +151,6 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
         assert {row["effect"] for row in plan["curve"] if row["queries"] == 40} == {plan["mde"]}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["scores.csv", pytest.param("scores.parquet", marks=pytest.mark.soak)])
-def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_path: Path, name: str) -> None:
-    command = ["compare", "--judgments", str(collection.qrels), "--quiet", "--json", str(tmp_path / "c.json")]
-    for system in (collection.first, collection.second, collection.systems[-1]):
-        command += ["--system", f"{system}={collection.run(system)}"]
-    command += ["--metric", "ndcg@10", "--metric", "ndcg(gain=exponential, ideal=local)@5"]
-    found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / name)])
-    assert found.exit_code == 0, found.output
-    compared = {
-        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference")]
-        for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]
-    }
-    planned = {
-        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference")]
-        for row in plans("--scores", tmp_path / name)
-    }
-    assert len(compared) == 4
-    assert planned == {key: pytest.approx(row, rel=1e-12) for key, row in compared.items()}
-
-
 @pytest.fixture
 def weighted(scores: Path) -> tuple[Path, dict[str, float]]:
     """A file of queries with weights, one of them of a query that has no values."""
@@ -206,16 +184,6 @@ def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]])
     shown = invoke("--scores", scores, "--weights", path).stdout
     assert f"40 queries (40 differing), that settle as much as {effective:.0f} of equal weight, weighted mean" in shown
     assert "of equal weight" not in invoke("--scores", scores).stdout
-
-
-def test_equal_weights_are_no_weights(scores: Path) -> None:
-    path = scores.with_name("queries.csv")
-    path.write_text("query_id,weight\n" + "".join(f"q{place:03d},3\n" for place in range(40)))
-    plain, equal = plans("--scores", scores), plans("--scores", scores, "--weights", path)
-    for before, after in zip(plain, equal, strict=True):
-        assert after.pop("effective_queries") == 40
-        assert before.pop("effective_queries") is None
-        assert after == before
 
 
 def test_a_query_without_a_weight_is_refused(scores: Path) -> None:
@@ -443,10 +411,6 @@ def test_it_starts_without_the_platforms(scores: Path) -> None:
         "    assert not {'prefect', 'mlflow', 'duckdb', 'scipy.stats'} & set(sys.modules), words\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=scores.parent, capture_output=True)
-
-
-def test_its_help_shows_an_example() -> None:
-    assert "Example: ndcg-ab power" in " ".join(invoke("--help").output.split())
 
 
 # ---- errors

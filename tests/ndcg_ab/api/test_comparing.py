@@ -6,8 +6,6 @@ import inspect
 import json
 import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -279,21 +277,6 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta")
     ndcg_ab.power(result, weights=QUERIES)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.soak  # of the wheel: tests/slow/test_installed.py
-def test_it_works_beside_somebody_else_s_flows(tmp_path: Path) -> None:
-    """`flows` and `sql` of the user's own come first on the path, and are not ours."""
-    for name in ("flows", "sql"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not ours')\n")
-    code = (
-        "import sys; sys.path.insert(0, '')\nimport ndcg_ab\n"
-        f"print(ndcg_ab.compare({JUDGMENTS!r}, {SYSTEMS!r}).comparison().conclusion)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert (found.stdout, found.stderr) == ("improved\n", "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["flows", "sql"]
 
 
 def test_the_typed_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:

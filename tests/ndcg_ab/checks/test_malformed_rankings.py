@@ -1,6 +1,5 @@
 """Rankings with one fault each: none is silent. Clean ones have no findings."""
 
-import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -157,32 +156,8 @@ def dictionary(lines: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 GRADES = {query: {doc: place % 3 for place, doc in enumerate(DOCS)} for query in QUERIES}
-TIED = [(query, doc, rank, round(float(score) / 3), tag) for query, doc, rank, score, tag in rows(2, 6)]
-UNJUDGED = [(query, doc if rank != 2 else "x", rank, score, tag) for query, doc, rank, score, tag in rows(1)]
 METRICS = ["ndcg@1", "ndcg@5", "ndcg", "recall@5", "rr@2", "ndcg(unjudged=condense)@5", "ndcg(ideal=local)@5"]
 METRICS += ["ndcg(score_precision=float32)@5"]
-
-
-def findings_of(metrics: list[str]) -> dict[str, list[Finding]]:
-    systems = {"old": dictionary(UNJUDGED), "new": dictionary(TIED)}
-    found = ndcg_ab.compare(GRADES, systems, metrics=metrics, resamples=100, threads=1).findings
-    return {metric: [finding for finding in found if finding.metric == metric] for metric in metrics}
-
-
-@pytest.mark.soak
-@pytest.mark.slow
-def test_findings_about_a_metric_are_the_same_whatever_the_others_are() -> None:
-    alone = {metric: findings_of([metric])[metric] for metric in METRICS}
-    assert {finding.code for rows in alone.values() for finding in rows} >= {
-        "tied_places",
-        "few_judged",
-        "different_depths",
-        "judged_differs",
-    }
-    assert findings_of(METRICS) == alone
-    assert findings_of(METRICS[::-1]) == alone
-    for two in itertools.islice(itertools.combinations(METRICS, 2), 0, None, 9):
-        assert findings_of(list(two)) == {metric: alone[metric] for metric in two}
 
 
 def by_document(row: Row) -> tuple[str, str]:

@@ -155,7 +155,7 @@ def test_bounds_of_what_was_not_drawn_can_be_left_out(world: Any) -> None:
 
 
 def test_power_plans_with_drawn_queries(world: Any, result: ndcg_ab.CompareResult) -> None:
-    """The same difference over the log as the comparison."""
+    """`power` plans with the difference over the log that the comparison reports."""
     (plan,) = ndcg_ab.power(result, weights=pa.Table.from_pylist(world[0]), metrics="ndcg@5").plans
     found = result.comparison("b")
     assert plan.difference == pytest.approx(found.difference) and plan.is_drawn

@@ -45,7 +45,7 @@ GIVEN_UP_AT_ONCE = 3.0
 
 
 def with_failures(table: pa.Table, names: Any, origin: str) -> pa.Table:
-    """What a file tells, with requests that failed: no file has any, and a server would take its time."""
+    """Return the costs of a file with its marked values as failed requests, which no file can hold."""
     found = costs_of_rows(table, names, origin)
     failed = pc.is_in(found["value"], pa.array([GIVEN_UP, GIVEN_UP_AT_ONCE]))
     return found.set_column(found.schema.get_field_index("is_failed"), COST.field("is_failed"), failed)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 import ndcg_ab
 from ndcg_ab.comparing.gates import check_gates, gate_results, scored_gate
@@ -19,7 +18,7 @@ from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.ledger import SCORED, LedgerRow, make_row
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle
 from tests.commands import invoke
@@ -64,7 +63,7 @@ def system(name: str, *, unanswered: int = 0, judged: float | None = 1.0, metric
 
 
 def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
-    """What the gates say, that of `no_regression` only where it is asked for."""
+    """Return name, result and message of each gate; `no_regression` is off by default."""
     gate = Gate(**{"no_regression": False, "guardrails": False} | keys)
     found = list(gate_results(gate, outcome))
     for one in found:  # whose failures they are, as the sentences name them
@@ -258,38 +257,6 @@ def test_gate(name: str) -> None:
     assert gates(outcome, **given) == expected
 
 
-# name: (what `new` returns, the gate, does it pass, what is said) through the pipeline
-NIGHTS = {
-    "as good": (dict.fromkeys(WORDS, GOOD), {"no_regression": True}, True, NOBODY),
-    "all upside down": (
-        dict.fromkeys(WORDS, BAD),
-        {"no_regression": True},
-        False,
-        "new against old, ndcg@2: regressed (-0.3691)",  # 1 - 1 / log2(3)
-    ),
-    "half unjudged": (
-        dict.fromkeys(WORDS, UNJUDGED),
-        {"judged": 0.6},
-        False,
-        "new: 50 % judged on ndcg@2, 60 % must be",
-    ),
-    "two unanswered": (
-        dict.fromkeys(WORDS[2:], GOOD),
-        {"unanswered": 1},
-        False,
-        "new left 2 queries unanswered, at most 1 may be",
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NIGHTS)
-def test_a_gate_through_the_pipeline(name: str) -> None:
-    new, given, passed, words = NIGHTS[name]
-    ((_, found, message),) = gates(night(new), **given)
-    assert (found, message) == (passed, words)
-
-
 @pytest.mark.parametrize(
     ("least", "scored", "judged", "after_another", "passed"),
     [
@@ -321,10 +288,6 @@ def test_one_that_fails_is_enough() -> None:
     passed, failed = GateResult("a", True, ""), GateResult("b", False, "")
     assert dataclasses.replace(night(), gates=(passed, passed)).gate == "passed"
     assert dataclasses.replace(night(), gates=(passed, failed)).gate == "failed"
-
-
-def test_families_are_those_of_the_outcome() -> None:
-    assert {row.family for row in night().comparisons} == {PRIMARY}
 
 
 CONFIG = """
@@ -359,11 +322,6 @@ def test_a_bad_gate_is_told_in_one_sentence(text: str, tmp_path: Path) -> None:
         read_config(path)
     assert "\n" not in str(caught.value)
     assert BAD_GATES[text] in str(caught.value)
-
-
-def test_a_gate_is_strict_in_the_flow_parameter_too() -> None:
-    with pytest.raises(ValidationError):
-        Gate(judged=1.5)
 
 
 @pytest.mark.slow

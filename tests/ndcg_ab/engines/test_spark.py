@@ -38,7 +38,7 @@ from ndcg_core.measures.notation import parse
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.servers import free_port
-from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.small_evaluation import calling, no_tracker, plain_page
 from tests.spark_cluster import CONF, missing, standalone, with_connect
 from tests.warehouse_values import Warehouse, all_tables, assert_equal
 
@@ -413,22 +413,6 @@ with SparkEngine(Cluster(None, address, scratch=scratch, patience=400)) as engin
     found = engine.rows("duplicate_document", system_id="new")
     print(found, engine.rows("judgment", ("doc_id", "grade"), order="doc_id"))
 """
-CHECK = """
-import sys
-from pathlib import Path
-
-from ndcg_ab.engines.spark import SparkEngine
-from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.pipeline import check_only
-from tests.small_evaluation import small
-
-spark = {"remote": sys.argv[2], "scratch": f"{sys.argv[1]}/scratch", "patience": 400}
-evaluation = small(Path(sys.argv[1]), engine={"spark": spark})
-with open_engine_for(evaluation) as engine:
-    found, counts = check_only(evaluation, engine)
-    assert isinstance(engine.there, SparkEngine)
-print(*[finding.message for finding in found], counts, sep="\\n")
-"""
 
 
 def by_connect(code: str, master: str, folder: Path) -> str:
@@ -443,17 +427,6 @@ def test_spark_connect_takes_tables_and_gives_rows(both: Both, master: str, tmp_
     """Of a query with a parameter, and of a table that is written there; what was written goes with the engine."""
     assert by_connect(DUPLICATES, master, tmp_path) == "[('new', 'q', 'é', 2)] [('a', 0.5), ('é', 2.0)]\n"
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("master", ["standalone"], indirect=True, scope="module")
-def test_spark_connect_checks_the_same(both: Both, master: str, tmp_path: Path) -> None:
-    alone = small(tmp_path)
-    with open_engine_for(alone) as engine:
-        found, counts = check_only(alone, engine)
-    said = by_connect(CHECK, master, tmp_path)
-    assert list((tmp_path / "scratch").iterdir()) == []
-    assert said.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
 
 
 def test_what_spark_puts_among_temporary_files_is_this_user_s_alone(both: Both, master: str) -> None:

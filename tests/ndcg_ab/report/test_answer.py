@@ -56,7 +56,7 @@ def without_tables(outcome: Outcome) -> PageData:
 
 
 def plain(text: str) -> str:
-    """Without markup: words and numbers as they are read."""
+    """Return the words and numbers of a text without its markup."""
     inside = text.partition("<main>")[2].partition('<section id="queries"')[0] or text
     words = unescape(re.sub(r"<[^>]+>", " ", inside)).replace("\N{NO-BREAK SPACE}", " ")
     return " ".join(re.sub(r"\\([!-/:-@[-`{-~])", r"\1", words).replace("**", "").split())

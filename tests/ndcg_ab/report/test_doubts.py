@@ -34,7 +34,7 @@ def undoubted(count: int) -> Outcome:
 
 
 def evaluated(count: int, doubts: list[str]) -> Outcome:
-    """The same; ranks of some systems disagree with their scores."""
+    """Compare systems, some of whose ranks disagree with their scores."""
     found = undoubted(count)
     findings = [
         Finding("rank_disagrees", "warning", f"system {name}: its rank column disagrees", 3, name, metric, value)

@@ -607,15 +607,6 @@ def size_of_little(folder: Path) -> int:
 
 @pytest.mark.slow
 class TestSize:
-    @pytest.mark.soak
-    @pytest.mark.no_cover
-    def test_ten_thousand_queries_and_four_systems(self, tmp_path: Path) -> None:
-        path = tmp_path / "r.html"
-        write_page(path, large(10_000))
-        assert path.stat().st_size < page.LARGEST
-        text = path.read_text(encoding="utf-8")
-        assert all(block_of(text)["rankings"]) and "are left out" not in text.partition("<noscript>")[0]
-
     def test_rankings_with_small_differences_are_left_out(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

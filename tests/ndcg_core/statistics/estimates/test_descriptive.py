@@ -35,7 +35,7 @@ def wilcoxon(differences: Any) -> float:
 
 
 def carrier(query_id: str, difference: float, share: float) -> Carrier:
-    """One to compare with: its share approximately."""
+    """Return a carrier whose share compares as equal up to rounding."""
     about: Any = pytest.approx(share)
     return Carrier(query_id, difference, about)
 
@@ -75,27 +75,9 @@ def test_wilcoxon_sees_magnitudes_equal_but_for_rounding() -> None:
     assert wilcoxon(noise) == wilcoxon([1, 1, 1, 1, -1, 3]) == 12 / 64  # W- = 3: no loss, or any one of the five
 
 
-def test_wilcoxon_ranks_ties_before_dropping_them() -> None:
-    # Without ties the ranks are 1 to 5 and W+ = 9, W- = 6: 13 of 32 sets of ranks sum to 6 or less. With two ties they
-    # are 3 to 7 and W+ = 13, W- = 12: as near to the mean of 12.5 as can be.
-    assert wilcoxon([-1, -2, -3, 4, 5]) == 26 / 32
-    assert wilcoxon([0, -1, -2, -3, 4, 5, 0]) == 1
-
-
 def test_wilcoxon_without_a_win_or_loss() -> None:
     assert wilcoxon([]) == wilcoxon([0.0]) == wilcoxon([1e-9] * 9) == 1.0
     assert wilcoxon([1.0]) == wilcoxon([0.0, -1.0, 1e-9]) == 1.0
-
-
-def test_wilcoxon_of_differences_that_all_have_one_sign() -> None:
-    for n in (2, 5, 20, 50):
-        assert wilcoxon(range(1, n + 1)) == wilcoxon(-np.ones(n)) == 2 ** (1 - n)
-    assert wilcoxon(np.ones(51)) == pytest.approx(scipy.stats.wilcoxon(np.ones(51), method="asymptotic").pvalue)
-
-
-def test_wilcoxon_of_a_balanced_sample_is_1() -> None:
-    assert wilcoxon([1, -1, 2, -2]) == 1.0
-    assert wilcoxon([*range(1, 31), *range(-30, 0)]) == 1.0
 
 
 @settings(deadline=None)
@@ -176,17 +158,6 @@ def test_weights_by_hand() -> None:
     assert found.carriers == (carrier("q0000", 0.4, 1.0), carrier("q0003", 0.15, 0.75), carrier("q0001", 0.1, 0.25))
     assert found.top_share == pytest.approx(1.0)
     assert found.p_wilcoxon == wilcoxon(differences)
-
-
-def test_equal_weights_give_the_same_as_none() -> None:
-    rng = np.random.default_rng(2)
-    differences, baseline = rng.normal(0.02, 0.1, 150), rng.random(150)
-    plain = described(differences, baseline_values=baseline)
-    equal = described(differences, baseline_values=baseline, weights=[3.0] * 150)
-    for name in Descriptive.__slots__:
-        if name != "carriers":
-            assert getattr(equal, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
-    assert [carrier.query_id for carrier in equal.carriers] == [carrier.query_id for carrier in plain.carriers]
 
 
 def test_the_level_is_that_of_the_relative_change() -> None:
