@@ -1,4 +1,4 @@
-"""Interval, t test and minimal detectable effect against published cases, scipy.stats and simulation."""
+"""Interval, t test and minimal detectable effect against published cases and scipy.stats."""
 
 import math
 from typing import Any
@@ -208,9 +208,6 @@ def test_swapping_baseline_and_candidate_mirrors_the_interval(differences: list[
     low, high = t_interval(differences)
     assert t_interval([-value for value in differences]) == (-high, -low)
     assert t_p_value(compute_moments([-value for value in differences])) == t_p_value(compute_moments(differences))
-
-
-# ---- simulation
 
 
 def test_long_tails_leave_fewer_degrees_of_freedom() -> None:

@@ -1,4 +1,4 @@
-"""Queries needed and the power curve: both directions of a derived table, minimality, scipy.stats, simulation."""
+"""Queries needed and the power curve: both directions of a derived table, minimality and scipy.stats."""
 
 import math
 from typing import Any
