@@ -4,7 +4,7 @@ The decisions on all candidates, the best first; for each its estimates with the
 labels settle them; what questions the answer; the warnings, one for each cause with its command.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from ndcg_ab.report.doubts import (
     warn_of_few_weights,
 )
 from ndcg_ab.report.sections import format_judges_line, shown_first
-from ndcg_ab.report.words import order_comparisons, query_kind
+from ndcg_ab.report.words import order_candidates, query_kind
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import (
     GUARDRAILS_GATE,
@@ -62,10 +62,11 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """One candidate. doubt: why its decision is in doubt, or None; the reason begins with it.
+    """The decision on one candidate, with the comparisons behind it.
 
-    rows: its comparisons, in the order of the metrics; the first decides. costs: what its requests cost, as far as it
-    is shown beside the metrics.
+    doubt: why the decision is in doubt, or None; `reason` then begins with the doubt.
+    rows: comparisons with the baseline in the order of the metrics; the first decides.
+    costs: differences in cost that are shown beside the metrics.
     """
 
     name: str
@@ -77,15 +78,15 @@ class Candidate:
 
     @property
     def deciding(self) -> list[Comparison]:
-        """The comparisons on primary metrics and guardrails."""
+        """Return the comparisons on primary metrics and guardrails."""
         return [row for row in self.rows if row.family in (PRIMARY, GUARDRAILS)]
 
 
 class Cell(NamedTuple):
-    """What one metric says of one system.
+    """The values of one system on one metric.
 
-    mean: None where nothing was scored.  row: the comparison with the baseline; None of the baseline and of a system
-    that is not compared.
+    mean: None if no query was scored. row: the comparison with the baseline; None for the baseline and for systems
+    that are not compared.
     """
 
     mean: float | None
@@ -94,16 +95,15 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What an evaluation comes to.
+    """The answer of one evaluation, which every report renders.
 
-    matrix: system -> metric -> a cell, the metrics that decide first; the baseline first, then the candidates
-    in their order.
-
-    metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
-    where the queries were; else empty.
-    candidates: the best decision first, then the largest difference. doubts: what questions them. warnings: one for
-    each cause over all systems, first the doubts and other errors. findings: all of the data check, in lines. notes:
-    what to keep in mind. gate: whether it passed, in a line; empty without one. is_clean: there is nothing to report.
+    matrix: system -> metric -> cell; the baseline first, then the candidates in their order; deciding metrics first.
+    metric: the first metric, which decides. queries, mean: number of scored queries and mean of the baseline on
+    `metric`; None if no query was scored. kind: "drawn" if the queries were drawn from a log, else empty.
+    candidates: the best decision first, then the largest difference. doubts: reasons to doubt the whole answer.
+    warnings: one line per cause over all systems. findings: all findings of the data check, in lines.
+    notes: remarks about the comparisons. gate: whether the gates passed, in one line; empty without gates.
+    is_clean: whether there is nothing to report.
     """
 
     baseline: str
@@ -122,7 +122,7 @@ class Answer:
 
     @property
     def choices(self) -> dict[str, Choice]:
-        """Candidate -> decision."""
+        """Return the decision on each candidate."""
         return {each.name: each.choice for each in self.candidates}
 
 
@@ -132,7 +132,7 @@ def make_answer(outcome: Outcome) -> Answer:
     found = tuple(finding_lines(outcome))
     doubts, few = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
     gates = ", ".join(gate.name for gate in outcome.failures or outcome.gates)
-    candidates = tuple(order_candidates(outcome))
+    candidates = tuple(describe_candidates(outcome))
     return Answer(
         baseline=outcome.baseline,
         metric=first.name,
@@ -163,29 +163,24 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
     }
 
 
-def order_candidates(outcome: Outcome) -> list[Candidate]:
-    """The best decision first, then the largest difference on the first metric."""
-    places = {row.candidate: place for place, row in enumerate(order_comparisons(outcome, outcome.metrics[0]))}
-    why = reasons_for_doubt(outcome)
-    ordered = sorted(
-        outcome.decisions,
-        key=lambda found: (found.decision.traits.place, places.get(found.candidate, len(places))),
-    )
-    return [
-        Candidate(
-            row.candidate,
-            row.decision,
-            f"in doubt, since {why[row.candidate]}: {row.reason}" if row.candidate in why else row.reason,
-            why.get(row.candidate),
-            tuple(each for each in outcome.main if each.candidate == row.candidate),
-            shown_first(outcome.costs, row.candidate),
-        )
-        for row in ordered
-    ]
+def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
+    """Yield the record of each candidate in the order of `order_candidates`."""
+    doubts = reasons_for_doubt(outcome)
+    decisions = {found.candidate: found for found in outcome.decisions}
+    for name in order_candidates(outcome):
+        if found := decisions.get(name):
+            yield Candidate(
+                name,
+                found.decision,
+                f"in doubt, since {doubts[name]}: {found.reason}" if name in doubts else found.reason,
+                doubts.get(name),
+                tuple(each for each in outcome.main if each.candidate == name),
+                shown_first(outcome.costs, name),
+            )
 
 
 def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
-    """What questions the answer, one line for each cause over all systems, the gravest first."""
+    """Return the warnings that question the answer, one per cause over all systems, errors first."""
     found = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
     found += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
@@ -214,34 +209,34 @@ FAILURES = {  # a gate -> what a system did for which it fails
 
 
 def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
-    """Each decision with the candidates that it is about, the best first."""
+    """Return each decision with the names of its candidates, the best decision first."""
     groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in BEST_FIRST]
     return [(choice, names) for choice, names in groups if names]
 
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
-    """Candidate, with a word where its decision is in doubt -> decision."""
+    """Return the decision on each candidate; names of candidates in doubt end in "(in doubt)"."""
     return {
         f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
     }
 
 
 def format_choice(choice: Choice, names: list[str]) -> str:
-    """``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
+    """Return a decision with its candidates: ``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     verb = choice.words if choice.words.endswith("ship") else f"{choice.words}:"
     return f"{verb} {', '.join(names[:NAMED])}{more}"
 
 
 def format_decisions(decisions: Mapping[str, Choice]) -> str:
-    """All decisions in one line: ``do not ship dense; ship hybrid``."""
+    """Return all decisions in one line: ``do not ship dense; ship hybrid``."""
     return (
         "; ".join(format_choice(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
     )
 
 
 def format_headline(outcome: Outcome) -> str:
-    """The evaluation in a few words: why a gate failed, the best candidate with its difference, the others in short.
+    """Return a failed gate, the best candidate with its difference, and the other decisions in one line.
 
     ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``.
     """
@@ -256,7 +251,7 @@ def format_headline(outcome: Outcome) -> str:
 
 
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
-    """``ship hybrid +0.0762 ndcg@10 and 1 more``: the first of those that share the best decision.
+    """Return the best decision with its first candidate and difference: ``ship hybrid +0.0762 ndcg@10 and 1 more``.
 
     ``hybrid +0.0732 ndcg@10: judge more results``: long words come last, since MLflow cuts a run's name.
     """
@@ -269,7 +264,7 @@ def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
 
 
 def format_gate_failure(outcome: Outcome) -> str:
-    """Of the failed gates the first, by what happened: ``dense and 1 more regressed``, and how many others failed."""
+    """Return why the first failed gate failed, and how many others failed: ``dense and 1 more regressed, 2 more``."""
     first, *others = outcome.failures
     systems = list(dict.fromkeys(first.systems))
     more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
@@ -278,7 +273,7 @@ def format_gate_failure(outcome: Outcome) -> str:
 
 
 def format_reasons(outcome: Outcome) -> str:
-    """The decisions with their reasons, in one line."""
+    """Return all decisions with their reasons in one line."""
     each = [
         f"{each.choice.mark} {format_choice(each.choice, [each.name])} ({each.reason})"
         for each in make_answer(outcome).candidates

@@ -25,10 +25,10 @@ STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says 
 
 
 def render_bundle_page(folder: Path) -> Path:
-    """The page of the bundle in a folder, which is drawn where it is not there yet.
+    """Return the path of the page in a bundle's folder, after drawing the page if it is missing.
 
-    What goes wrong costs the page, never the evaluation: a page says why, until the next attempt.  Raises NoRoomError
-    where the disk is full, and leaves nothing: the page is drawn when there is room, before a tracker gets the bundle.
+    An error while drawing is written into the page, which the next call tries to draw again. Raises NoRoomError if the
+    disk is full, and then leaves no page.
     """
     page = folder / PAGE
     if not is_page_drawn(page):
@@ -50,7 +50,7 @@ def is_page_drawn(page: Path) -> bool:
 
 
 def write_report(folder: Path) -> None:
-    """`report.html` of a bundle."""
+    """Write `report.html` of a bundle."""
     bundle = read_bundle(folder)
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
@@ -62,7 +62,7 @@ def write_report(folder: Path) -> None:
 
 
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
-    """The evaluations up to the bundle's own, and what they say together; None where the history cannot be read now."""
+    """Return the evaluations up to a bundle, and their repeated tests; None for both if the history is unreadable."""
     try:
         with database.open_history_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
             rows, nights = database.read_timeline_rows(past), read_repeated_tests(past, bundle.ordinal)
@@ -72,7 +72,7 @@ def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None
 
 
 def write_error_page(folder: Path, error: Exception) -> None:
-    """A page that says why there is none, and the same on standard error."""
+    """Write a page that says why the report could not be drawn, and print the reason to standard error."""
     said = f"the page cannot be drawn: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {folder}: {said}"), file=sys.stderr)
     try:

@@ -24,10 +24,10 @@ FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a
 
 
 class Doubt(NamedTuple):
-    """What questions the decisions about some systems, or about all of them.
+    """A reason to doubt the decisions about some systems, or about all of them.
 
-    sentence: what is above the answer. systems: those that it names; empty: every one. reason: the same in a few
-    words about one of them, with {} for "its" or "the baseline's".
+    sentence: the text above the answer. systems: names of the systems in doubt; empty: every system. reason: a few
+    words about one system, with {} for "its" or "the baseline's".
     """
 
     sentence: str
@@ -41,12 +41,12 @@ class Doubt(NamedTuple):
 
 
 def list_doubts(outcome: Outcome) -> list[Doubt]:
-    """What questions decisions; most often nothing."""
+    """Return the reasons to doubt decisions; usually none."""
     return [*grave_findings(outcome), *find_hardly_judged(outcome)]
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
-    """Candidate -> why the decision on it is in doubt, in a few words; without those that are in none."""
+    """Return why the decision on a candidate is in doubt, by candidate; candidates without a doubt are left out."""
     found = list_doubts(outcome)
     reasons = {
         row.candidate: [told for doubt in found for told in doubt.about(row.candidate, outcome.baseline)]
@@ -56,9 +56,9 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
 
 
 def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
-    """Findings that question every number of a system; where several metrics tell one, of the one that it moves most.
+    """Yield a doubt for each code of `GRAVE` among the findings, with all systems concerned in one sentence.
 
-    Those of many systems share a sentence.
+    If a system has such a finding on several metrics, only the finding with the largest value counts.
     """
     for code, reason in GRAVE.items():
         most: dict[str, Finding] = {}
@@ -74,7 +74,7 @@ def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
-    """Says of each cutoff that decides which systems have hardly a judged result there."""
+    """Yield a doubt that names, per cutoff of a deciding metric, the systems with hardly any judged result."""
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems
     }
@@ -92,7 +92,7 @@ def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
 
 
 def warn_of_few_weights(outcome: Outcome) -> list[str]:
-    """Warns where weights leave hardly any query that counts, or there are hardly any clusters."""
+    """Return warnings if weights or clusters leave fewer than `FEW_QUERIES` effective queries."""
     counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
     clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
     pairs = ((counts, format_weights(outcome)), (clusters, format_clusters(outcome)))
@@ -100,7 +100,7 @@ def warn_of_few_weights(outcome: Outcome) -> list[str]:
 
 
 def comparison_notes(outcome: Outcome) -> list[str]:
-    """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
+    """Return remarks about the comparisons, slices and sampling; comparisons with equal remarks share a line."""
     groups: dict[str, list[str]] = {}
     for row in outcome.main:
         for text in row.notes:
@@ -159,9 +159,9 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
 
 class Line(NamedTuple):
-    """A finding, several of one kind, or another warning, in one line. severity, code: as of the findings.
+    """One line of a report: a finding, several findings of one kind, or another warning.
 
-    command: what to run about it, or empty.
+    severity, code: those of the findings. command: the command to run about it, or empty.
     """
 
     severity: str
@@ -174,9 +174,9 @@ Kind = tuple[str, str, str]  # severity and code of findings of one line, and wh
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
-    """The findings that say something, those of one kind over all systems in one line; not those in `banner_sentences`.
+    """Return the findings in lines, one per kind over all systems, without the codes of `GRAVE`.
 
-    Left out are ties whose order moves no value by enough to matter.
+    Ties whose order hardly changes a value are left out.
     """
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
@@ -206,7 +206,7 @@ ABOUT: dict[str, Callable[[str], str]] = {
 
 
 def format_ignored(findings: Sequence[Finding]) -> list[str]:
-    """How many findings the configuration says to ignore, by their codes; nothing where there are none."""
+    """Return one line with the number of ignored findings by code; an empty list if no finding is ignored."""
     counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
     if not counts:
         return []
@@ -216,9 +216,9 @@ def format_ignored(findings: Sequence[Finding]) -> list[str]:
 
 
 def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
-    """Few judged results of several cutoffs as one group, where they are the same shares of the same systems.
+    """Merge groups of `few_judged` findings that differ only in the cutoff.
 
-    They are where rankings are shorter than the cutoffs.
+    Shares at several cutoffs are equal if rankings are shorter than the cutoffs.
     """
     alike: dict[tuple[object, ...], list[Kind]] = {}
     for (severity, code, about), group in groups.items():
@@ -296,6 +296,6 @@ SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
 
 
 def join_first(texts: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
+    """Return the first `NAMED` texts joined with commas, and how many more there are."""
     more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
     return ", ".join(texts[:NAMED]) + more

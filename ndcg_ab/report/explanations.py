@@ -37,14 +37,17 @@ Sentences = Sequence[str]
 
 
 class PlainWords(NamedTuple):
-    """What there is to say of one candidate; parts: the title and the sentences of each, in the order of `TITLES`."""
+    """The explanation of one candidate in plain words.
+
+    parts: title and sentences of each part, in the order of `TITLES`.
+    """
 
     candidate: str
     parts: Sequence[tuple[str, Sentences]]
 
 
 def explain_outcome(outcome: Outcome) -> list[PlainWords]:
-    """One for each candidate, in the order of the decisions."""
+    """Return the explanation of each candidate, the best decision first."""
     return [explain(outcome, found) for found in make_answer(outcome).candidates]
 
 
@@ -95,7 +98,7 @@ def explain_metric(metric: Metric) -> str:
 
 
 def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> str:
-    """How much of what both show is judged, on the first metric; empty where that is not known."""
+    """Return the judged shares of a candidate's and the baseline's results on the first metric; empty if unknown."""
     shares = {row.system_id: row.judged for row in outcome.systems if rows and row.metric == rows[0].metric}
     ours, theirs = shares.get(candidate), shares.get(outcome.baseline)
     if ours is None or theirs is None:
@@ -124,7 +127,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_verdict(row: Comparison) -> str:
-    """What a verdict says, without the means."""
+    """Return the verdict of a comparison in plain words, without means."""
     match row.conclusion:
         case Verdict.IMPROVED:
             return f"{row.candidate} ranks better than {row.baseline}{explain_effect_size(row)}"
@@ -149,7 +152,7 @@ def explain_verdict(row: Comparison) -> str:
 
 
 def explain_effect_size(row: Comparison) -> str:
-    """Whether a difference that is shown is large enough to matter."""
+    """Return whether a detected difference exceeds the smallest effect; empty without a smallest effect."""
     if row.smallest_effect is None:
         return ""
     if row.size is None:
@@ -158,7 +161,7 @@ def explain_effect_size(row: Comparison) -> str:
 
 
 def format_means(row: Comparison, value: float | None, baseline: float | None) -> str:
-    """Means, difference, and on how many queries; nothing where there is no difference to tell."""
+    """Return the means of both systems, their difference, and the numbers of wins, losses and ties; or empty."""
     if row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     relative = row.descriptive.relative if row.descriptive else None
@@ -170,7 +173,7 @@ def format_means(row: Comparison, value: float | None, baseline: float | None) -
 
 
 def format_log_difference(row: Comparison) -> str:
-    """The same of drawn queries, whose means are not those of the log that the difference is over."""
+    """Return the difference over the whole log, and wins, losses and ties among the drawn queries; or empty."""
     if row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     return (
@@ -213,7 +216,7 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
 
 
 def format_chance(p: float) -> str:
-    """How often chance alone does that: ``4 times in 100``."""
+    """Return how often chance alone gives such a p-value: ``4 times in 100 evaluations``."""
     if p < 1e-4:
         return "less than once in 10,000 evaluations"
     scale = next(scale for scale in (100, 1000, 10_000) if p * scale >= 0.95)
@@ -246,7 +249,7 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Verdicts that are others under a judge alone, or without the judgments that a system alone contributed."""
+    """Yield verdicts that differ if only one judge's judgments count, or if those found by one system are left out."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
         (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)
@@ -262,7 +265,7 @@ def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
-    """The warnings that concern the two, or nobody by name; not those of how much is judged, which is above."""
+    """Return the warnings about a candidate, the baseline or no system in particular, except `few_judged`."""
     concerned = [
         finding
         for finding in outcome.findings
@@ -317,7 +320,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
 
 
 def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
-    """The queries to look at first, of what got worse."""
+    """Yield the queries that lose most on each metric with a loss."""
     for row in rows:
         if row.difference is not None and row.difference < 0 and row.descriptive and row.descriptive.carriers:
             each = [f"{found.query_id} ({signed(found.difference)})" for found in row.descriptive.carriers[:NAMED]]
@@ -325,9 +328,9 @@ def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:
-    """How many queries would settle what these do not; empty where they do, or where it cannot be told.
+    """Return how many more queries would settle a comparison; empty if it is settled or the number is unknown.
 
-    kind: what the queries are called, such as drawn.
+    kind: word before "queries", such as drawn.
     """
     count, units = row.queries, f"{kind} queries" if kind else "queries"
     if row.clusters is not None:

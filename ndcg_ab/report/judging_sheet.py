@@ -21,12 +21,12 @@ KEYS = 10  # digits
 
 
 def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> None:
-    """Writes the sheet whole or not at all."""
+    """Write the judging sheet, completely or not at all."""
     write_text(path, render_judging_sheet(rows, grades, title))
 
 
 def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
-    """The sheet of these pairs, in their order; grades: those that the judgments hold, in any order."""
+    """Return the judging sheet of the given pairs as HTML; grades: grades in the judgments, in any order."""
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
     known = grade_levels(grades)
     content = {
@@ -50,13 +50,13 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
 
 
 def grade_levels(grades: Sequence[float]) -> list[float]:
-    """Every grade that a document can be given, rising: those of the judgments, and 0; 1 where there is no other."""
+    """Return the grades to choose from in rising order: 0 and those in the judgments; 0 and 1 if 0 is the only one."""
     known = sorted({0.0, *(float(grade) for grade in grades)})
     return known if len(known) > 1 else [0.0, 1.0]
 
 
 def levels_with_keys(known: Sequence[float]) -> list[float]:
-    """The levels that have a key: all, or ten that are evenly spread, with 0, the lowest and highest."""
+    """Return the grades that get a key: all, or ten evenly spread ones with 0, the lowest and the highest."""
     if len(known) <= KEYS:
         return list(known)
     places = {round(step * (len(known) - 1) / (KEYS - 1)) for step in range(KEYS)}
@@ -68,14 +68,14 @@ def levels_with_keys(known: Sequence[float]) -> list[float]:
 
 
 def assign_keys(given: Sequence[float]) -> list[dict[str, Any]]:
-    """The digit of each level, by rising level: its own where it has one, else the next that is free."""
+    """Return a digit key for each grade: the grade itself if it is a digit, else the next unused digit."""
     own = {level: str(int(level)) for level in given if level in range(KEYS)}
     free = iter(sorted({str(digit) for digit in range(KEYS)} - set(own.values())))
     return [{"key": own.get(level) or next(free), "grade": level} for level in given]
 
 
 def pair_content(row: ToJudge) -> dict[str, Any]:
-    """What the sheet shows of a pair; `why` only where the judge asks for it."""
+    """Return the content of one query-document pair of the sheet; `why` is shown only on request."""
     return {
         "query_id": row.query_id,
         "doc_id": row.doc_id,

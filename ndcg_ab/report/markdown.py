@@ -57,7 +57,7 @@ LIVE = re.compile(
 
 
 def escape_text(text: str) -> str:
-    """Text that Markdown, HTML and those who read them leave as it is, on one line, in a table as well."""
+    """Return the text on one line, escaped so that Markdown and HTML renderers show it unchanged, also in tables."""
     one_line = " ".join(visible(" ".join(text.split())).split())
     dead = LIVE.sub(JOINER, one_line)
     marked = LIST.sub(r"\1\\\2", SIGNS.sub(r"\\\1", dead))
@@ -78,7 +78,7 @@ def format_folded(summary: str, content: str) -> str:
 
 
 def format_words(words: PlainWords) -> str:
-    """The titles in bold, the sentences as lists."""
+    """Return an explanation in plain words as Markdown: titles in bold, sentences as lists."""
     return "\n\n".join(f"**{title}**\n\n{format_items(sentences)}" for title, sentences in words.parts if sentences)
 
 
@@ -86,9 +86,9 @@ def format_words(words: PlainWords) -> str:
 
 
 def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
-    """The decision, a table for each metric, the queries that moved most, what to keep in mind.
+    """Return the comment on a pull request: decisions, matrix, queries that moved most, explanations and notes.
 
-    extremes: as `ndcg_ab.pipeline.conclude.extreme_queries` gives them; of the first metric the largest are shown.
+    extremes: rows of `ndcg_ab.pipeline.conclude.extreme_queries`; the largest on the first metric are shown.
     """
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)
@@ -113,7 +113,7 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
 
 
 def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
-    """The answer for the description of a tracker's run: as in a comment, and what became of it since the last one."""
+    """Return answer, changes since the previous evaluation, costs and notes, for the description of a tracker's run."""
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)
     if since is not None:
@@ -126,19 +126,19 @@ def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
 
 
 def format_since(since: SinceLast) -> str:
-    """What became of every system since the previous evaluation, as a list."""
+    """Return the changes of every system since the previous evaluation as a Markdown list."""
     told = format_items(f"{line.mark} {line.text}".strip() for line in since_lines(since))
     return f"**{escape_text(since_title(since))}**\n\n{told}"
 
 
 def format_system_note(outcome: Outcome, decision: Decision) -> str:
-    """One candidate for the description of its run: what to do, and why, in plain words."""
+    """Return decision, reason and explanation of one candidate, for the description of a tracker's run."""
     head = f"**{decision.decision.mark} {decision.decision.words}**: {escape_text(decision.reason)}"
     return f"{head}\n\n{format_words(explain_candidate(outcome, decision.candidate))}"
 
 
 def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
-    """The decisions, what questions them, the gate, and each metric."""
+    """Return the parts of the answer in Markdown: decisions, doubts, gates and the matrix of systems and metrics."""
     told = [
         f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
         for choice, names in group_decisions(candidates_by_choice(outcome))
@@ -182,7 +182,7 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
 
 
 def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """The queries with the largest differences on the first metric, over all candidates; with texts where known."""
+    """Yield table rows of the queries with the largest differences on the first metric, over all candidates."""
     known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
     has_texts = any(row["text"] for row in known)
     for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
@@ -191,7 +191,7 @@ def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator
 
 
 def format_costs(outcome: Outcome) -> str:
-    """A row for each system and statistic, and how it was measured; empty if no costs are known."""
+    """Return the costs of requests as a Markdown table with notes; empty if no costs are known."""
     if outcome.costs is None:
         return ""
     rows = [[escape_text(cell) for cell in cost_cells(*pair)] for pair in cost_pairs(outcome.costs)]
@@ -199,7 +199,7 @@ def format_costs(outcome: Outcome) -> str:
 
 
 def notes_to_keep(outcome: Outcome, answer: Answer) -> list[str]:
-    """What the data check found, how judges differ, and what to keep in mind about the comparisons."""
+    """Return warnings, findings and remarks about the comparisons, each with its severity."""
     judges = format_judges_line(outcome)
     found = [f"warning: {text}" for text in (judges, *warn_of_few_weights(outcome)) if text]
     found += [f"{line.severity}: {line.text}" for line in answer.findings]
@@ -210,7 +210,7 @@ def notes_to_keep(outcome: Outcome, answer: Answer) -> list[str]:
 
 
 def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
-    """The comparisons as MLflow shows tables ({"columns", "data"}): what to do first, numbers as people read them."""
+    """Return the comparisons as an MLflow table ({"columns", "data"}) of formatted numbers, the best decision first."""
     columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
     columns += ["wins/ties/losses", "family"]
     decisions = {each.name: f"{each.choice.mark} {each.choice.words}" for each in make_answer(outcome).candidates}

@@ -31,7 +31,7 @@ CHOICE_COLOURS = {choice: TONES[choice.traits.tone] for choice in Choice}
 
 
 def format_outcome_html(outcome: Outcome) -> str:
-    """The decisions, the tables with their intervals drawn, what the data check found."""
+    """Return decisions, tables with drawn intervals, and findings as HTML for a notebook."""
     template = template_environment().get_template("notebook.html")
     return template.render(colours=COLOURS, choice_colours=CHOICE_COLOURS, **template_functions(outcome))
 

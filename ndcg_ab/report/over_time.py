@@ -31,9 +31,10 @@ NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 
 
 class Told(NamedTuple):
-    """One line. mark: empty of a line that only adds; conclusion: for its colour, None without a test.
+    """One line about a change since the previous evaluation.
 
-    may_be_cut: whether its end says little.
+    mark: symbol of the verdict; empty for a line that adds to the one above. conclusion: verdict for the colour; None
+    without a test. may_be_cut: whether the end of the text may be cut.
     """
 
     mark: str
@@ -47,7 +48,7 @@ def since_title(since: SinceLast) -> str:
 
 
 def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
-    """A line for each system and metric for which something changed, the others in one, and what a drop lost most."""
+    """Yield a line per changed system and metric, the largest losses of drops, and one line for unchanged systems."""
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
             yield Told("", f"{system.system_id}: was not there")
@@ -76,12 +77,12 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]
 
 
 def since_mark(row: Comparison) -> str:
-    """As everywhere; none of what no ranker has to answer for."""
+    """Return the mark of a comparison's verdict; empty for changes that the ranking did not cause."""
     return "" if is_note(row) else comparison_mark(row)
 
 
 def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[Told]:
-    """``new, ndcg@10: 0.8120 → 0.8000, changed: ranking, judgments; whether its ranking dropped cannot be told``."""
+    """Yield the means of a system on each metric, if the cause of their change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:
             means = f"{format_plain(moved.before)} → {format_plain(moved.now)}"
@@ -91,12 +92,12 @@ def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[Told]:
 
 
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
-    """Whether the parts say more than that the ranking changed."""
+    """Return whether more than the ranking contributed to the change of a mean."""
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
 
 def format_mean_change(moved: MeanChange) -> str:
-    """``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, +0.0030 from the ranking``."""
+    """Return a changed mean with its parts: ``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, …``."""
     assert moved.before is not None and moved.now is not None
     parts = [f"{signed(part)} from {format_cause(moved, cause)}" for cause, part in moved.parts.items()]
     means = f"{format_plain(moved.before)} → {format_plain(moved.now)} ({signed(moved.now - moved.before)})"
@@ -114,7 +115,7 @@ def format_cause(moved: MeanChange, cause: str) -> str:
 
 
 class Behind(NamedTuple):
-    """The queries behind one part of what moved a system."""
+    """One part of a changed mean, with the queries that contributed most."""
 
     moved: MeanChange
     cause: str
@@ -127,7 +128,7 @@ class Behind(NamedTuple):
 
 
 def parts_of_changes(since: SinceLast | None) -> list[Behind]:
-    """Part by part, the largest first, of every system for which the parts say more than that the ranking changed."""
+    """Return the parts of each changed mean that has several causes, with the queries that contributed most."""
     systems = {system.system_id: system for system in since.systems} if since else {}
     return [
         Behind(row, cause, part, [query for query in row.behind if query.part == cause])
@@ -138,7 +139,7 @@ def parts_of_changes(since: SinceLast | None) -> list[Behind]:
 
 
 def unknown_reasons(since: SinceLast) -> list[str]:
-    """Why the parts are not known, where more than the ranking changed."""
+    """Return why the parts of changed means are unknown, each reason once."""
     mixed = {system.system_id for system in since.systems if system.is_mixed}
     is_other_set = bool(since.new_queries or since.gone_queries)
     reasons = [row.unknown for row in since.moved if row.unknown and (is_other_set or row.system_id in mixed)]
@@ -146,7 +147,7 @@ def unknown_reasons(since: SinceLast) -> list[str]:
 
 
 def format_row(row: Comparison, system: SystemSince) -> str:
-    """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
+    """Return a comparison with the previous evaluation: ``new, ndcg@10: -0.0412 [-0.0630, -0.0201], regressed; …``."""
     text = f"{row.candidate}, {row.metric}: {signed(row.difference)} {format_interval(row)}, {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"
     if row.family == SAME_RANKING:
@@ -155,7 +156,7 @@ def format_row(row: Comparison, system: SystemSince) -> str:
 
 
 def print_since(console: Console, since: SinceLast | None) -> None:
-    """One short block; nothing where there is no previous evaluation."""
+    """Print the changes since the previous evaluation; nothing if there is none."""
     if since is None:
         return
     lines = list(since_lines(since))
@@ -173,7 +174,7 @@ def print_since(console: Console, since: SinceLast | None) -> None:
 
 
 def format_monitor(found: Monitor) -> str:
-    """``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
+    """Return the state of a monitor: ``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 …``."""
     times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
     level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
     text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
@@ -198,7 +199,7 @@ def format_conclusion(found: Monitor) -> str:
 
 
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """A title with its lines, each a mark and words."""
+    """Yield a title with its lines, each as mark and text; nothing if nothing was tested."""
     if nights is None:
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]

@@ -16,6 +16,7 @@ from ndcg_ab.report.words import (
     format_labels,
     format_proxy_correction,
     format_tipping,
+    order_candidates,
     order_comparisons,
 )
 from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
@@ -31,7 +32,7 @@ SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 
 
 def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
-    """What is shown of a candidate beside its metrics: its guardrails; without one p95 of the first cost."""
+    """Return the costs of a candidate shown beside the metrics: its guardrails, else p95 of the first cost."""
     if costs is None:
         return ()
     own = [row for row in costs.differences if row.candidate == candidate]
@@ -40,7 +41,7 @@ def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ..
 
 
 def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
-    """Every value with its difference from the baseline's, where it is a candidate's."""
+    """Yield every cost value with its difference from the baseline, or None for the baseline."""
     found = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
     for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
         for row in costs.values:
@@ -49,7 +50,7 @@ def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]
 
 
 def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
-    """Statistic, system, value, its interval, difference with interval, and what is said of a guardrail."""
+    """Return statistic, system, value, interval, difference with interval, and guardrail verdict as texts."""
     verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
     numbers = row.numbers if row else ""
     name = f"{value.cost}@{value.statistic}"
@@ -63,7 +64,7 @@ def cost_head(outcome: Outcome) -> list[str]:
 
 
 def cost_notes(costs: Costs) -> list[str]:
-    """How the costs were measured, of each way once; what was cold, failed or is missing; what an unknown end means."""
+    """Return how the costs were measured, which requests were cold, failed or missing, and what ``?`` means."""
     ways: dict[str, list[str]] = {}
     for row in costs.values:
         ways.setdefault(row.measured, []).append(row.system_id)
@@ -94,7 +95,7 @@ def cost_notes(costs: Costs) -> list[str]:
 
 
 def counted_queries(costs: Costs) -> str:
-    """``120 queries``; where a cost is not known of all of them ``latency_ms 120, price 66 of 120 queries``."""
+    """Return the number of queries with costs: ``120 queries``; ``latency_ms 120, price 66 of 120 queries``."""
     counts = {row.cost: row.queries for row in costs.values}
     asked = max((max(row.asked, row.queries) for row in costs.values), default=0)
     if all(count == asked for count in counts.values()):
@@ -104,7 +105,7 @@ def counted_queries(costs: Costs) -> str:
 
 
 def print_costs(console: Console, outcome: Outcome) -> None:
-    """Every statistic of every system, and how they were measured."""
+    """Print every cost statistic of every system, and how the costs were measured."""
     if outcome.costs is None:
         return
     head = cost_head(outcome)
@@ -123,7 +124,7 @@ COLUMNS = (20, 40)  # of a document, at least and at most
 
 
 def format_changes(found: Changes) -> str:
-    """``top 10 changed on 131 of 158 queries (ndcg@10 on 120): 412 documents added (57 relevant, …), …``"""
+    """Return the changes in the first places: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
     if not found.changed:
         return f"top {found.depth} unchanged on {queries_text(found.queries)}"
     moved = (
@@ -138,19 +139,26 @@ def format_changes(found: Changes) -> str:
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
-    """Candidate -> its sentence; none where there are many candidates."""
+    """Return the sentence about changed results by candidate; empty for more than `MOST_TOLD` candidates."""
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
 
 
+def changes_head(found: Changes) -> list[str]:
+    """Return the heads of the numbers in the table of changes, which need no other head to be understood."""
+    shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
+    counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
+    return ["queries changed", f"{found.metric} changed", *shares, *counts]
+
+
 def print_changes(console: Console, outcome: Outcome) -> None:
-    """A table over all candidates, the documents that moved by grade, and the largest changes side by side."""
+    """Print a table over all candidates, the moved documents by grade, and queries with large changes side by side."""
     if not outcome.changes:
         return
     first = outcome.changes[0]
-    head = ["changed", first.metric, "overlap", "median", "RBO", "median", "came in", "relevant", "unjudged"]
-    head += ["went", "relevant", "unjudged"]
+    places = {name: place for place, name in enumerate(order_candidates(outcome))}
+    changes = sorted(outcome.changes, key=lambda found: places.get(found.candidate, len(places)))
     rows = []
-    for found in outcome.changes:
+    for found in changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
         counts += [found.left, found.left_relevant, found.left_unjudged]
         cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), format_share(found.overlap)]
@@ -162,12 +170,13 @@ def print_changes(console: Console, outcome: Outcome) -> None:
         ]
         rows.append(Row([found.candidate], cells))
     title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
-    Grid(["system"], head, rows).print(console, title)
-    for found in outcome.changes[:SIDE_BY_SIDE]:
+    Grid(["system"], changes_head(first), rows).print(console, title)
+    for found in changes[:SIDE_BY_SIDE]:
         if found.grades:
             each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
             print_dimmed(console, f"{found.candidate}, by grade: {each}")
-        for query in found.largest:
+        queries = sorted(found.largest, key=lambda query: -query.difference)
+        for query in queries if len(changes) == 1 else dict.fromkeys([*queries[:1], *queries[-1:]]):
             for line in format_side_by_side(found, query, console.width):
                 print_dimmed(console, line)
     console.print()
@@ -178,7 +187,7 @@ def format_grade(grade: float | None) -> str:
 
 
 def format_side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
-    """One query with the first places of both, ✕ at those that went and + at those that came."""
+    """Yield the first places of both systems on one query; ✕ marks dropped documents, + added ones."""
     yield (
         f"{found.candidate}, {query.query_id}: {signed(query.difference)} on {found.metric},"
         f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
@@ -193,16 +202,16 @@ def format_side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iter
 
 
 def format_document(row: TopDocument, mark: str, room: int) -> str:
-    """``+ d17 (2)``: whether it came or went, the document, its grade."""
+    """Return a document with its mark and grade: ``+ d17 (2)``."""
     grade = "–" if row.grade is None else f"{row.grade:g}"
     tail = f" ({grade})"
     return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"
 
 
 def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
-    """``moved 31 of the 40 queries it was meant for: +0.0312 (…), improved; and 212 of 300 others: …``
+    """Return how the queries that a change was meant for moved, and the others; None if no queries were named.
 
-    None where no queries are named, and on other metrics than the primary ones.
+    ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524], improved; and 212 of 300 others: …``
     """
     parts = rows_of_candidate(outcome.intended, candidate, metric)
     if not parts:
@@ -246,7 +255,7 @@ MOST_NAMED = 4  # judges that a line names
 
 
 def format_judges_line(outcome: Outcome) -> str | None:
-    """``judges disagree on new, ndcg@10: improved under ann (60 queries), …``; None where they agree."""
+    """Return on which comparisons judges disagree: ``judges disagree on new, ndcg@10: improved under ann …``."""
     if outcome.judges is None:
         return None
     told = []
@@ -275,14 +284,14 @@ def judge_name(judge: str) -> str:
 
 
 def format_agreement(judges: Judges) -> str:
-    """How far they agree, in a sentence."""
+    """Return how far the judges agree, in a sentence."""
     count = len(judges.judges)
     told = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
     return f"{told}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
 def format_noise(row: JudgeNoise) -> str:
-    """What a judge drawn for each document does to a difference, in a sentence."""
+    """Return how much a difference varies if a random judge grades each document, in a sentence."""
     return (
         f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
         f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
@@ -291,7 +300,7 @@ def format_noise(row: JudgeNoise) -> str:
 
 
 def print_judges(console: Console, outcome: Outcome) -> None:
-    """Tables of the agreement and of the verdicts under each judge; nothing where there are not several."""
+    """Print the judges' agreement and the verdicts under each judge; nothing without several judges."""
     judges = outcome.judges
     if judges is None:
         return

@@ -1,9 +1,10 @@
 """Marks, intervals and verdicts of comparisons as text, the same in the terminal, on the page and in MLflow."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ndcg_ab.results.decisions import describe_tipping, is_turned
+from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, is_lead, queries_text
@@ -15,7 +16,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
 class Interval(NamedTuple):
-    """low <= high, in the metric's unit."""
+    """An interval of a difference, in the unit of the metric; low <= high."""
 
     low: float
     high: float
@@ -25,11 +26,11 @@ class Interval(NamedTuple):
 
 
 def deciding_interval(row: Comparison) -> Interval | None:
-    """The (1 - alpha) interval of a comparison's difference that agrees with its verdict; None where none was made.
+    """Return the (1 - alpha) interval of a difference that agrees with the verdict; None without an interval.
 
-    Of a guardrail it begins at the one-sided bound that decides.  Else it is the one that holds together with those of
-    the family, where there is one, and it contains 0 exactly where no difference is shown: the adjusted p, by which the
-    verdict goes, and the interval are made of the same resamples and can lie on two sides of 0 by a hair.
+    The interval of a guardrail begins at the one-sided bound that decides. Otherwise it is the simultaneous interval of
+    the family, if there is one, clipped at 0 so that it contains 0 exactly if no difference is shown: p-value and
+    interval are computed from one set of resamples and can disagree by a hair.
     """
     if row.low is None or row.high is None or row.difference is None:
         return None
@@ -52,7 +53,7 @@ UNDECIDED_MARK = "●"
 
 
 def comparison_mark(comparison: Comparison) -> str:
-    """▲ improved, ▼ regressed, ✓ holds, ? open and ✗ worse of guardrails, ● any other.
+    """Return the mark of a verdict: ▲ improved, ▼ regressed, ● other; of guardrails ✓ holds, ? open, ✗ worse.
 
     A guardrail that unjudged results could turn is open.
     """
@@ -62,9 +63,9 @@ def comparison_mark(comparison: Comparison) -> str:
 
 
 def speaks_for_candidate(comparison: Comparison) -> bool | None:
-    """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither.
+    """Return whether a primary metric or guardrail favours the candidate; None if neither.
 
-    What unjudged results could turn speaks for nobody.
+    A verdict that unjudged results could turn favours nobody.
     """
     if comparison.conclusion.is_harm:
         return None if is_turned(comparison) else False
@@ -73,7 +74,7 @@ def speaks_for_candidate(comparison: Comparison) -> bool | None:
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """What a metric is there for, where it is no primary one, and what the gate asks of it."""
+    """Return the role of a metric that is not primary, and the gate's limit on it."""
     rows = [row for row in outcome.main if row.metric == metric]
     asked = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     told = []
@@ -87,7 +88,7 @@ def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
 
 
 def format_interval(comparison: Comparison) -> str:
-    """The interval that decides: ``[+0.0760, +0.1590]``."""
+    """Return the interval that decides: ``[+0.0760, +0.1590]``."""
     found = deciding_interval(comparison)
     return str(found) if found else "–"
 
@@ -101,14 +102,14 @@ def judged_label(metric: Metric) -> str:
 
 
 def metric_origin(metric: Metric) -> str:
-    """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none, but who did."""
+    """Return ``definition 1a2b3c4d5e6f``, or the tool that computed the metric."""
     if isinstance(metric, GivenMetric):
         return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
     return f"definition {metric.hash}"
 
 
 def add_recomputed_count(outcome: Outcome, text: str) -> str:
-    """The text with how many queries the Python core computed again, or that another tool computed the scores."""
+    """Return the text with the number of recomputed queries inserted, or that another tool computed the scores."""
     if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))
@@ -119,7 +120,7 @@ def format_confidence_level(alpha: float) -> str:
 
 
 def format_verdict(comparison: Comparison) -> str:
-    """The verdict with its notes; of a guardrail also the bound that it comes from."""
+    """Return the verdict with its notes, and for a guardrail the bound that decides."""
     bound = ""
     if comparison.lower_bound is not None and comparison.conclusion.is_guardrail:
         bound = f" (lower {format_confidence_level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
@@ -127,7 +128,7 @@ def format_verdict(comparison: Comparison) -> str:
 
 
 def format_family(outcome: Outcome, family: str) -> str:
-    """How many comparisons a family has, how they were adjusted, and what they are for."""
+    """Return the size, adjustment and purpose of a family of comparisons."""
     row = next(row for row in outcome.comparisons if row.family == family)
     count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
     procedures = dict.fromkeys(
@@ -138,9 +139,9 @@ def format_family(outcome: Outcome, family: str) -> str:
 
 
 def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
-    """How many queries a comparison is over, where that is not the number that a system's mean is over; else empty.
+    """Return the number of queries of a comparison if it differs from that of the systems' means, else an empty text.
 
-    They differ where a metric leaves out the queries that a system did not answer.
+    The numbers differ if a metric leaves out queries that a system did not answer.
     """
     pair = (comparison.baseline, comparison.candidate)
     counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
@@ -148,7 +149,7 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 
 
 def format_weights(outcome: Outcome) -> str | None:
-    """Whether means are weighted, and what the weights leave of the number of queries, where they leave the least."""
+    """Return whether means are weighted, and the smallest effective number of queries; None without weights."""
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
     counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
@@ -162,17 +163,17 @@ def format_weights(outcome: Outcome) -> str | None:
 
 
 def is_drawn(outcome: Outcome) -> bool:
-    """Whether the queries were drawn from a log, which the finding tells of."""
+    """Return whether the queries were drawn from a log."""
     return any(found.code == "drawn_queries" for found in outcome.findings)
 
 
 def query_kind(outcome: Outcome) -> str:
-    """What the scored queries are called where means are said to be of them: drawn, or nothing."""
+    """Return "drawn" if the scored queries were drawn from a log, else an empty text."""
     return "drawn" if is_drawn(outcome) else ""
 
 
 def format_clusters(outcome: Outcome) -> str | None:
-    """How many clusters of queries the tests flipped as wholes, and how unequal they are; the fewest of all."""
+    """Return the number and sizes of the clusters in the tests; None without clusters."""
     counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
     if not counts:
         return None
@@ -206,10 +207,7 @@ def completeness_note(outcome: Outcome) -> str | None:
 
 
 def format_labels(comparison: Comparison) -> str | None:
-    """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
-
-    None where the shares lie near each other, and where they are not known.
-    """
+    """Return judged shares, and the difference on fully judged queries; None if shares are close or unknown."""
     found = comparison.labels
     if found is None or not is_lead(found):
         return None
@@ -219,10 +217,7 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """``corrected by 2000 queries with proxy judgments: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth 130 more …``
-
-    None where there are no proxy judgments, or nothing that they could correct.
-    """
+    """Return the difference corrected by proxy judgments, with interval and worth; None without proxy judgments."""
     found = comparison.cheap
     if found is None:
         return None
@@ -239,7 +234,7 @@ def format_proxy_correction(comparison: Comparison) -> str | None:
 
 
 def proxy_note(outcome: Outcome) -> str | None:
-    """What the corrected differences are and what they are not; None where there are none."""
+    """Return what the corrected differences mean; None without proxy judgments."""
     found = [row.cheap for row in outcome.main if row.cheap is not None]
     if not found:
         return None
@@ -252,7 +247,7 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 
 def function_note(outcome: Outcome) -> str | None:
-    """What a function judged, and how far it agrees with the files; None where none did."""
+    """Return how many documents a function judged, and its agreement with the files; None without such a function."""
     found = outcome.function_judge
     if found is None:
         return None
@@ -271,7 +266,7 @@ def function_note(outcome: Outcome) -> str | None:
 
 
 def format_relative_change(descriptive: Descriptive | None) -> str:
-    """The relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
+    """Return the relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
     if descriptive is None or descriptive.relative is None:
         return "–"
     text = f"{100 * descriptive.relative:+.1f} %"
@@ -281,16 +276,28 @@ def format_relative_change(descriptive: Descriptive | None) -> str:
 
 
 def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
-    """The baseline, which has no comparison, then the candidates, the largest difference first."""
-    rows = order_comparisons(outcome, metric)
-    found = {row.candidate: row for row in rows}
-    places = list(found)
-    summaries = [system for system in outcome.systems if system.metric == metric.name]
-    for system in sorted(summaries, key=lambda each: places.index(each.system_id) if each.system_id in found else -1):
-        yield system, found.get(system.system_id)
+    """Yield each system's summary on a metric with its comparison, the baseline first, then as `order_candidates`."""
+    rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
+    summaries = {row.system_id: row for row in outcome.systems if row.metric == metric.name}
+    for name in dict.fromkeys([outcome.baseline, *order_candidates(outcome), *summaries]):
+        if name in summaries:
+            yield summaries[name], rows.get(name)
 
 
 def order_comparisons(outcome: Outcome, metric: Metric) -> list[Comparison]:
-    """The candidates on one metric, the largest difference first."""
-    rows = [row for row in outcome.main if row.metric == metric.name]
-    return sorted(rows, key=lambda row: (row.difference is None, -(row.difference or 0.0)))
+    """Return the comparisons on one metric in the order of `order_candidates`."""
+    rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
+    return [rows[name] for name in order_candidates(outcome) if name in rows]
+
+
+def order_candidates(outcome: Outcome) -> list[str]:
+    """Return the candidates, the best decision first, then the largest difference on the first metric."""
+    first = [metric.name for metric in outcome.metrics[:1]]
+    differences = {row.candidate: row.difference for row in outcome.main if row.metric in first}
+    choices = {found.candidate: found.decision for found in outcome.decisions}
+
+    def place(name: str) -> tuple[int, float]:
+        known = differences.get(name)
+        return choices[name].traits.place if name in choices else len(Choice) + 1, math.inf if known is None else -known
+
+    return sorted(dict.fromkeys([*choices, *(row.candidate for row in outcome.main)]), key=place)

@@ -23,9 +23,9 @@ NOTHING = {"rankings": 0, "queries": 0}  # left out
 
 
 def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
-    """The block in at most `limit` bytes, and how many rankings and queries were left out of it.
+    """Return the data block in at most `limit` bytes, and the numbers of rankings and queries that were left out.
 
-    Those with the largest differences on the first metric stay.
+    Queries with the largest differences on the first metric are kept.
     """
     content = block_content(data)
     queries = content["queries"]["id"]
@@ -52,14 +52,14 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
 
 
 def select_queries(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
-    """The content with the queries at some places alone."""
+    """Return the content of the data block with only the queries at the given places."""
     queries = {name: [column[place] for place in places] for name, column in content["queries"].items()}
     values = [[[column[place] for place in places] for column in systems] for systems in content["values"]]
     return content | {"queries": queries, "values": values}
 
 
 def sort_by_difference(content: dict[str, Any]) -> list[int]:
-    """Places of queries, the largest |difference| of any candidate on the first metric first."""
+    """Return the places of the queries, the largest absolute difference on the first metric first."""
     columns = content["values"][0]
     baseline = columns[content["baseline"]]
 
@@ -71,7 +71,7 @@ def sort_by_difference(content: dict[str, Any]) -> list[int]:
 
 
 def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
-    """JSON, compressed, as text; rankings: of each query, as JSON. The same content gives the same bytes."""
+    """Return content and rankings (one JSON text per query) as compressed base64; equal content gives equal text."""
     written = f'{to_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
     return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
 
@@ -81,7 +81,7 @@ def to_json(content: Any) -> str:
 
 
 def block_content(data: PageData) -> dict[str, Any]:
-    """What the page's script reads but rankings; systems, metrics and queries are named by their places."""
+    """Return what the page's script reads, without rankings; systems, metrics and queries are given by index."""
     outcome = data.outcome
     systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))
     ids, texts = (data.queries[name].to_pylist() for name in ("query_id", "text"))
@@ -106,7 +106,7 @@ def block_content(data: PageData) -> dict[str, Any]:
 
 
 def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]) -> list[list[list[float | None]]]:
-    """[metric][system][query] -> value; None where a query is not scored."""
+    """Return the values by metric, system and query; None for a query that is not scored."""
     metrics = [metric.name for metric in data.outcome.metrics]
     columns: dict[tuple[str, str], list[float | None]] = {
         (metric, system): [None] * len(places) for metric in metrics for system in systems
@@ -119,7 +119,7 @@ def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """For each query its documents, their grades, and for each system places among them.
+    """Yield, per query, its documents, their grades, and the places of each system's documents among them.
 
     Those that it shows are in rank order. Of the relevant ones that it does not show there is their number, and of
     the best their place with the rank at which it returned them, null where it did not. The last is each system's
@@ -161,7 +161,7 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows of each query in turn, in the order of the table; few of them are Python's objects at a time."""
+    """Yield the rows of each query in the order of the table, converting only `AT_ONCE` queries at a time."""
     places = pc.index_in(table["query_id"], value_set=pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(len(ids) + 1))
@@ -175,7 +175,7 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 
 
 def known_documents(data: PageData) -> dict[str, list[str | None]]:
-    """doc_id -> id, title, address; an address that is no http or https is no link, and is left out."""
+    """Return id, title and address by doc_id; addresses other than http and https are left out."""
     rows = data.documents.to_pylist() if data.documents else []
     found = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
     return {doc_id: row for doc_id, row in found.items() if row[1:] != [None, None]}
@@ -186,7 +186,7 @@ def safe_link(url: str | None) -> str | None:
 
 
 def grade_gains(data: PageData) -> list[list[float]]:
-    """Pairs of a grade and what it is worth to the first metric, where the rankings say it."""
+    """Return the pairs of a grade and its gain on the first metric; empty if the rankings have no gains."""
     if "gain" not in data.rankings.column_names:
         return []
     pairs = data.rankings.select(["grade", "gain"]).group_by(["grade", "gain"]).aggregate([]).to_pylist()

@@ -40,7 +40,10 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Moved(NamedTuple):
-    """A query on which a candidate is better or worse. text: None if it is not known. difference: of its values."""
+    """A query on which a candidate is better or worse than the baseline.
+
+    text: None if unknown. difference: candidate - baseline on one metric.
+    """
 
     query_id: str
     text: str | None
@@ -91,10 +94,10 @@ def gather_page_data(
     scores: pa.Table | None = None,
     can_do_without: bool = False,
 ) -> PageData:
-    """Everything from the tables of an evaluation that was scored.
+    """Return the data of the page from the tables of a scored evaluation.
 
-    scores: the rows of `metric_value`, where they were read.
-    can_do_without: a page without titles is better than none, because the evaluation is kept already.
+    scores: rows of `metric_value`, if they were read already.
+    can_do_without: whether a page without titles is acceptable, because the evaluation is kept already.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
     if not outcome.is_given:
@@ -126,7 +129,7 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """The same rows; in rankings of which only the first results are here, documents have the ranks that are known."""
+    """Return missed documents with the ranks in `known_rank` filled in, for rankings of which only the top was kept."""
     known = engine.read("known_rank")
     if known.num_rows == 0:
         return missed
@@ -138,20 +141,20 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
 
 
 def documents_from_rankings(engine: Engine, shown: pa.Table) -> pa.Table | None:
-    """Titles and addresses that sources gave with the rankings, of the documents that are shown; None without any."""
+    """Return titles and addresses that the rankings' sources gave for the shown documents, or None without any."""
     named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
     found = named.filter(pc.is_in(named["doc_id"], pc.unique(shown["doc_id"])))
     return found if found.num_rows else None
 
 
 def about_files(evaluation: Evaluation, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the page says of a comparison that no history keeps: where its data are from."""
+    """Return name, time and inputs of a comparison that no history keeps."""
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
 def shown_depth(metric: Metric) -> int:
-    """The metric's cutoff, but at least SHOWN and at most MOST_SHOWN results."""
+    """Return how many results of a ranking the page shows: the metric's cutoff, within SHOWN and MOST_SHOWN."""
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
@@ -175,9 +178,9 @@ def verdict_kind(conclusion: Verdict | None) -> str:
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Rows of `nights` in the order of their time, for every metric.
+    """Return the rows of the figure over all evaluations in the order of time, for every metric.
 
-    night: the evaluation's date, with the time where a date has several.
+    night: the date of the evaluation, with the time if several evaluations share a date.
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
     known = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))

@@ -48,14 +48,14 @@ LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then qu
 
 
 def write_page(path: Path, data: PageData) -> None:
-    """Writes the page whole or not at all."""
+    """Write the page, completely or not at all."""
     page = render_page(data)
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8", newline="\n")
 
 
 def render_page(data: PageData) -> str:
-    """The page with as many rankings and queries as fit into LARGEST."""
+    """Return the page as HTML, with as many rankings and queries as fit into LARGEST bytes."""
     template = template_environment().get_template("page.html")
     script = page_script()
     evaluation = data.about.get("evaluation") or {}
@@ -142,7 +142,7 @@ def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | N
 
 
 def format_document_counts(data: PageData) -> str:
-    """How many of the documents that can be seen here have a title or an address; empty where none was asked for."""
+    """Return how many shown documents have a title or an address; empty if no titles were requested."""
     if data.documents is None:
         return ""
     seen = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
@@ -150,14 +150,14 @@ def format_document_counts(data: PageData) -> str:
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
-    """The verdict in few words, and the rest of it."""
+    """Return the verdict in a few words, and the rest of its text."""
     text = format_verdict(comparison)
     cut = min(place for place in (text.find(" ("), text.find("; "), len(text)) if place >= 0)
     return text[:cut], text[cut:]
 
 
 def format_moment(text: str) -> str:
-    """``2026-11-19 02:01 UTC``; as it was given where it is no moment."""
+    """Return a time as ``2026-11-19 02:01 UTC``, or the text unchanged if it is no time."""
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
@@ -166,20 +166,20 @@ def format_moment(text: str) -> str:
 
 
 def format_count(count: int, word: str) -> str:
-    """``1 slice``, ``2 slices``."""
+    """Return a count with its noun: ``1 slice``, ``2 slices``."""
     plural = "losses" if word == "loss" else f"{word}s"
     return f"{count} {word if count == 1 else plural}"
 
 
 def largest_reach(rows: Sequence[Comparison]) -> float:
-    """The largest distance from zero that intervals and smallest effects span; one table's strips share it."""
+    """Return the largest absolute end of intervals and smallest effects, which scales the strips of one table."""
     told = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in told for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
-    """Where an interval's marks are on a strip of width 200 that runs from -span to span."""
+    """Return the places of an interval's marks on a strip of width 200 for -span to span; None without an interval."""
     found = deciding_interval(comparison)
     if found is None or comparison.difference is None:
         return None
@@ -190,7 +190,7 @@ def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
 
 
 def drop_unset_keys(part: Any) -> Any:
-    """A part of the configuration without the keys that were not set."""
+    """Return a part of the configuration without the keys that were not set."""
     if isinstance(part, dict):
         kept = {key: drop_unset_keys(value) for key, value in part.items()}
         return {key: value for key, value in kept.items() if value is not None and value != [] and value != {}}
@@ -198,13 +198,13 @@ def drop_unset_keys(part: Any) -> Any:
 
 
 def page_script() -> str:
-    """The page's own script, whose names are seen by nothing else."""
+    """Return the page's script, wrapped so that its names are private."""
     parts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
 def script_digest(script: str) -> str:
-    """What the page's policy names a script by."""
+    """Return the digest that the page's security policy names a script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -219,7 +219,7 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 
 
 def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[Moved, str]]]]:
-    """Return, of each candidate, "wins" and "loses" -> the queries that move most, with addresses; nothing of many."""
+    """Return, by candidate, "wins" and "loses" -> the queries that move most, with links; empty for many candidates."""
     return {
         each.name: {
             verb: [
@@ -234,7 +234,7 @@ def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[
 
 
 def query_address(query_id: str, candidate: str) -> str:
-    """The place of an opened query inside the page, spelled as its script does (URLSearchParams)."""
+    """Return the link to an opened query on the page, encoded as the page's script does (URLSearchParams)."""
     return "#" + urlencode({"q": query_id, "c": candidate}, safe="*").replace("~", "%7E")
 
 

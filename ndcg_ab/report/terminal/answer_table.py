@@ -36,7 +36,10 @@ OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
 
 
 class Column(NamedTuple):
-    """A metric or a cost. cells: of each system its text, without and with an interval, and its colour."""
+    """One column of the matrix: a metric or a cost.
+
+    cells: per system the text without interval, the text with interval, and the colour.
+    """
 
     head: str
     cells: list[tuple[str, str, str]]
@@ -45,21 +48,25 @@ class Column(NamedTuple):
         return max(cell_len(shorten_middle(self.head, NAMES[0])), *(cell_len(cell[is_wide]) for cell in self.cells))
 
 
-def print_answer_table(console: Console, outcome: Outcome) -> None:
-    """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
+def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = False) -> None:
+    """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
+
+    is_whole: print every reason, system and warning in full instead, in as many lines as they take.
+    """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
-    lines = [*decision_lines(answer, console.width), *matrix_lines(answer, outcome, console.width)]
+    lines = list(decision_lines(answer, console.width, is_whole=is_whole))
+    lines += matrix_lines(answer, console.width, is_whole=is_whole)
     if answer.gate:
         lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
-    ending = method_lines(outcome, answer, console.width)
+    ending = method_lines(outcome, answer, console.width, is_whole=is_whole)
     is_small = len(answer.candidates) <= 1 and len(outcome.metrics) == 1
     most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
-    room = max(LEAST_WARNINGS, most - len(lines) - len(ending))
-    doubts = list(warning_lines(above, console.width, room - bool(warnings), MOST_WARNINGS))
-    below = warning_lines(
-        [*legend(answer, outcome), *warnings], console.width, room - len(doubts), MOST_WARNINGS - len(above)
-    )
+    room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(ending))
+    count = sys.maxsize if is_whole else MOST_WARNINGS
+    doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
+    further = [*legend(answer, outcome, is_whole=is_whole), *warnings]
+    below = warning_lines(further, console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
     for line in [*doubts, *lines, *below, *ending]:
@@ -79,8 +86,8 @@ def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Ite
         return
     doubted = {each.name for each in answer.candidates if each.doubt}
     for choice, names in group_decisions(answer.choices):
-        told = [f"{shorten_middle(name, NAMES[1])}{DOUBTED * (name in doubted)}" for name in names]
-        yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", told, ", ", width, GROUP_LINES)
+        each = [f"{shorten_middle(name, NAMES[1])}{DOUBTED * (name in doubted)}" for name in names]
+        yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", each, ", ", width, GROUP_LINES)
 
 
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, most: int) -> list[Text]:
@@ -100,9 +107,10 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
     return lines
 
 
-def matrix_lines(answer: Answer, outcome: Outcome, width: int) -> Iterator[Text]:
+def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text]:
     """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
+    most = len(answer.matrix) if is_whole else most
     shown = dict(list(answer.matrix.items())[:most])
     columns = [
         metric_column(metric, [cells[metric] for cells in shown.values()], is_first=at == 0)
@@ -131,7 +139,7 @@ def matrix_lines(answer: Answer, outcome: Outcome, width: int) -> Iterator[Text]
     if more := len(answer.matrix) - len(shown):
         yield Text(f"and {more} more systems: --details", style="dim")
     if left_out := [column.head for column in columns[len(wide) :]]:
-        yield Text(f"no room for {', '.join(left_out)}: --details", style="dim")
+        yield Text(f"no room for {', '.join(left_out)}: {'tables below' if is_whole else '--details'}", style="dim")
 
 
 def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
@@ -201,14 +209,16 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     return found[:above], found[above:]
 
 
-def legend(answer: Answer, outcome: Outcome) -> Iterator[Line]:
-    """Yield what the letter beside a difference says, and what a decision lacks, if there is one."""
+def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line]:
+    """Yield what the letter beside a difference means and, unless is_whole, slices and a missing smallest effect."""
     if any(is_turned(each) for found in answer.candidates for each in found.rows):
         is_drawn_for_others = any(each.command == DRAW_AGAIN for each in answer.warnings)
         command = DRAW_AGAIN if is_drawn_for_others else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
-    if told := describe_slices(outcome):
-        yield Line("note", told, command="--details")
+    if is_whole:
+        return
+    if slices := describe_slices(outcome):
+        yield Line("note", slices, command="--details")
     if lacks_smallest_effect(outcome):
         yield Line("note", ENOUGH, command=SET_EFFECT)
 
@@ -250,8 +260,8 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
     return found
 
 
-def method_lines(outcome: Outcome, answer: Answer, width: int) -> list[Text]:
-    """Return what the numbers in brackets are, and where the rest is."""
+def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool) -> list[Text]:
+    """Return the lines that explain the numbers in brackets, and name the option and command that show more."""
     parts = []
     if answer.candidates:
         count = sum(row.p_adjusted is not None for row in outcome.main)
@@ -261,7 +271,8 @@ def method_lines(outcome: Outcome, answer: Answer, width: int) -> list[Text]:
         parts.append(f"[low, high]: {format_confidence_level(outcome.alpha)} interval{comparisons}{clusters}")
     notes = sum(line.severity == "note" for line in answer.findings) + len(answer.notes)
     noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
-    parts += [f"{noted}every number: --details", f"terms: {TERMS}"]
+    reasons = "reasons, " if len(answer.candidates) > MOST_REASONS else ""
+    parts += [f"{noted}{reasons}every number: --details"] * (not is_whole) + [f"terms: {TERMS}"]
     whole = " · ".join(part.replace(" ", TOGETHER) for part in parts)
     lines = textwrap.wrap(whole, width, break_on_hyphens=False)
     return [Text(line.replace(TOGETHER, " "), style="dim") for line in lines]

@@ -30,7 +30,10 @@ MOST_TABLES = 3  # beyond, a block of lines for each row is easier to read
 
 
 class Row(NamedTuple):
-    """names: what it is about, one for each column of names. numbers: as they are shown. verdict: may be empty."""
+    """One row of a `Grid`.
+
+    names: one text per column of names. numbers: formatted numbers. verdict: text of any length, or empty.
+    """
 
     names: Sequence[str]
     numbers: Sequence[str | Text]
@@ -38,7 +41,10 @@ class Row(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """name_width: the longest name. tables: the places of the numbers that each shows, the verdict's the last."""
+    """The division of a `Grid` into tables.
+
+    name_width: columns of the longest name. tables: the places of the numbers in each table, the verdict's last.
+    """
 
     name_width: int
     tables: list[list[int]]
@@ -46,7 +52,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows under heads: names (left), numbers (right), and if any row has one, a verdict of several lines."""
+    """A table for the terminal: names on the left, numbers on the right, then a verdict of any length."""
 
     names: Sequence[str]
     numbers: Sequence[str]
@@ -54,7 +60,7 @@ class Grid:
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
-        """The fewest tables, then the longest names, that fit in so many columns; None where no table is readable."""
+        """Return the division into the fewest tables, then with the longest names; None if no table fits the width."""
         found = [made for limit in NAME_WIDTHS if (made := self._tables(width, limit)) is not None]
         best = min(found, key=lambda made: len(made.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
@@ -72,7 +78,7 @@ class Grid:
             console.print(self._table(layout.name_width, places))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Greedily from left to right; None where names become alike, or a column has no room beside them."""
+        """Return the division that fills tables from left to right; None if names become equal or nothing fits."""
         named = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
         names = [widest_name(head, column, limit) for head, column in zip(self.names, named, strict=True)]
@@ -143,7 +149,7 @@ def plain_table(title: str, heads: Sequence[str] = (), left: Sequence[str] = (),
 
 
 def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
-    """Columns that the names need when none is longer than the limit; None where different ones would look alike."""
+    """Return the columns that names need if none exceeds the limit; None if shortened names would be equal."""
     short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):
         return None
@@ -151,7 +157,7 @@ def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
 
 
 def shorten_middle(text: str, width: int) -> str:
-    """The text in so many columns, with an ellipsis in its middle where it is longer; secrets are taken out first."""
+    """Return the text in at most `width` columns, shortened in its middle if needed; secrets are removed."""
     if cell_len(text) <= width:
         return text
     text = remove_known_secrets(text)
@@ -160,7 +166,7 @@ def shorten_middle(text: str, width: int) -> str:
 
 
 def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:
-    """The items with commas between, in lines that break only between items."""
+    """Yield the items joined with commas, in lines of at most `width` columns that break only between items."""
     line = ""
     for place, item in enumerate(items):
         part = item + "," * (place < len(items) - 1)

@@ -28,7 +28,7 @@ LOOP = "Put their grades into a file of judgments, and give it beside the others
 
 
 def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
-    """A table for people: where each document stands in the rankings, and what its grade would do."""
+    """Print the documents to judge next, with their ranks and the effect of their grades."""
     systems = list(dict.fromkeys(system for row in rows for system, _ in row.ranks))
     told = [
         Row(
@@ -46,7 +46,7 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:
-    """With a line of names; ranks as in JSON."""
+    """Return the documents to judge as CSV with a header; ranks as JSON."""
     written = io.StringIO()
     names = [field.name for field in dataclasses.fields(ToJudge)]
     lines = csv.DictWriter(written, names, lineterminator="\n")
@@ -66,7 +66,7 @@ def row_record(row: ToJudge) -> dict[str, Any]:
 
 
 def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
-    """What these grades can settle, what is taken of the others, and where the grades go."""
+    """Yield what the listed grades can settle, what is left out, and where to put the grades."""
     if not found.rows:
         names = ", ".join(row.candidate for row in found.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
@@ -134,7 +134,7 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
-    """Grades of the first set down, of the second across."""
+    """Return the numbers of documents by grade in the first set (rows) and in the second (columns)."""
     found = {(cell.first, cell.second): cell.count for cell in agreement.cells}
     rows, columns = (sorted({cell[place] for cell in found}) for place in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:
@@ -169,7 +169,7 @@ def format_rank_correlations(order: Order) -> str:
 
 
 def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
-    """Two rows of each: a verdict is a sentence, and two of them are not beside each other."""
+    """Return the table of verdicts, with a row for each of the two sets of judgments."""
     found = []
     for row in rows:
         for name, each in (("first", row.first), ("second", row.second)):

@@ -23,7 +23,7 @@ from ndcg_core.measures.writing import written
 
 
 def print_codes(console: Console) -> None:
-    """Every code with its usual severity, a line for each."""
+    """Print every finding code with its usual severity, one per line."""
     width = max(map(len, CODES))
     for code, entry in CODES.items():
         head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", Severity(entry.severity).traits.colour))
@@ -31,7 +31,7 @@ def print_codes(console: Console) -> None:
 
 
 def codes_to_json(codes: Sequence[str]) -> str:
-    """The codes, by default all; InputError for one that nobody knows."""
+    """Return the given finding codes (by default all) as JSON; raise InputError for an unknown code."""
     for code in codes:
         refuse_unknown(code)
     entries = [{"code": code, **CODES[code]._asdict()} for code in codes or CODES]
@@ -44,7 +44,7 @@ def refuse_unknown(code: str) -> None:
 
 
 def print_entry(console: Console, code: str) -> None:
-    """What one code means, and what to do; InputError for one that nobody knows."""
+    """Print what a finding code means and what to do; raise InputError for an unknown code."""
     refuse_unknown(code)
     entry = CODES[code]
     console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
@@ -82,12 +82,12 @@ CHOICES = tuple(name for name in DEFAULTS if name not in ("measure", "cutoff"))
 
 
 def own_choices(measure: str) -> list[str]:
-    """The choices that a measure has whatever is chosen, without those of every measure."""
+    """Return the choices of a measure that not every measure has."""
     return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
 
 
 def required_choice(choice: str) -> str | None:
-    """``gain=binary``: the choice that another one must be made beside; None where it is alone."""
+    """Return the choice that another choice requires, such as ``gain=binary``; None if it requires none."""
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
             if choice in entry.choices and name in VALUES[kind]:
@@ -96,12 +96,12 @@ def required_choice(choice: str) -> str | None:
 
 
 def preset_metric(name: str) -> Metric:
-    """The nDCG that a preset stands for."""
+    """Return the nDCG metric that a preset stands for."""
     return parse(f"ndcg(preset={name})@{SHOWN_CUTOFF}")
 
 
 def lists_content() -> dict[str, Any]:
-    """Measures, choices and presets, for JSON."""
+    """Return measures, choices and presets, for JSON."""
     return {
         "measures": [
             {"measure": name, "meaning": MEASURE_MEANINGS[name], "choices": [*Metric(measure=name).choices()]}
@@ -155,14 +155,14 @@ def lists_lines() -> Iterator[str]:
 
 
 def format_condition(choice: str) -> str:
-    """`` (with gain=binary, and of precision)``: what a choice is beside; empty where it always can be made."""
+    """Return what a choice requires: `` (with gain=binary, and of precision)``; empty if it requires nothing."""
     needs = required_choice(choice)
     always = [measure for measure in MEASURES if choice in own_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
 
 
 def wrap_columns(name: str, text: str, width: int) -> list[str]:
-    """A name and its words beside it, in lines that fit."""
+    """Return a name and the text beside it, in lines of at most `WIDTH` columns."""
     lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
     return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
 
@@ -171,7 +171,7 @@ def wrap_columns(name: str, text: str, width: int) -> list[str]:
 
 
 def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Each metric with its hash and every choice, for JSON."""
+    """Return each metric with its hash and every choice, for JSON."""
     return {
         "metrics": [
             {
@@ -186,7 +186,7 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def format_metric(metric: Metric, given: str) -> str:
-    """The metric with every choice and what it means; given: how it was written."""
+    """Return a metric with the meaning of every choice; given: the metric as the user wrote it."""
     choices = ", ".join(
         f"{choice}={format_choice(metric, choice)}"
         for choice in metric.choices()

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from ndcg_ab.config.secrets.redaction import redact
+from ndcg_ab.errors import shortened
 from ndcg_ab.report.answer import format_headline, make_answer
+from ndcg_ab.report.doubts import Line
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
 from ndcg_ab.report.sections import notes_on_metric
-from ndcg_ab.report.terminal.answer_table import decision_lines, print_answer_table
+from ndcg_ab.report.terminal.answer_table import print_answer_table
 from ndcg_ab.report.terminal.grid import print_dimmed
-from ndcg_ab.report.terminal.tables import print_tables
+from ndcg_ab.report.terminal.tables import LONGEST, print_findings, print_tables
 from ndcg_ab.results.outcome import Outcome, Severity
 
 if TYPE_CHECKING:
@@ -23,42 +26,42 @@ INDENT = "  "
 
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
-    """The answer; explained also in plain words, with details also everything else."""
-    print_answer(console, outcome)
+    """Print the answer; explain: also in plain words; details: the answer uncut, with all notes and tables below."""
+    print_answer(console, outcome, is_whole=details)
     if explain:
         print_plain_words(console, outcome)
     if details:
         print_details(console, outcome)
 
 
-def print_answer(console: Console, outcome: Outcome) -> None:
-    """Print the first screen."""
-    print_answer_table(console, outcome)
+def print_answer(console: Console, outcome: Outcome, *, is_whole: bool = False) -> None:
+    """Print the first screen; is_whole: with every reason and warning in full, however many lines that takes."""
+    print_answer_table(console, outcome, is_whole=is_whole)
     if outcome.systems and not outcome.candidates:
         print_dimmed(console, "give a second ranking to compare it with")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """Print what the first screen has no room for: whole reasons, notes about every comparison, all tables."""
+    """Print what the first screen has no room for: further findings, notes about comparisons, all tables."""
     console.print()
     answer = make_answer(outcome)
-    for doubt in answer.doubts:
-        console.print(Text(f"! {doubt.sentence}", style="bold yellow"))
-    for line in decision_lines(answer, console.width, is_whole=True):
-        console.print(line)
+    above = {line.text for line in answer.warnings}
+    findings = [line for line in answer.findings if line.text not in above]
+    for line in [*findings, *(Line("note", text) for text in answer.notes)]:
+        traits = Severity(line.severity).traits
+        code = (f" [{line.code}]" if line.code else "", "dim")
+        console.print(Text.assemble((traits.mark, traits.colour), f" {shortened(redact(line.text), LONGEST)}", code))
+    if answer.is_clean:
+        print_findings(console, [])
     for metric in outcome.metrics:
-        for told in notes_on_metric(outcome, metric):
-            print_dimmed(console, textwrap.fill(told, console.width, subsequent_indent=INDENT))
-    notes = [line.text for line in answer.findings if line.severity == "note"]
-    for text in [*notes, *answer.notes]:
-        traits = Severity.NOTE.traits
-        console.print(Text.assemble((traits.mark, traits.colour), f" {text}"))
+        for note in notes_on_metric(outcome, metric):
+            print_dimmed(console, textwrap.fill(note, console.width, subsequent_indent=INDENT))
     console.print()
     print_tables(console, outcome)
 
 
 def print_plain_words(console: Console, outcome: Outcome) -> None:
-    """A page of sentences for each candidate."""
+    """Print the explanation of each candidate in plain words."""
     for words in explain_outcome(outcome):
         console.print()
         console.print(Text(f"{words.candidate}, in plain words", style="bold"))
@@ -66,8 +69,8 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
             if sentences:
                 console.print(Text(title), style="dim")
             for sentence in sentences:
-                told = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
-                console.print(Text("\n".join(f"{INDENT}{line}" for line in told)))
+                lines = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
+                console.print(Text("\n".join(f"{INDENT}{line}" for line in lines)))
 
 
 def print_answer_and_gates(console: Console, outcome: Outcome) -> None:

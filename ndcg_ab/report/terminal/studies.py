@@ -68,9 +68,10 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool = True) -> Iterator[str]:
-    """Population, sample, plan; written: the file that holds the queries, for the command that comes next.
+    """Yield population, sample, plan and next command of a draw.
 
-    is_command: whether the reader typed a command, which options can be named to.
+    written: the file that holds the drawn queries. is_command: whether the reader uses the command line,
+    whose options can be named.
     """
     same = study.queries - study.changed
     top = "results" if study.places is None else f"top {study.places}"
@@ -92,7 +93,7 @@ def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool =
 
 
 def study_to_json(study: DrawStudy) -> str:
-    """Counts and plan, by the names of `DrawStudy` and `DrawPlan`."""
+    """Return counts and plan of a draw as JSON, by the names of `DrawStudy` and `DrawPlan`."""
     counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
     more = {"kept": study.kept, "gone": study.gone, "places": study.places, "plan": study.plan._asdict()}
     content = {"schema": 1, **counts, **more}
@@ -209,7 +210,7 @@ def format_place(place: Place) -> list[str]:
 
 
 def format_conclusion(explanation: Explanation) -> str:
-    """The last line: how the value comes out of the sums."""
+    """Return the last line of an explanation: how the value results from the sums."""
     metric, value = explanation.metric, explanation.value
     if value is None or explanation.because:
         return f"{metric.name}: {'left out' if value is None else f'{value:.6f}'}: {explanation.because}"

@@ -7,7 +7,6 @@ from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shortened
-from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.sections import print_changes, print_costs, print_judges
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
 from ndcg_ab.report.words import (
@@ -25,6 +24,7 @@ from ndcg_ab.report.words import (
     format_wins_ties_losses,
     judged_label,
     metric_origin,
+    order_comparisons,
     system_rows,
 )
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
@@ -60,7 +60,7 @@ def test_cells(comparison: Comparison | None) -> list[str]:
 
 
 def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """The verdict in its colour; shared: over how many queries, where the table does not show it."""
+    """Return the verdict in its colour; shared: on how many queries, if the table has no such column."""
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
@@ -68,7 +68,7 @@ def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
-    """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
+    """Print a table for each metric, then ledger, costs, slices, pairs, judges and further numbers."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     print_ledger(console, outcome)
@@ -87,14 +87,12 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
         flips = f"{outcome.resamples} resamples, seed {outcome.seed}"
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    if outcome.findings or make_answer(outcome).is_clean:
-        print_findings(console, outcome.findings)
     print_details(console, outcome)
     print_changes(console, outcome)
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
-    """The systems on one metric, and each candidate against the baseline: in one table, or in two that are narrower."""
+    """Print systems and comparisons on one metric, in one table or in two if the terminal is narrow."""
     system_head = ["mean", "median", "queries"]
     system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
     pairs = list(system_rows(outcome, metric))
@@ -127,7 +125,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
 
 
 def print_ledger(console: Console, outcome: Outcome) -> None:
-    """How many rows or queries each stage read, used and left out."""
+    """Print how many rows or queries each stage read, used and left out."""
     rows = [
         Row([each.stage, each.about or ""], [str(each.read), str(each.used)], Text(each.reasons))
         for each in outcome.ledger
@@ -137,7 +135,7 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
 
 
 def print_labels(console: Console, outcome: Outcome) -> None:
-    """How far both systems of each comparison are judged, and their difference where all they show is."""
+    """Print the judged shares of both systems of each comparison, and the difference on fully judged queries."""
     rows = [
         Row(
             [row.metric, row.candidate],
@@ -156,7 +154,7 @@ def print_labels(console: Console, outcome: Outcome) -> None:
 
 
 def print_left_out(console: Console, outcome: Outcome) -> None:
-    """The comparisons without what each source of the judgments alone contributed."""
+    """Print the comparisons without the judgments that a single system contributed."""
     rows = [
         Row(
             [row.metric, row.candidate, each.system],
@@ -182,7 +180,7 @@ def compared_cells(row: Comparison) -> list[str]:
 
 
 def print_intended(console: Console, outcome: Outcome) -> None:
-    """A row for each candidate, primary metric and part of the queries."""
+    """Print a row for each candidate, primary metric and part of the queries (meant for, others)."""
     rows = []
     for row in outcome.intended:
         queries, *numbers = compared_cells(row)
@@ -194,7 +192,7 @@ def print_intended(console: Console, outcome: Outcome) -> None:
 
 
 def print_slices(console: Console, outcome: Outcome) -> None:
-    """The slices by each attribute and on each metric."""
+    """Print the comparisons on slices, one table per attribute and metric."""
     for attribute, metric in dict.fromkeys((row.attribute, row.metric) for row in outcome.slices):
         rows = [
             Row([row.slice or "", row.candidate], compared_cells(row), verdict_cell(row))
@@ -206,7 +204,7 @@ def print_slices(console: Console, outcome: Outcome) -> None:
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:
-    """Every two systems, the smallest adjusted p first."""
+    """Print comparisons of every two systems, the smallest adjusted p first."""
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
     rows = []
     for row in pairs[:SHOWN_PAIRS]:
@@ -220,12 +218,12 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """What describes the differences and decides nothing, one table and one list of queries for each metric."""
+    """Print numbers that describe differences and decide nothing, with the queries that contribute most, per metric."""
     weighted = format_weights(outcome) is not None
     head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]
     head += ["unweighted"] * weighted
     for metric in outcome.metrics:
-        described = [(row, row.descriptive) for row in outcome.main if row.metric == metric.name and row.descriptive]
+        described = [(row, row.descriptive) for row in order_comparisons(outcome, metric) if row.descriptive]
         rows = []
         for row, found in described:
             size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
@@ -254,13 +252,12 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
-    """One line for each finding, with its code; examples: where it was seen, too."""
+    """Print a line for each finding, with its code; examples: also the places where it was seen."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, Severity(finding.severity).traits.colour)
-        message = shortened(redact(finding.message), LONGEST)
-        told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
-        console.print(told)
-        for text in finding.examples if examples else ():
-            print_dimmed(console, f"  {shortened(redact(text), LONGEST)}")
+        code = (f" [{finding.code}]", "dim")
+        console.print(Text.assemble(severity, f": {shortened(redact(finding.message), LONGEST)}", code))
+        for place in finding.examples if examples else ():
+            print_dimmed(console, f"  {shortened(redact(place), LONGEST)}")

@@ -31,7 +31,7 @@ LONG = 14  # letters of a system's name; a longer one gets a letter, which the b
 
 
 def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
-    """What stands over a system's column: its name, or a letter where the names would not fit."""
+    """Return the head of each system's column: its name, or a letter if the names do not fit."""
     longest = LONG if width >= WIDE and len(systems) <= 6 else 9
     if all(len(system) <= longest for system in systems):
         return {system: system for system in systems}
@@ -40,9 +40,9 @@ def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
 
 
 def print_timeline(console: Console, timeline: Timeline, *, details: bool = False) -> None:
-    """One line for each night; then each system's values as a row of bars.
+    """Print one line per night, the latest decisions, and each system's values as a row of bars.
 
-    details: what happened in full, in as many lines as that takes; and what all evaluations say together.
+    details: print what happened in full, and the tests over all evaluations.
     """
     named = column_labels(timeline.systems, console.width)
     wide = console.width >= WIDE
@@ -97,9 +97,9 @@ def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
-    """The columns of as many tables as it takes, each with number and night on its left; the room beside the last.
+    """Return the columns of each table, which begins with number and night, and the room beside the last table.
 
-    rows: cells, with markup.
+    rows: cells with markup.
     """
     widths = [
         max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
@@ -118,7 +118,7 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
-    """Number, moment, a cell for each system, the decision where there is room for it in words, what happened."""
+    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and what happened."""
     if isinstance(night, Evaluated):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
@@ -144,7 +144,7 @@ def group_nights(timeline: Timeline) -> list["Evaluated | Alike"]:
 
 
 def format_alike(nights: "Alike") -> str:
-    """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: v2.run, line 6551: …``."""
+    """Return nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: …``."""
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1
     if isinstance(night, Reused):
@@ -155,7 +155,7 @@ def format_alike(nights: "Alike") -> str:
 
 
 def describe_night(each: Evaluated, timeline: Timeline) -> str:
-    """Whether no tracker has it yet, what dropped since the night before, why it failed, what had changed."""
+    """Return what happened in a night: pending publication, drops, failed gates and changed inputs."""
     drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
     noted = ""
     if each.acknowledged is not None:
@@ -172,7 +172,7 @@ def describe_night(each: Evaluated, timeline: Timeline) -> str:
 
 
 def format_mixed_change(each: Evaluated) -> str:
-    """``new: -0.0150 judgments, +0.0030 ranking``: of the means that several things moved the one that moved most."""
+    """Return the causes of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
         for name, parts in each.moved.items()
@@ -186,7 +186,7 @@ def format_mixed_change(each: Evaluated) -> str:
 
 
 def format_changed_inputs(each: Evaluated) -> str:
-    """What changed, the rankings in one word where there are several: ``judgments 2026-11, all rankings``."""
+    """Return the changed inputs, several rankings in one word: ``judgments 2026-11, all rankings``."""
     rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
     mark = f" {each.judgments_version}" if each.judgments_version else ""
     others = [f"{text}{mark}" if text == "judgments" else text for text in each.changed if text not in rankings]
@@ -201,7 +201,7 @@ def format_changed_inputs(each: Evaluated) -> str:
 
 
 def decision_cell(each: Evaluated) -> str:
-    """``✗ do not ship new; ship newest``."""
+    """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``."""
     groups = group_decisions(each.decisions)
     if not groups:
         return ""
@@ -210,7 +210,7 @@ def decision_cell(each: Evaluated) -> str:
 
 
 def latest_decisions(each: Evaluated) -> list[Text]:
-    """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the best first, then the largest difference."""
+    """Return a line per candidate, the best first: ``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``."""
     differences = {name: found.difference for name, found in each.compared.items()}
     ordered = sorted(
         each.decisions,
@@ -225,7 +225,7 @@ def latest_decisions(each: Evaluated) -> list[Text]:
 
 
 def format_legend(timeline: Timeline, *, wide: bool) -> str:
-    """The marks that are shown, in words."""
+    """Return the shown marks with their meanings."""
     conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
@@ -251,12 +251,12 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
 
 
 def format_moment(began: str) -> str:
-    """2026-11-20 02:00, in UTC."""
+    """Return an ISO time as 2026-11-20 02:00, in UTC."""
     return began[:16].replace("T", " ")
 
 
 def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
-    """The mean and the verdict's mark; where there is room the difference of a candidate too, else its decision."""
+    """Return a mean with the verdict's mark, and a candidate's difference (wide) or mark of the decision."""
     if system not in each.values:
         return ""
     text = format_plain(each.values[system])
@@ -277,7 +277,7 @@ def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
 
 
 def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
-    """One sign for each value, from the lowest to the highest of the scale; a dot where there is none."""
+    """Return one bar per value on the given scale (lowest, highest); a dot for a missing value."""
     low, high = scale
     span = (high - low) or 1.0
     return "".join("·" if value is None else BARS[round((len(BARS) - 1) * (value - low) / span)] for value in values)
@@ -323,7 +323,7 @@ def print_part(console: Console, title: str, lines: list[str]) -> None:
 
 
 def format_drop(drop: Drop) -> str:
-    """``8  10-08  reranked -0.2804: -0.2820 ranking, -0.0074 judgments; improved again in 9``."""
+    """Return a drop in one line: ``8  10-08  reranked -0.2804: -0.2820 ranking, …; improved again in 9``."""
     text = f"{drop.ordinal}  {drop.began[5:10]}  {drop.system_id} {signed(drop.difference)}: {format_cause(drop)}"
     if drop.acknowledged is not None:
         text += f"; acknowledged {drop.acknowledged[:10]}{f': {drop.note}' if drop.note else ''}"
@@ -331,7 +331,7 @@ def format_drop(drop: Drop) -> str:
 
 
 def format_cause(drop: Drop) -> str:
-    """The parts of the change, the largest first, where they are known; else what had changed."""
+    """Return the parts of a drop, the largest first; if unknown, what had changed."""
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
     told = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
     return told or f"changed: {', '.join(drop.changed)}"

@@ -26,7 +26,8 @@ from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import words as wording
 from ndcg_ab.report.terminal import tables
 from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, wrap_items
-from ndcg_ab.report.terminal.tables import print_tables, verdict_cell
+from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.report.terminal.tables import print_findings, print_tables, verdict_cell
 from ndcg_ab.results import numbers
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
@@ -193,7 +194,9 @@ def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
     text = printed(turned, 80)
     assert "against tail\\\n" in text
-    assert "note: ends in \\ [x]\n" in text
+    print_findings(console := Console(width=80, file=io.StringIO()), turned.findings)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "note: ends in \\ [x]\n"
 
 
 def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
@@ -256,6 +259,13 @@ def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
     judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
     unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)
     clean = replace(outcome, findings=(), systems=judged, comparisons=unweighted)
-    assert "data check: nothing to report" in printed(clean, 100)
+    assert "data check: nothing to report" in with_details(clean)
     warned = replace(clean, systems=tuple(replace(row, judged=0.01) for row in judged))
-    assert "nothing to report" not in printed(warned, 100)
+    assert "nothing to report" not in with_details(warned)
+
+
+def with_details(outcome: Outcome) -> str:
+    console = Console(width=100, file=io.StringIO(), emoji=False)
+    print_outcome(console, outcome, details=True)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
