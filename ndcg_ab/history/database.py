@@ -87,7 +87,7 @@ def existing_history(evaluation: Evaluation) -> Path:
     """Return the path of the history; raise InputError if there is none yet."""
     path = history_path(evaluation)
     if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run CONFIG` makes it")
     return path
 
 

@@ -125,7 +125,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         columns = ("ordinal", "key", "began", "baseline", "gate", "configuration")
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
-            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
+            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run CONFIG` makes one")
         costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
         name = known_metric(tables, metric, evaluation, path, costs)
         nights = {

@@ -296,7 +296,7 @@ class Outcome:
         other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
         if others or few_judged or other is found.decision:
             return found
-        return dataclasses.replace(found, reason=f"{found.reason}; with every metric primary: {other.words}")
+        return dataclasses.replace(found, reason=f"{found.reason}; if every metric decided: {other.words}")
 
     @property
     def main(self) -> list[Comparison]:

@@ -16,7 +16,7 @@ from ndcg_ab.history.failed_nights import COULD_NOT_RUN, SHOWN, FailedNight
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import format_decisions, group_decisions
 from ndcg_ab.report.over_time import print_repeated_tests
-from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table
+from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table, shorten_middle
 from ndcg_ab.report.words import MARKS
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_plain, signed
@@ -27,14 +27,15 @@ ROOM = 20  # columns that the last column needs; with less it is below the table
 MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
 Alike = list[Reused | FailedNight]  # nights on end without an evaluation, for one reason
-LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
+LONG = 14  # columns of a system's name in the head of a wide table
 
 
 def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
-    """Return the head of each system's column: its name, or a letter if the names do not fit."""
+    """Return the head of each system's column: its name, shortened if needed, or letters if short names are equal."""
     longest = LONG if width >= WIDE and len(systems) <= 6 else 9
-    if all(len(system) <= longest for system in systems):
-        return {system: system for system in systems}
+    short = {system: shorten_middle(system, longest) for system in systems}
+    if len(set(short.values())) == len(short):
+        return short
     letters = [*string.ascii_uppercase, *(f"S{number}" for number in range(27, len(systems) + 1))]
     return dict(zip(systems, letters, strict=False))
 
@@ -150,8 +151,9 @@ def format_alike(nights: "Alike") -> str:
     if isinstance(night, Reused):
         same = f"same as {night.ordinal}"
         return f"[dim]{len(nights)} nights {same}, the last {last}[/]" if many else f"[dim]{same}[/]"
-    told = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
-    return f"[red]{told}: {escape(shortened(night.told, SHOWN))}[/]"
+    head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
+    sentence, arrow, remedy = night.told.partition(" → ")
+    return f"[red]{head}: {escape(shortened(sentence, SHOWN) + arrow + remedy)}[/]"
 
 
 def describe_night(each: Evaluated, timeline: Timeline) -> str:
@@ -239,10 +241,11 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
     short = max(map(len, named.values()), default=0)
     known = [value for found in values.values() for value in found if value is not None]
     scale = (min(known, default=0.0), max(known, default=0.0))
-    for system, found in values.items() if known else ():
+    is_drawn = bool(known) and max(map(len, values.values())) > 1  # a single bar compares nothing
+    for system, found in values.items() if is_drawn else ():
         fitting = found[-max(10, console.width - short - 2) :]
         console.print(f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}", markup=False, overflow="crop")
-    if known:
+    if is_drawn:
         ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
         console.print(f"[dim]{'':>{short}}  {ends}[/]")
     for system, letter in named.items():

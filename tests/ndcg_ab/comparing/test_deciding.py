@@ -29,7 +29,7 @@ def test_it_is_said_where_the_default_changed_a_decision() -> None:
     by_first, by_all = outcome("first"), outcome("all")
     (decision,) = by_first.decisions
     assert decision.decision == "judge_results"
-    assert decision.reason.endswith("; with every metric primary: do not ship")
+    assert decision.reason.endswith("; if every metric decided: do not ship")
     assert by_first.if_all_decided == by_all.decisions
     assert [row.family for row in by_first.main] == ["primary", "secondary"]
     assert {row.family_size for row in by_first.main} == {1}
@@ -47,4 +47,4 @@ def test_nothing_is_said_where_nothing_changed_or_the_roles_are_named() -> None:
 def test_a_failed_gate_decides_both_ways() -> None:
     gate = GateResult("unanswered", False, "new left 3 unanswered", ("new",), ("new left 3 unanswered",))
     (decision,) = dataclasses.replace(outcome("first"), gates=(gate,)).decisions
-    assert decision.decision == "do_not_ship" and "every metric primary" not in decision.reason
+    assert decision.decision == "do_not_ship" and "every metric decided" not in decision.reason

@@ -355,16 +355,13 @@ def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
     text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160, details=True))
     assert re.search(r"rr@3  definition \w+, secondary, gate: not worse by 0.01\n", text)
     assert "rr@3: gate: ? worse by more than 0.01 not ruled out" in text
-    assert "secondary, decides nothing" in "\n".join(
-        printed(dataclasses.replace(asked, comparisons=(secondary,)), 160, details=True)
-    )
+    alone = printed(dataclasses.replace(asked, comparisons=(secondary,)), 160, details=True)
+    assert "secondary, decides nothing" in "\n".join(alone)
 
 
 def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
-    passed, failed = (
-        GateResult("judged", True, "fine"),
-        GateResult("unanswered", False, "old: 3", ("old",), ("old: 3",)),
-    )
+    passed = GateResult("judged", True, "fine")
+    failed = GateResult("unanswered", False, "old: 3", ("old",), ("old: 3",))
     asked = few(outcome, 2)
     assert "✓ gate passed: judged" in printed(dataclasses.replace(asked, gates=(passed,)), 100)
     assert "✗ gate failed: unanswered" in printed(dataclasses.replace(asked, gates=(passed, failed)), 100)

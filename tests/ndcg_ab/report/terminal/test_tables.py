@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,9 +73,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         return evaluate(evaluation, engine)[0]
 
 
-def printed(outcome: Outcome, width: int, **keys: Any) -> str:
-    console = Console(width=width, file=io.StringIO(), emoji=False, **keys)
-    print_tables(console, outcome)
+def printed(found: Any, width: int, show: Callable[..., None] = print_tables, **options: Any) -> str:
+    console = Console(width=width, file=io.StringIO(), emoji=False)
+    show(console, found, **options)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -194,9 +194,7 @@ def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
     text = printed(turned, 80)
     assert "against tail\\\n" in text
-    print_findings(console := Console(width=80, file=io.StringIO()), turned.findings)
-    assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue() == "note: ends in \\ [x]\n"
+    assert printed(turned.findings, 80, print_findings) == "note: ends in \\ [x]\n"
 
 
 def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
@@ -225,11 +223,8 @@ def test_one_query_is_one_query(outcome: Outcome) -> None:
 
 
 def test_huge_values_are_written_short() -> None:
-    assert (numbers.signed(1e80), numbers.format_plain(-1.5e20), numbers.format_plain(0.25)) == (
-        "+1.0000e+80",
-        "-1.5000e+20",
-        "0.2500",
-    )
+    texts = (numbers.signed(1e80), numbers.format_plain(-1.5e20), numbers.format_plain(0.25))
+    assert texts == ("+1.0000e+80", "-1.5000e+20", "0.2500")
 
 
 def test_names_are_shortened_in_their_middle() -> None:
@@ -259,13 +254,6 @@ def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
     judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
     unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)
     clean = replace(outcome, findings=(), systems=judged, comparisons=unweighted)
-    assert "data check: nothing to report" in with_details(clean)
+    assert "data check: nothing to report" in printed(clean, 100, print_outcome, details=True)
     warned = replace(clean, systems=tuple(replace(row, judged=0.01) for row in judged))
-    assert "nothing to report" not in with_details(warned)
-
-
-def with_details(outcome: Outcome) -> str:
-    console = Console(width=100, file=io.StringIO(), emoji=False)
-    print_outcome(console, outcome, details=True)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    assert "nothing to report" not in printed(warned, 100, print_outcome, details=True)
