@@ -237,10 +237,7 @@ def test_names_that_would_look_alike_are_written_out() -> None:
     rows = [Row([f"{'a' * 60}{letter}{'b' * 60}"], ["1"], Text("improved")) for letter in "xy"]
     grid = Grid(["system"], ["n"], rows)
     assert grid.layout(80) is None
-    console = Console(width=80, file=io.StringIO())
-    grid.print(console, Text("title"))
-    assert isinstance(console.file, io.StringIO)
-    found = console.file.getvalue().replace("\n", "")
+    found = printed(Text("title"), 80, grid.print).replace("\n", "")
     assert all(row.names[0] in found for row in rows)
 
 
