@@ -70,9 +70,9 @@ class Output:
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
         """Draw what a function of `ndcg_ab.report` prints if a picture is wanted, and print it if it is to be shown."""
         if picture := self.paths.get("picture"):
-            from ndcg_ab.report.terminal.grid import save_picture
+            from ndcg_ab.report.terminal.grid import draw_picture
 
-            save_picture(picture, lambda console: printer(console, *map(visible_record, things), **options))
+            write_text(picture, draw_picture(lambda console: printer(console, *map(visible_record, things), **options)))
         if self.is_shown:
             print_safely(printer, *things, **options)
 

@@ -144,7 +144,7 @@ def keep_bundle(
             outcome=outcome,
             seconds=seconds_since(folder / LOCK),
             user=user_name(),
-            is_scheduled=is_scheduled(),
+            is_scheduled=bool(os.environ.get(FLOW_RUN)),
             since_last=since_last,
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
@@ -340,10 +340,6 @@ def user_name() -> str | None:
     with contextlib.suppress(OSError, KeyError):
         return getpass.getuser()
     return None
-
-
-def is_scheduled() -> bool:
-    return bool(os.environ.get(FLOW_RUN))
 
 
 def seconds_since(lock: Path) -> float | None:

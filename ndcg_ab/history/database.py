@@ -161,20 +161,15 @@ def create_history(path: Path) -> None:
     partial.unlink(missing_ok=True)
     try:
         GrowingDatabase(partial).close()
-        put_whole(partial, path)
+        try:
+            path.hardlink_to(partial)
+        except FileExistsError:  # another process was faster
+            pass
+        except OSError:  # a file system without links
+            if not path.exists():
+                partial.rename(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def put_whole(partial: Path, path: Path) -> None:
-    """Give a finished file its final name, unless another process was faster."""
-    try:
-        path.hardlink_to(partial)
-    except FileExistsError:
-        pass
-    except OSError:  # a file system without links
-        if not path.exists():
-            partial.rename(path)
 
 
 def digest_of(content: Any) -> str:

@@ -137,8 +137,8 @@ def changed_inputs(
     found = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in found):
         return SystemSince(system_id, (NEW_SYSTEM,))
-    kinds = ((RANKING, own_digests), (JUDGMENTS, digests("judgments")), (QUERIES, digests("queries")))
-    changed = [kind for kind, of in kinds if of(now, system_id) != of(then, system_id)]
+    changed = [RANKING] * (own_digests(now, system_id) != own_digests(then, system_id))
+    changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(now, kind) != digests(then, kind)]
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
@@ -174,11 +174,8 @@ def own_digests(inputs: Inputs, system_id: str) -> list[str]:
     return own or sorted(row["digest"] for row in rows if row["kind"] == "scores")
 
 
-def digests(kind: str) -> Any:
-    def of(inputs: Inputs, _: str) -> list[str]:
-        return sorted(row["digest"] for row in inputs if row["kind"] == kind)
-
-    return of
+def digests(inputs: Inputs, kind: str) -> list[str]:
+    return sorted(row["digest"] for row in inputs if row["kind"] == kind)
 
 
 def compare_changed(

@@ -274,8 +274,6 @@ def format_gate_failure(outcome: Outcome) -> str:
 
 def format_reasons(outcome: Outcome) -> str:
     """Return all decisions with their reasons in one line."""
-    each = [
-        f"{each.choice.mark} {format_choice(each.choice, [each.name])} ({each.reason})"
-        for each in make_answer(outcome).candidates
-    ]
+    found = make_answer(outcome).candidates
+    each = [f"{row.choice.mark} {format_choice(row.choice, [row.name])} ({row.reason})" for row in found]
     return "; ".join(each) or "nothing is compared"

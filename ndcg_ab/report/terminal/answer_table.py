@@ -110,8 +110,7 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
 def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text]:
     """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
-    most = len(answer.matrix) if is_whole else most
-    shown = dict(list(answer.matrix.items())[:most])
+    shown = dict(list(answer.matrix.items())[: None if is_whole else most])
     columns = [
         metric_column(metric, [cells[metric] for cells in shown.values()], is_first=at == 0)
         for at, metric in enumerate(next(iter(shown.values())))
@@ -212,8 +211,7 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
 def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line]:
     """Yield what the letter beside a difference means and, unless is_whole, slices and a missing smallest effect."""
     if any(is_turned(each) for found in answer.candidates for each in found.rows):
-        is_drawn_for_others = any(each.command == DRAW_AGAIN for each in answer.warnings)
-        command = DRAW_AGAIN if is_drawn_for_others else JUDGE
+        command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
     if is_whole:
         return

@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
@@ -20,7 +19,6 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, TerminalTheme
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
-from ndcg_ab.files import write_text
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
@@ -179,11 +177,6 @@ def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:
 
 
 WIDTH = 130  # columns at most
-
-
-def save_picture(path: Path, show: Callable[[Console], None]) -> None:
-    """Write what a function prints as an SVG, whole or not at all."""
-    write_text(path, draw_picture(show))
 
 
 def draw_picture(

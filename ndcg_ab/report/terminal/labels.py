@@ -56,8 +56,7 @@ def to_csv(rows: Sequence[ToJudge]) -> str:
 
 
 def to_json(rows: Sequence[ToJudge]) -> str:
-    found = {"schema": SCHEMA, "documents": [row_record(row) for row in rows]}
-    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps({"schema": SCHEMA, "documents": [*map(row_record, rows)]}, ensure_ascii=False, indent=2) + "\n"
 
 
 def row_record(row: ToJudge) -> dict[str, Any]:

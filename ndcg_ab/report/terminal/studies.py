@@ -96,8 +96,7 @@ def study_to_json(study: DrawStudy) -> str:
     """Return counts and plan of a draw as JSON, by the names of `DrawStudy` and `DrawPlan`."""
     counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
     more = {"kept": study.kept, "gone": study.gone, "places": study.places, "plan": study.plan._asdict()}
-    content = {"schema": 1, **counts, **more}
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    return json.dumps({"schema": 1, **counts, **more}, indent=2, allow_nan=False) + "\n"
 
 
 def drawn_parts(study: DrawStudy) -> Iterator[str]:
