@@ -155,8 +155,9 @@ class Engine(ABC):
     def read(self, name: str, columns: Sequence[str] = (), **asked: Any) -> pa.Table:
         """Return a table's rows; make the table first if it does not exist.
 
-        columns: None of them for all. asked: `where`, the value (or list of values) that a column must have, by column;
-            `order`, columns to sort by, separated by commas (any order without it); parameters as for `build`.
+        columns: names of the columns; empty for all.  asked: `where`, the value (or list of values) that a column must
+        have, by column; `order`, columns to sort by, separated by commas (any order without it); and the parameters of
+        the table's SQL file.
         """
         return self._table(name, *self._selected(name, columns, **asked))
 
@@ -187,11 +188,17 @@ class Engine(ABC):
         return text + (f" order by {order}" if order else ""), bound, file
 
     def rows(self, name: str, columns: Sequence[str] = (), **asked: Any) -> list[tuple[Any, ...]]:
-        """Return a table's rows as tuples; make the table first if needed. Parameters are those of `read`."""
+        """Return a table's rows as tuples; make the table first if needed.
+
+        columns: names of the columns; empty for all.  asked: `where`, `order` and parameters, as `read` takes them.
+        """
         return self._rows(name, *self._selected(name, columns, **asked))
 
     def each(self, name: str, columns: Sequence[str] = (), **asked: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield a table's rows as tuples one at a time, to save memory. Parameters are those of `read`."""
+        """Yield a table's rows as tuples one at a time, to save memory.
+
+        columns: names of the columns; empty for all.  asked: `where`, `order` and parameters, as `read` takes them.
+        """
         yield from as_tuples(self.read(name, columns, **asked))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:

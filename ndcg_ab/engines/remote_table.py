@@ -10,10 +10,10 @@ from typing import Any
 class Cluster:
     """The connection settings of a Spark cluster.
 
-    master: local[4], spark://host:7077, …, or remote: the address of Spark Connect, sc://host:15002; one of the two.
-    conf: Spark's own settings. scratch: folder or address for temporary tables during an evaluation; None for the
-        cluster's usual place. patience: seconds to wait until the cluster begins to work; three times as many while an
-        executor starts.
+    master: local[4], spark://host:7077 or another master; remote: the address of Spark Connect, sc://host:15002.  One
+    of the two is given.  conf: Spark's own settings.  scratch: folder or address for temporary tables during an
+    evaluation; None for the cluster's usual place.  patience: seconds to wait until the cluster begins to work; three
+    times as many while an executor starts.
     """
 
     master: str | None

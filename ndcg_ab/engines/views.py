@@ -24,8 +24,8 @@ def make_views(
 ) -> dict[str, str]:
     """Return the selects of views by name, in their order: views, and tables that are fast to make again.
 
-    made: parameters by table that was made. tables: names of the tables that exist. are_small: whether tables are so
-        small that they need not be stored.
+    made: parameters by table that was made.  tables: names of the tables that exist.  are_small: whether the tables are
+    so small that they need not be stored.
     """
     found: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):

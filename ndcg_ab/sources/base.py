@@ -25,11 +25,10 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 class Remark:
     """An observation about data that a source could still read, with a count and examples.
 
-    code: from docs/findings.md.  examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.
-        told: the
-    sentence for the user, if code and count do not say everything.  total: the number of rows that the source read, if
-    the
-    remark refers to it.
+    code: the finding, of docs/findings.md.  count: the number of rows, queries or documents that the remark is about.
+    examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.  told: the sentence for the user,
+    if code and count do not say everything.  total: the number of rows that the source read, for remarks about a part
+    of them.
     """
 
     code: str
@@ -270,8 +269,7 @@ class Pulled:
         """The first 32 hex digits of the SHA-256 of the content, which do not depend on row order or file format.
 
         The ids of failed queries are included, so that a failed query differs from one without results.  The digest of
-        a
-        remote table is computed where the rows are.
+        a remote table is computed where the rows are.
         """
         if self.elsewhere:
             return self.elsewhere.digest

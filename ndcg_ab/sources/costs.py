@@ -41,7 +41,7 @@ The latency of a failed request is the time until it was given up: an answer wou
 
 @dataclasses.dataclass
 class CostRecord:
-    """The costs of the requests to one system, collected while the system is asked."""
+    """The costs of the requests to one system, collected while the requests are sent."""
 
     asked: CostsAsked
     rows: list[CostRow] = dataclasses.field(default_factory=list)

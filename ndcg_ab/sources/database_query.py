@@ -15,7 +15,7 @@ from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metada
 from ndcg_ab.sources.database_drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import parquet_rows, records_table
-from ndcg_ab.sources.tables.columns import cast_values, select_columns, table_if_clean
+from ndcg_ab.sources.tables.columns import cast_columns, table_if_clean
 from ndcg_ab.sources.tables.format_warnings import Noticed, rated_rows
 from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
 
@@ -62,13 +62,13 @@ def read_batches(
         return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
     chosen = layout.check_columns(place, schema.names, columns, say)
-    fields = [field for field in layout.fields if field.name in chosen]
-    for field in fields:
-        refuse_type(schema.field(chosen[field.name]), field, place)
+    for field in layout.fields:
+        if field.name in chosen:
+            refuse_type(schema.field(chosen[field.name]), field, place)
     empty: set[str] | None = None
     rows = 0
     for batch in batches:
-        part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows, unrated)
+        part = convert_batch(batch, chosen, layout, f"{place}, row", rows, unrated)
         if part.num_rows:
             empty = empty_columns(part) if empty is None else empty
             if odd := empty ^ (here := empty_columns(part)):
@@ -107,7 +107,6 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
 
 def convert_batch(
     batch: pa.RecordBatch,
-    fields: list[Field],
     chosen: dict[str, str],
     layout: Layout,
     place: str,
@@ -118,17 +117,10 @@ def convert_batch(
 
     place, before: what a row is called in messages, and the number of rows before the batch.
     """
-    plain = {field.name: plain_column(batch, chosen[field.name]) for field in fields}
-
-    def convert() -> pa.Table:
-        made = pa.table({field.name: cast_values(plain[field.name], field.type) for field in fields})
-        part = select_columns(made, layout, {name: name for name in plain})
-        part.validate(full=True)  # a database may hold bytes that are not UTF-8
-        return part
-
-    part = table_if_clean(convert)
+    plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
+    part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, place))
     if part is None:
-        rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
+        rows = (row for piece in plain.to_batches() for row in parquet_rows(piece))
         placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
         is_judged = layout.kind == JUDGMENT.kind
         part = records_table(rated_rows(placed, unrated, layout.words) if is_judged else placed, layout)

@@ -123,7 +123,7 @@ class Function(Source):
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
-        """Yield a function that calls the user's function for one query and returns the costs of the call."""
+        """Yield a function that asks the source for the results of one query and returns the costs of the call."""
         with self.loaded() as function:
             texts = asked.texts
             yield lambda query_id: (self.timed_call(function, query_id, texts[query_id])[1], False)

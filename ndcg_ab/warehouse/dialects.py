@@ -29,12 +29,10 @@ RESERVED = frozenset(
 class Dialect:
     """A database.
 
-    title: name of the database. text, real, real32: types of texts, 64-bit and 32-bit floats; real32 is empty without
-        one.
-    bytewise: suffix of a text expression that makes comparisons bytewise, independent of collation; empty if not
-        needed.
-    quote: the quotation mark of names. folds_up: whether unquoted names are stored in capitals.
-    is_executed: whether the tests run the queries for it, or only parse them.
+    title: name of the database.  text, real, real32: types of texts, 64-bit and 32-bit floats; real32 is empty if there
+    are no 32-bit floats.  bytewise: suffix that makes comparisons of a text bytewise, whatever the collation; empty if
+    they are bytewise already.  quote: the quotation mark of names.  folds_up: whether unquoted names are stored in
+    capitals. is_executed: whether the tests run the queries for the database, or only parse them.
     """
 
     title: str

@@ -51,8 +51,8 @@ def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> 
 class DuckDBEngine(Engine):
     """An engine with tables in the memory of DuckDB.
 
-    threads: number of threads; None for all cores. memory_limit: of the whole process; None lets DuckDB take 80 % of
-        the memory. spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    threads: number of threads; None for all cores.  memory_limit: of the whole process; None lets DuckDB take 80 % of
+    the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
     """
 
     memory: Memory

@@ -152,8 +152,9 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
     """Return one row per query: its lowest values, number of rows, and numbers of values that break a column's rule.
 
     longest: largest number of characters of a text, by column.
-    Columns: those of the table (the lowest value of each), ``rows``, ``wrong_…`` for each column, ``mixed`` and
-    ``added``, from which the digest is made; these do not depend on the order of the rows.
+    The returned columns are those of the remote table (the lowest value of each), ``rows``, ``wrong_…`` for each
+    column, ``mixed`` and ``added``.  The digest is made from the last two, which do not depend on
+    the order of the rows.
     """
     there = [column for column in place.columns if column.source is not None]
     with name_table_in_errors(place.table):

@@ -38,11 +38,10 @@ SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says 
 class GradedClicks(NamedTuple):
     """The grades that a click model gives, with the examination rates and counts behind them.
 
-    table: one row per graded document: query_id, doc_id, grade, impressions, clicks, value, low, high, in
-    the order of the ids. places: place, impressions, clicks, rate of each place. documents: number of documents with
-    events, graded or not. queries: number of queries with events. change: for the position model, how far one more step
-        of
-    expectation maximisation would move a probability; 0 for other models. remarks: about the events.
+    table: one row per graded document, sorted by ids: query_id, doc_id, grade, impressions, clicks, value, low, high.
+    places: place, impressions, clicks, rate of each place.  documents: number of documents with events, graded or not.
+    queries: number of queries with events.  change: for the position model, the largest change of a probability by one
+    more step of expectation maximisation; 0 for other models.  remarks: about the events.
     """
 
     table: pa.Table
@@ -93,9 +92,8 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
 def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
     """Put the fitted tables of the position-based model into the engine, or empty tables for other models.
 
-    Returns the largest change of a probability by one further step of expectation maximisation in SQL, which is 0 if
-    the
-    core found the maximum of the likelihood, and a remark if some documents cannot be compared.
+    Returns the largest change of a probability by one further step of expectation maximisation in SQL, and a remark if
+    some documents cannot be compared.  The change is 0 if the core found the maximum of the likelihood.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
@@ -140,11 +138,9 @@ def folded(text: str) -> str:
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
     """Return one row per search text and matching query, and remarks on texts that match no query.
 
-    queries: query_id -> text. A text matches the queries with exactly this text, or else those whose texts differ only
-        in
-    case and white space. Without queries a text is its own query_id. The column is_asked says whether grades of the
-    text
-    are wanted.
+    queries: query_id -> text.  A text matches the queries with exactly this text.  If there is none, it matches the
+    queries whose texts differ only in case and white space.  Without queries a text is its own query_id.  The column
+    is_asked says whether grades of the text are wanted.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):

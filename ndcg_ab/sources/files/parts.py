@@ -29,12 +29,11 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
 from ndcg_ab.sources.files.stores import ObjectStore, Store, door_of, open_store
 from ndcg_ab.sources.files.unpacking import folder_hint
-from ndcg_ab.sources.forms.recognition import format_by_name
+from ndcg_ab.sources.forms.recognition import SUFFIXES, format_by_name
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.temporary import ALONE, temporary_folder
 
-PARQUET = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")  # suffixes of what is read as Parquet is
 MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -148,7 +147,7 @@ def object_names(store: Store, described: FileSource) -> list[str]:
 
 def are_parquet(described: FileSource, names: Iterable[str | Path]) -> bool:
     """Return whether files are read as Parquet, by the configured format or by their names."""
-    return described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
+    return described.format == "parquet" or all(SUFFIXES.get(Path(name).suffix.lower()) == "parquet" for name in names)
 
 
 @contextlib.contextmanager
@@ -181,9 +180,8 @@ class Content:
 def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
     """Return the key of the current content of a source, or None if the source must be read to know it.
 
-    program: the version of the program that reads it.  Raises InputError and OSError for files that are missing or
-        cannot
-    be read.
+    program: the version of the program that reads the source.  Raises InputError and OSError for files that are missing
+    or cannot be read.
     """
     if not isinstance(described, FileSource) or described.given is not None:
         return None

@@ -119,7 +119,7 @@ class ValidatingStream(FileStream):
     def look(self, text: bytes) -> None:
         """Raise UnusualError for a problem in a piece of text.
 
-        The first and last byte are context from the neighbours.
+        The first and the last byte of the piece belong to its neighbours and are only context.
         """
 
     def finish(self) -> None:

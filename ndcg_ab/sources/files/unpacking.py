@@ -54,19 +54,14 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class ArchiveError(Exception):
-    """Raised if an archive does not contain exactly one readable file; the text says what it contains."""
-
-
-class DenseError(Exception):
-    """Raised if an archive declares that it unpacks to more than allowed."""
+    """Raised if an archive is not one readable file: the text says why, and is empty if the file is too dense."""
 
 
 class Packing(NamedTuple):
     """A compression format.
 
-    starts: the first bytes of such files.  ratio: the bytes that one compressed byte may unpack to.  remedy: the
-        command
-    that decompresses.  open: returns a stream of the content of a file.
+    starts: the first bytes of compressed files.  ratio: the bytes that one compressed byte may unpack to. remedy: the
+    command that decompresses a file.  open: returns a stream of the decompressed content of a file.
     """
 
     name: str
@@ -103,7 +98,7 @@ def open_zip(file: BinaryIO) -> Any:
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ArchiveError(f"holds {shortened(member.filename)}, encrypted or compressed in a rare way")
     if member.file_size > GRACE + allowed_ratio(MOST_ZIPPED) * member.compress_size:
-        raise DenseError  # at once: more than it says is not unpacked, and what is read ahead would buy more
+        raise ArchiveError  # at once: more than it says is not unpacked, and what is read ahead would buy more
     return archive.open(member)
 
 
@@ -158,8 +153,9 @@ class MeteredFile(FileStream):
 class UnpackedFile(io.RawIOBase):
     """A stream that decompresses a file; raises InputError if the file is broken or too dense.
 
-    A stretch may exceed the ratio by `GRACE` bytes in total; sparse stretches before it do not compensate.
-    outer, file: for a file that is compressed twice, the outer layer, whose bytes are counted, and its content.
+    A stretch of the file may exceed the ratio by `GRACE` bytes in total; sparse stretches before it do not compensate.
+    outer, file: for a file that is compressed twice, the stream of the outer layer, whose compressed bytes are counted,
+    and the content of that layer.
     """
 
     def __init__(
@@ -181,9 +177,9 @@ class UnpackedFile(io.RawIOBase):
             if self.unpacked is None:
                 self.unpacked = self.open(cast(BinaryIO, self.packed))
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
-        except DenseError:
-            raise self.too_dense() from None
         except ArchiveError as error:
+            if not error.args:
+                raise self.too_dense() from None
             remedy = f"unpack it, and name the file that is meant: unzip {shlex.quote(str(self.path))}"
             raise InputError(f"{self.path}: the ZIP file {error}: {remedy}") from None
         except BROKEN as error:
@@ -252,10 +248,9 @@ def open_bytes(path: Path) -> BinaryIO:
 def open_table(path: Path) -> "ParquetFile | ArrowTable":
     """Open a Parquet or Arrow file; raise InputError if its counts disagree or it declares too much data.
 
-    Page checksums, if there are any, are verified while reading.  The size is that of the pages, or eight bytes per
-    value
-    and row, since a few bytes can declare a billion repetitions.  Errors of the library over broken bytes are passed
-    on.
+    Page checksums, if there are any, are verified while reading.  The declared size is that of the pages, or eight
+    bytes per value and row, since a few bytes can declare a billion repetitions.  Errors of the library over broken
+    bytes are passed on.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -321,9 +316,8 @@ def whole_batches(
     """Yield the rows of a table in batches of `size` rows, in some or all columns.
 
     Raises InputError, and closes the file, if the number of rows differs from what the file declares.  The footer of
-    Parquet declares rows for the file and for each group, and values for each flat column.  Footer entries of columns
-    that
-    were not read are not used, because a broken footer can crash the process there.
+    Parquet declares rows for the file and for each group, and values for each flat column.  Entries of the footer about
+    columns that are not read are ignored, because a broken footer can crash the process there.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):
@@ -361,7 +355,7 @@ PACKED = {  # how a file begins -> what it is, what to do
 def filter_command(path: Path, program: str, number: str = "") -> str:
     """Return the shell command that pipes a file, decompressed, through a program.
 
-    Number: of the new file if several.
+    number: the number in the name of the new file, if several files are written.
     """
     file = shlex.quote(str(path))
     packing = find_packing(path)

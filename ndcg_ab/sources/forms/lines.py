@@ -154,7 +154,7 @@ def sniff_lists(sample: Sample) -> Reading | None:
 def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | None) -> Records:
     """Yield a record for each document in each line after the header.
 
-    Sign: the separator of documents, None: white space.
+    sign: the separator of documents; None for white space.
     """
     for number, parts in enumerate(csv.reader((line for _, line in lines), delimiter=delimiter), 1):
         if number > 1 and parts:

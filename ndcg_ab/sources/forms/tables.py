@@ -262,9 +262,9 @@ def sniff_table(sample: Sample) -> Reading | None:
 
 
 def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> ValueColumns | None:
-    """Return the columns of a table of metric values, or None if it is no such table.
+    """Return the columns of a table of metric values, or None if the table holds no metric values.
 
-    Columns: mapped field -> column.
+    columns: field -> column, as an option or a configuration names them.
     """
     query_id = columns.get("query_id") or field_column("query_id", names)
     if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):

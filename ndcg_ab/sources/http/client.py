@@ -115,9 +115,8 @@ class Client:
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
         """Return the hits and the costs of one query, retrying if that may help.
 
-        The latency is that of the answered request, from its start to the last byte. A QueryError has the time until
-        the last
-        request was given up, which is `timeout` if the request timed out.
+        The latency is that of the answered request, from its start to the last byte.  A QueryError has the time until
+        the last request was given up, which is `timeout` if the request timed out.
         """
         attempt = 1
         while True:

@@ -28,9 +28,9 @@ from ndcg_ab.sources.base import (
 )
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
+from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
-MOST_EXAMPLES = 5
 ANSWERS = "answers.jsonl"
 
 

@@ -44,9 +44,8 @@ NO_NAME = ""  # the judge of judgments that name none
 def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
     """Return the columns to read from a source of judgments.
 
-    A table that stays on a cluster has only the three for SQL.
-
-    A source that gives no numbers for grades in words uses those of `judgments`.
+    Of a table that stays on a cluster only the three columns that the SQL needs are read.  A source that gives no
+    numbers for grades in words uses the numbers of `judgments`.
     """
     return JUDGMENT if isinstance(place.source, SparkSource) else with_words(JUDGED, place, evaluation.judgments)
 
@@ -215,9 +214,8 @@ def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, 
 class ByJudge:
     """The latest judgment of each document by each judge.
 
-    judges: names of the judges, empty for an unnamed one.  keys: query_id, doc_id of each document.  key, judge, grade:
-        per
-    judgment, the index of the document, the index of the judge, and the grade.
+    judges: names of the judges, empty for an unnamed judge.  keys: query_id and doc_id of each document. key, judge,
+    grade: for each judgment the index of the document, the index of the judge, and the grade.
     """
 
     judges: tuple[str, ...]

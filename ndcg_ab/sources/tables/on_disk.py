@@ -43,7 +43,7 @@ class TableOnDisk:
         return self.select([name])[name]
 
     def select(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns completely; query ids are dictionary-encoded."""
+        """Return some columns as a table in memory; query ids are dictionary-encoded."""
         import pyarrow.parquet as papq
 
         return papq.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
@@ -123,7 +123,7 @@ class TableWriter:
         schema: pa.Schema,
         metadata: Callable[[], dict[bytes, bytes]] = dict,
     ) -> Any:
-        """Return the table made of the pieces, which replaces a table of this writer.
+        """Return the table made of the pieces, which replaces a table that this writer wrote.
 
         metadata: called after the last piece; the result is added to the metadata of the replaced table.
         """
@@ -155,7 +155,7 @@ def group_pieces(pieces: Iterable[pa.Table], most: float) -> Iterator[pa.Table]:
 
 
 def table_or_file(table: Any) -> Any:
-    """Return the path of a table on disk, or the table if it is in memory."""
+    """Return the path of a table on disk, or the table itself if it is in memory."""
     return table.path if isinstance(table, TableOnDisk) else table
 
 
