@@ -5,7 +5,7 @@ A system whose document ids are spelt differently from the judged ones scores 0,
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from ndcg_ab.checks.findings import MOST, examples_of, make_finding
@@ -50,16 +50,15 @@ def check_spellings(
     """Report tables whose ids match those of the judgments, or of the first ranking, only in another spelling."""
     places = min(LOOKED_AT, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
-    files = [IdTable(f"judgments {part.origin}", part, [part], partial(read_part, part)) for part in parts]
+    files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(read_part, part))) for part in parts]
     systems = [
-        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, places), name)
+        IdTable(f"system {name}", pulled, [pulled], cache(partial(read_ranking, engine, name, places)), name)
         for name, pulled in rankings.items()
     ]
     first = systems[0]
     if judgments:
-        first = IdTable(
-            "the judgments", judgments, parts, lambda ids: engine.rows("judgment", IDS, where={IDS[0]: ids})
-        )
+        read_judgments = cache(lambda query_ids: engine.rows("judgment", IDS, where={IDS[0]: query_ids}))
+        first = IdTable("the judgments", judgments, parts, read_judgments)
     compared = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
     compared += [(each, first) for each in systems if each is not first]
     found = []
@@ -81,7 +80,7 @@ def read_ranking(engine: Engine, system_id: str, places: int, query_ids: Sequenc
 def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Return the (query_id, doc_id) of one file of judgments."""
     rows = select_queries(part.table, query_ids)
-    return zip(*(rows[name].to_pylist() for name in IDS), strict=True)
+    return list(zip(*(rows[name].to_pylist() for name in IDS), strict=True))
 
 
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
@@ -91,7 +90,7 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
         left = sorted(query_id for query_id in table.pulled.query_ids if query_id not in known)
         return table._replace(ids={"": frozenset([*shared[:SAMPLE], *left[:SAMPLE]])})
     found: dict[str, set[str]] = defaultdict(set)
-    for query_id, doc_id in table.read(shared):
+    for query_id, doc_id in table.read(tuple(shared)):
         found[query_id].add(doc_id)
     return table._replace(ids={query_id: frozenset(ids) for query_id, ids in sorted(found.items())})
 

@@ -205,12 +205,15 @@ def describe_remedy(
         become equal.
     """
     expected = count_equal(own.ids, other.ids) + pairs
-    for changed in ((own,), (other,), (own, other)):
-        respelled = [respell_ids(table.ids, spellings) if table in changed else table.ids for table in (own, other)]
-        if None in respelled or count_equal(*respelled) < expected:  # type: ignore[arg-type]
+    respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}
+    for changed in ((own.name,), (other.name,), (own.name, other.name)):
+        sides = [respelled[table.name] if table.name in changed else table.ids for table in (own, other)]
+        if None in sides or count_equal(*sides) < expected:  # type: ignore[arg-type]
             continue
-        more = [each for each in rankings() if each.name not in (own.name, other.name)] if other in changed else []
-        tables = [table for table in (*changed, *more) if respell_ids(table.ids, spellings) != table.ids]
+        more = [table for table in rankings() if table.name not in respelled] if other.name in changed else []
+        respelled |= {table.name: respell_ids(table.ids, spellings) for table in more}
+        tables = [table for table in (own, other) if table.name in changed] + more
+        tables = [table for table in tables if respelled[table.name] != table.ids]
         files = [
             (part, table.ids)
             for table in sorted(tables, key=lambda table: (bool(table.system), table.name))
