@@ -25,7 +25,8 @@ from ndcg_ab.history.published import mark_published, publishing_alone
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, changed_run, nights, no_tracker, rows_of, small, unlogged
+from tests.small_evaluation import calling, changed_run, nights, no_tracker, rows_of, runs, small, unlogged
+from tests.stores import with_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 BEGINNING = "import os, sys\nfrom pathlib import Path\n"
@@ -48,6 +49,20 @@ for _ in range(2):
     os.wait()
 """
 )
+# A fork for each publisher: what takes seconds to import is imported once.
+PUBLISHERS = """import os, sys
+from pathlib import Path
+from mlflow.store.tracking import sqlalchemy_store
+from sqlalchemy.orm import configure_mappers
+from ndcg_ab.trackers import tracker_for_bundle
+configure_mappers()
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        os.write(1, f"{tracker_for_bundle(None, Path(name)).publish(Path(name)).new}\\n".encode())
+        os._exit(0)
+for _ in sys.argv[1:]:
+    os.wait()
+"""
 
 
 def process(code: str, folder: Path, **options: Any) -> "subprocess.Popen[str]":
@@ -71,6 +86,16 @@ def test_two_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out" / "small").glob("*")) == sorted(
         [*(folder.name for folder in folders), "history.duckdb", "inputs"]
     )
+
+
+@pytest.mark.soak
+def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    evaluation = small(tmp_path)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: unlogged(evaluation, force=True), range(3)))
+    assert sorted(ordinals([night.bundle for night in found])) == [1, 2, 3]
 
 
 def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
@@ -99,6 +124,26 @@ def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
             assert bundles.remove_old_bundles(retained) == [], "the next night will do it"
     finally:
         holder.communicate("\n", timeout=60)
+
+
+@pytest.mark.soak
+def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
+    evaluation = small(with_store(tmp_path))
+    bundle = unlogged(evaluation).bundle
+    names = [str(bundle), os.path.relpath(bundle, ROOT)]
+    command = [sys.executable, "-c", PUBLISHERS, *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert sorted(done.stdout.split()) == ["False", "True"], done.stderr
+    assert [run["kind"] for run in runs(evaluation)] == ["comparison", "system", "system"]
+    digests = {row["name"]: row["digest"] for row in bundles.read_bundle(bundle).inputs}
+    parent, *children = runs(evaluation)
+    assert parent["inputs"] == {
+        "judgments judgments.qrels": digests["judgments.qrels"],
+        "ranking old": digests["old"],
+        "ranking new": digests["new"],
+        "configuration small": bundles.read_bundle(bundle).configuration_key,
+    }
+    assert all(len(child["inputs"]) == 3 for child in children)
 
 
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
@@ -138,6 +183,24 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
     assert rows_of(evaluation, "select * from comparison order by all") == before
     with database.open_history_for(path) as history:
         assert database.next_ordinal(history) == 4
+
+
+@pytest.mark.soak
+def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation = small(tmp_path)
+    folders = nights(tmp_path, 5)
+    database.history_path(evaluation).unlink()
+    (folders[0] / "bundle.json").write_text('{"key": "small/x", "ordinal"')
+    (folders[1] / "bundle.json").write_text('{"key": "small/y", "ordinal": 2, "outcome": []}')
+    (folders[2] / "query_scores.parquet").write_bytes(b"PAR1")
+    changed_run(tmp_path, 9)
+    assert bundles.read_bundle(unlogged(evaluation).bundle).ordinal == 6
+    assert rows_of(evaluation, "select ordinal from evaluation order by ordinal") == [(4,), (5,), (6,)]
+    said = capsys.readouterr().err.splitlines()
+    assert all(any(str(folder) in line for line in said) for folder in folders[:3])
+    assert [folder.name for folder in bundles.unpublished_bundles(evaluation)][1:3] == [
+        folder.name for folder in folders[3:]
+    ]
 
 
 def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:

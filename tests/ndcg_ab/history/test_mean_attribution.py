@@ -2,8 +2,11 @@
 
 import contextlib
 import functools
+import itertools
 import json
+import random
 import shutil
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from ndcg_ab.comparing.families import Group
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
@@ -25,6 +30,7 @@ from ndcg_ab.report.over_time import parts_of_changes, since_lines
 from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
 from ndcg_core.measures.notation import parse
+from tests.laboratory import core_scores, results
 from tests.ndcg_ab.history.test_last_night import since
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
@@ -200,7 +206,105 @@ def test_scores_of_another_tool_are_not_split(tmp_path: Path) -> None:
 
 
 # ---- random evaluations, against the definition in a loop over orders and queries
+DOCUMENTS = "abcdefgh"
 Side = tuple[Judgments, dict[str, dict[str, float]], Weights]
+
+
+def drawn(chance: random.Random, *, queries: int = 5, returned: int = 4) -> Side:
+    """Judgments, the ranking of `new`, and weights; the first query is always there, and can be scored."""
+    ids = [f"q{number}" for number in range(queries)]
+    judgments: Judgments = {
+        query: {doc: float(chance.choice([0, 0, 1, 2])) for doc in chance.sample(DOCUMENTS, 3)}
+        for query in ids
+        if chance.random() < 0.7
+    }
+    judgments["q0"] = {"a": 2.0, "b": float(chance.randrange(3)), "c": 1.0}
+    ranking = {
+        query: {doc: float(score) for score, doc in enumerate(chance.sample(DOCUMENTS, returned), 1)}
+        for query in ids
+        if query == "q0" or chance.random() < 0.8
+    }
+    return judgments, ranking, {query: chance.choice([0.5, 1.0, 3.0]) for query in ids}
+
+
+def expected(sides: list[Side], metric: str, *, weighted: bool) -> dict[str, float]:
+    """The parts by the definition: the mean over the six orders of changing one thing after the other."""
+    scored = {}
+    for ranking, judgments in itertools.product((0, 1), repeat=2):
+        runs = {"new": {query: results(found) for query, found in sides[ranking][1].items()}}
+        found = core_scores(sides[judgments][0], runs, [metric])
+        scored[ranking, judgments] = {query: value for (_, query, _), value in found.items()}
+
+    def mean(state: dict[str, int]) -> float:
+        side = state["queries"]
+        values, weights = [], []
+        for query in sides[side][0]:
+            is_shared = query in sides[1 - side][0]
+            at = (state["ranking"], state["judgments"]) if is_shared else (side, side)
+            if query in scored[at]:
+                values.append(scored[at][query])
+                weights.append(sides[side][2][query] if weighted else 1.0)
+        return sum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+
+    moved = dict.fromkeys(CAUSES, 0.0)
+    for order in itertools.permutations(CAUSES):
+        state = dict.fromkeys(CAUSES, 0)
+        for cause in order:
+            earlier = mean(state)
+            state[cause] = 1
+            moved[cause] += (mean(state) - earlier) / 6
+    return moved
+
+
+@pytest.mark.soak
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(chance=st.randoms(use_true_random=False), weighted=st.booleans())
+def test_random_evaluations_are_split_exactly(chance: random.Random, *, weighted: bool) -> None:
+    sides = [drawn(chance), drawn(chance)]
+    metrics = ["ndcg@3", "ndcg(unanswered=exclude)@3", "rr(no_relevant=zero)@3"]
+    check(sides, metrics, weighted=weighted)
+
+
+@pytest.mark.soak
+def test_rankings_of_which_only_the_top_is_kept_are_split_as_exactly() -> None:
+    """There are more queries than those whose whole rankings are kept for the parity check."""
+    chance = random.Random(1953)
+    check([drawn(chance, queries=150, returned=8) for _ in range(2)], ["ndcg@2"], weighted=True)
+
+
+def check(sides: list[Side], metrics: list[str], *, weighted: bool) -> None:
+    """Two nights: the parts are those of the definition, and add up."""
+    queries = {"queries": {"file": "weights.tsv"}} if weighted else {}
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        small(folder)
+        for day, side in enumerate(sides, start=1):
+            write(folder, *side)
+            bundle = night(folder, day, metrics=metrics, primary_metrics=metrics, **queries)
+    found = since(bundle) if sides[0] != sides[1] else SinceLast(1, "", ())
+    means = {(each.system_id, each.metric): each.mean for each in bundle.outcome.systems}
+    for row in found.moved:
+        if row.system_id == "new":
+            told = [row.ranking, row.judgments, row.queries]
+            assert row.unknown is None and row.now == pytest.approx(means["new", row.metric], abs=1e-15)
+            assert sum(told) == pytest.approx(row.now - row.before, abs=1e-12)
+            wanted = expected(sides, row.metric, weighted=weighted)
+            assert told == pytest.approx(list(wanted.values()), abs=1e-12)
+    assert len(found.moved) == len(found.systems) * len(metrics)
+
+
+def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float]], weights: Weights) -> None:
+    """The files of one night."""
+    graded = [f"{query} 0 {doc} {grade:g}" for query, found in judgments.items() for doc, grade in found.items()]
+    rewrite(folder, "judgments.qrels", graded)
+    ranked = [
+        f"{query} Q0 {doc} {place} {score} new"
+        for query, found in ranking.items()
+        for place, (doc, score) in enumerate(sorted(found.items(), key=lambda row: -row[1]), 1)
+    ]
+    rewrite(folder, "new.run", ranked)
+    rewrite(folder, "old.run", [f"{query} Q0 a 1 1.0 old" for query in weights])
+    rewrite(folder, "weights.tsv", ["query_id\tweight", *(f"{query}\t{weight}" for query, weight in weights.items())])
 
 
 def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,17 +9,58 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase
+from ndcg_ab.engines.duckdb import files as duckdb_files
+from ndcg_ab.errors import InputError, SqlError
+from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.history import database, published
+from ndcg_ab.history import database, published, working_folder
 from ndcg_ab.history.timeline import read_timeline
+from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import folder
+from ndcg_ab.runs import stages as kept_stages
 from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, small, tables_of, unlogged
+from tests.small_evaluation import calling, changed_run, plain_page, small, tables_of, unlogged
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
+FULL_DUCKDB = duckdb.IOException('IO Error: Could not write file "x": No space left on device')
 MEMORY = MemoryError("Unable to allocate 9 GiB")
 MEMORY_DUCKDB = duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate")
+
+
+def in_sql(cause: Exception) -> SqlError:
+    error = SqlError(f"sql/1_check/110_x.sql: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+# What fails, as which object's attribute, with what, and what is said.
+FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
+    "pulled, disk": (folder.papq, "write_table", FULL, "OUT: there is no room (No space left on device): make some"),
+    "pulled, memory": (pulls, "pull_source", MEMORY, "memory ran out: Unable to allocate"),
+    "history looked at, disk": (
+        database,
+        "records_table",
+        FULL_DUCKDB,
+        "make some, and run again; what it holds is unharmed",
+    ),
+    "history looked at, memory": (database, "records_table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
+    "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
+    "scored, disk": (
+        DuckDBEngine,
+        "_make",
+        in_sql(FULL_DUCKDB),
+        "OUT: there is no room (sql/1_check/110_x.sql: IO Error",
+    ),
+    "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/1_check/110_x.sql"),
+    "values, disk": (kept_stages, "write_query_scores", FULL, "No space left on device"),
+    "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
+    "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make some, and run again"),
+    "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),
+    "begun, disk": (working_folder, "lock_folder", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
+}
 
 
 def failing(error: Exception) -> Callable[..., Any]:
@@ -27,6 +68,59 @@ def failing(error: Exception) -> Callable[..., Any]:
         raise error
 
     return fail
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+def test_what_runs_out_at_any_step_costs_that_night_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluation = small(tmp_path)
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+    first = unlogged(evaluation).bundle
+    before, files = tables_of(evaluation), set(first.parent.iterdir())
+    changed_run(tmp_path, 3)
+    for name, (place, attribute, error, words) in FAULTS.items():
+        with monkeypatch.context() as planted, pytest.raises(Exception) as raised:
+            planted.setattr(place, attribute, failing(error))
+            unlogged(evaluation)
+        code = exit_code_for(raised.value)
+        said = capsys.readouterr().err
+        assert (code, said.count("\n")) == (UNUSABLE, 1), f"{name}: {said}"
+        assert words.replace("OUT", str(evaluation.output)) in said, f"{name}: {said}"
+        assert set(first.parent.iterdir()) - set(first.parent.glob("*.failed.json")) == files, name
+    assert tables_of(evaluation) == before
+    whole_without_its_row(evaluation, monkeypatch)
+    changed_run(tmp_path, 4)
+    unlogged(evaluation)
+    tables = tables_of(evaluation)
+    assert [row[0] for row in tables["evaluation"]] == [1, 2, 3]
+    assert [row for row in tables["comparison"] if row[0] == 1] == before["comparison"]
+
+
+def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bundle is in its place, and the transaction cannot be ended: the next to open the history enters it."""
+
+    class Full(GrowingDatabase):
+        def transaction(self) -> Any:
+            found = super().transaction()
+
+            class Failing:
+                def __enter__(self) -> None:
+                    found.__enter__()
+
+                def __exit__(self, *what: Any) -> None:
+                    error = duckdb.TransactionException("Failed to commit: No space left on device")
+                    found.__exit__(type(error), error, None)
+                    raise error
+
+            return Failing()
+
+    with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
+        planted.setattr(duckdb_files, "GrowingDatabase", Full)
+        unlogged(evaluation)
+    assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
+    assert len(tables_of(evaluation)["evaluation"]) == 1
 
 
 @pytest.mark.slow
