@@ -28,8 +28,8 @@ from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import (
     Draw,
+    EarlierDraw,
     FloatArray,
-    Kept,
     draw_queries,
     mean_disagreement,
     relative_disagreements,
@@ -230,7 +230,7 @@ def log_of(rng: Rng, found: Pair) -> Log:
     return Log(found.disagreements[chosen], found.differences[chosen])
 
 
-class Told(NamedTuple):
+class ChangeLine(NamedTuple):
     """An estimate with its interval; truth: the difference over the log."""
 
     estimate: float
@@ -247,7 +247,7 @@ class Told(NamedTuple):
         return self.low - self.truth + effect > 0
 
 
-def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | slice" = slice(None)) -> Told:
+def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | slice" = slice(None)) -> ChangeLine:
     """Of the drawn queries, the difference over the log, or over a part of it, and whether its interval holds it."""
     taken = drawn.is_drawn[part]
     weights = np.ones(LOG) if log.weights is None else log.weights
@@ -258,14 +258,14 @@ def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | sl
     found = compute_moments(scales * log.differences[part][taken], weighing, long_tailed=True)
     interval = interval_from_moments(found)
     truth = float(np.average(log.differences[part], weights=weights[part]))
-    return Told(found.mean, *interval, truth)
+    return ChangeLine(found.mean, *interval, truth)
 
 
-def random_sample(rng: Rng, log: Log) -> Told:
+def random_sample(rng: Rng, log: Log) -> ChangeLine:
     chosen = rng.choice(LOG, DRAWN, replace=False)
     found = compute_moments(log.differences[chosen], None if log.weights is None else log.weights[chosen])
     interval = interval_from_moments(found)
-    return Told(found.mean, *interval, log.truth)
+    return ChangeLine(found.mean, *interval, log.truth)
 
 
 def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
@@ -304,7 +304,7 @@ def deviation_by_judged(rng: Rng, log: Log) -> float:
     return float(unit**2 * np.square(log.disagreements).mean())
 
 
-def share(told: Sequence[Told]) -> float:
+def share(told: Sequence[ChangeLine]) -> float:
     return float(np.mean([each.holds for each in told]))
 
 
@@ -369,7 +369,7 @@ def extended(rng: Rng, first: Pair, second: Pair, repetitions: int) -> list[Row]
     for _ in range(repetitions):
         numbers = rng.random(LOG)
         drawn = draw_queries(sizes, numbers, FIRST)
-        kept = Kept(np.where(drawn.is_drawn, drawn.probability, 0.0), sizes)
+        kept = EarlierDraw(np.where(drawn.is_drawn, drawn.probability, 0.0), sizes)
         told.append(estimate(now, draw_queries(relative, numbers, DRAWN, kept), relative))
     setting = f"{first.name}, then {second.name}"
     return [Row("coverage, kept and extended", setting, repetitions, share(told), COVERAGE)]

@@ -22,7 +22,7 @@ class Budget:
         self.seconds = seconds
         self._end: float | None = None
 
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Return the remaining seconds, zero or negative if none remain; the first call starts the clock."""
         if self._end is None:
             self._end = time.monotonic() + self.seconds
@@ -74,6 +74,6 @@ def run_with_timeout(seconds: float, work: Callable[[], T]) -> T:
     return BackgroundTask(work).wait(lambda: time.monotonic() > end)
 
 
-def is_anything_left() -> bool:
+def has_abandoned_work() -> bool:
     """Return whether abandoned work is still running."""
     return any(thread.is_alive() for thread in _left)

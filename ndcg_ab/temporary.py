@@ -169,7 +169,7 @@ def held(path: Path) -> Iterator[bool]:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Yield a temporary folder that exists during the block; raise InputError if none can be created."""
-    with made() as folder:
+    with make_folder() as folder:
         yield folder.path
 
 
@@ -177,7 +177,7 @@ def temporary_folder() -> Iterator[Path]:
 def folder_of_process() -> Path:
     """Return the temporary folder that exists until this process ends; raise InputError if none can be created."""
     atexit.register(remove_open_folders)
-    return made().path
+    return make_folder().path
 
 
 def remove_open_folders() -> None:
@@ -192,7 +192,7 @@ def remove_open_folders() -> None:
             folder.close()
 
 
-def made() -> Folder:
+def make_folder() -> Folder:
     try:
         return Folder()
     except OSError as error:
@@ -202,7 +202,7 @@ def made() -> Folder:
         ) from None
 
 
-def write_kept(text: str, prefix: str, suffix: str) -> Path:
+def write_temporary_file(text: str, prefix: str, suffix: str) -> Path:
     """Write a private file among the temporary files, and remove the oldest of its kind beyond MOST_KEPT.
 
     prefix, suffix: the beginning and end of the file name, which define the kind.

@@ -16,11 +16,11 @@ from typer.core import TyperGroup
 
 from ndcg_ab import __version__
 from ndcg_ab.config.secrets.redaction import redact
-from ndcg_ab.deadlines import is_anything_left
+from ndcg_ab.deadlines import has_abandoned_work
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.files import command_to_paste
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.temporary import remove_open_folders, write_kept
+from ndcg_ab.temporary import remove_open_folders, write_temporary_file
 from ndcg_ab.visible import visible
 
 from ..stopping import CLEAN_UP, Stopped, end, obey_signals
@@ -96,7 +96,7 @@ def leave_program(code: int) -> NoReturn:
             code = code or exit_code_for(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_open_folders()
-    if Stopped.number is not None or Stopped.abruptly or is_anything_left():
+    if Stopped.number is not None or Stopped.abruptly or has_abandoned_work():
         end(code)
     Stopped.code = code
     sys.exit(code)
@@ -160,7 +160,7 @@ def keep_traceback(error: BaseException) -> str:
         print(text, file=sys.stderr, end="")
         return "its traceback is above"
     try:
-        path = write_kept(text, "ndcg-ab-error-", ".txt")
+        path = write_temporary_file(text, "ndcg-ab-error-", ".txt")
     except OSError:
         return f"{DEBUG}=1 shows its traceback"
     return f"its traceback: {path}"

@@ -90,8 +90,8 @@ def is_of(option: Option, kind: type) -> bool:
     return kind in {get_origin(each) for each in choices} and float not in choices and not models_in(field.annotation)
 
 
-LISTS = {option.given for option in OPTIONS if is_of(option, list)}  # one alone may be given without a list
-MAPPINGS = {option.given for option in OPTIONS if is_of(option, dict)} | {"gate"}
+LISTS = {option.argument_name for option in OPTIONS if is_of(option, list)}  # one alone may be given without a list
+MAPPINGS = {option.argument_name for option in OPTIONS if is_of(option, dict)} | {"gate"}
 MAPPINGS |= {f"{name}_columns" for name in ("queries", "documents")}
 ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "metrics", "--system": "systems"}
 

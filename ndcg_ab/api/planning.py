@@ -19,7 +19,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
-from ndcg_ab.sources.tables.in_memory import python_number, read_given
+from ndcg_ab.sources.tables.in_memory import python_number, read_in_memory
 from ndcg_ab.studies.power import Plan, PowerSettings, make_plans, parse_questions, plans_to_json
 from ndcg_ab.studies.query_scores import Scores, parse_scores
 from ndcg_ab.warehouse.dialects import make_tables
@@ -171,7 +171,7 @@ def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
     file = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
     if not isinstance(file, InMemoryFile) or isinstance(file.given.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
-    return parse_scores(read_given(file.given, SCORE, {}), file)
+    return parse_scores(read_in_memory(file.given, SCORE, {}), file)
 
 
 def sql_query(

@@ -278,7 +278,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     looks = {name: copy_signature(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
     for name, other in combinations(looks, 2):
         pulled, copy = rankings[name], rankings[other]
-        if pulled.count == copy.count and looks[name] == looks[other] and is_same(pulled, copy):
+        if pulled.count == copy.count and looks[name] == looks[other] and are_copies(pulled, copy):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
@@ -302,7 +302,7 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
 
 
-def is_same(pulled: Pulled, other: Pulled) -> bool:
+def are_copies(pulled: Pulled, other: Pulled) -> bool:
     """Return whether two rankings with equal numbers of rows are copies.
 
     Tables on a cluster are compared by digest, and never with local tables. The part kept of a reduced ranking depends

@@ -59,7 +59,7 @@ class Recorded(NamedTuple):
         return np.where(self.failed, np.inf, self.values)
 
     @property
-    def asked(self) -> int:
+    def total_queries(self) -> int:
         """Return the number of all queries, including those without the cost for a system."""
         return len(self.query_ids) + len(set().union(*self.missing.values()))
 
@@ -86,7 +86,11 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
         for at, system in enumerate(systems):
             times = cold[system, cost]
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
-            about |= {"failed": found.count_failed(at), "missing": len(of.missing[system]), "asked": of.asked}
+            about |= {
+                "failed": found.count_failed(at),
+                "missing": len(of.missing[system]),
+                "asked": of.total_queries,
+            }
             for which, each in enumerate(wanted):
                 value = found.value(at, which)
                 if each.share is not None:

@@ -127,10 +127,10 @@ class SinceLast:
     @property
     def dropped(self) -> list[Comparison]:
         """Return the comparisons of systems whose ranking got worse, except falls shown to be too small to matter."""
-        return [row for row in self.fallen if not is_small(row)]
+        return [row for row in self.regressions if not is_small(row)]
 
     @property
-    def fallen(self) -> list[Comparison]:
+    def regressions(self) -> list[Comparison]:
         """Return the comparisons of systems whose ranking got worse, including falls too small to matter."""
         return [row for row in self.comparisons if row.family == SINCE_LAST and row.conclusion is Verdict.REGRESSED]
 
@@ -179,7 +179,7 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
-    for row in since.dropped if condition is True else since.fallen:
+    for row in since.dropped if condition is True else since.regressions:
         limit = condition.get(row.metric) if isinstance(condition, dict) else 0.0
         if limit is not None and row.difference is not None and row.difference < -limit:
             yield row
@@ -190,7 +190,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
     yield (
         f"no system dropped since evaluation {since.ordinal}" if not since.dropped else "no drop that the gate forbids"
     )
-    for row in since.fallen:
+    for row in since.regressions:
         yield f"{row.candidate}, {row.metric}: {row.verdict} ({signed(row.difference)})"
     for system in since.systems:
         if system.unknown:

@@ -11,7 +11,7 @@ from ndcg_ab.engines.sql_files import SqlFile
 if TYPE_CHECKING:
     from ndcg_ab.engines.duckdb import KeptTables
 
-__all__ = ["Cluster", "Engine", "open_engine", "open_kept"]
+__all__ = ["Cluster", "Engine", "open_engine", "open_tables"]
 
 
 def open_engine(
@@ -43,7 +43,7 @@ def open_engine(
     return BoundaryEngine(here, begin)
 
 
-def open_kept(
+def open_tables(
     path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
 ) -> "KeptTables":
     """Open the tables of a finished evaluation; raise InputError if the file of the tables is missing.

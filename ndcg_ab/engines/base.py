@@ -241,7 +241,7 @@ class Engine(ABC):
 
     @abstractmethod
     def keep(self, path: Path) -> None:
-        """Write the tables on this machine to a database file, which `open_kept` reads."""
+        """Write the tables on this machine to a database file, which `open_tables` reads."""
 
     @abstractmethod
     def _take(self, name: str, table: pa.Table) -> None:

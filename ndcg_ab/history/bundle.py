@@ -280,7 +280,9 @@ def read_bundle(folder: Path) -> Bundle:
     return bundle
 
 
-def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None) -> Path | None:
+def find_reusable(
+    evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None
+) -> Path | None:
     """Return the bundle that can be reused, or None.
 
     Inputs and configuration must equal those of the latest evaluation up to `at` (by default now): content that has

@@ -31,7 +31,7 @@ class FailedNight(NamedTuple):
     reason: str
 
     @property
-    def told(self) -> str:
+    def reason_text(self) -> str:
         """The reason with the name of a file, not its path: ``v2.run, line 6551: score = 'x': must be a number``."""
         place, colon, rule = self.reason.partition(": ")
         if "/" in place and " = " not in place and "://" not in place:
@@ -41,7 +41,7 @@ class FailedNight(NamedTuple):
     @property
     def headline(self) -> str:
         """The line for reports: ``✗ could not run: v2.run, line 6551: …``."""
-        return f"{COULD_NOT_RUN}: {shortened(self.told, SHOWN)}"
+        return f"{COULD_NOT_RUN}: {shortened(self.reason_text, SHOWN)}"
 
     @property
     def stamp(self) -> str:

@@ -18,7 +18,7 @@ from ndcg_ab.comparing.families import NOTHING, Group, only_queries, value_group
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines import open_kept
+from ndcg_ab.engines import open_tables
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import is_duckdb_error
 from ndcg_ab.errors import InputError
@@ -139,7 +139,7 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
         raise UnknownPartsError(OTHER_TOOL)
     try:
         given = (resources.threads, resources.memory_limit, resources.spill)
-        with open_kept(earlier.folder / TABLES, *given) as engine:
+        with open_tables(earlier.folder / TABLES, *given) as engine:
             yield read_side(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error

@@ -21,7 +21,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query, Say
-from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_found
+from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_of_columns
 from ndcg_ab.sources.queries import make_documents, merge_documents
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
@@ -75,7 +75,7 @@ def grade_by_judge(
     ]
     grades, known_before = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
     rows = [(*key, grade, judge.judge) for key, grade in zip(asked, grades, strict=True) if grade is not None]
-    layout = layout_found([*JUDGMENT.schema.names, "judge"])
+    layout = layout_of_columns([*JUDGMENT.schema.names, "judge"])
     columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
     table = pa.table([list(column) for column in columns], schema=layout.schema)
     silent = [key for key, grade in zip(lacking, grades, strict=False) if grade is None]

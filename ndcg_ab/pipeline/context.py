@@ -91,7 +91,7 @@ class Stage:
         """Return the name of the stage with a part, such as ``pull bm25``."""
         return self.name.format(name=part)
 
-    def parts_left(self, context: Context) -> list[str]:
+    def remaining_parts(self, context: Context) -> list[str]:
         """Return the parts that are still to be done; none if the stage does not apply."""
         parts = self.parts(context) if self.applies(context) else ()
         return [part for part in parts if (self.name, part) not in context.done]

@@ -109,11 +109,11 @@ def pull_ranking(context: Context, name: str) -> str | None:
     with store.memory() as memory:
 
         def read() -> Pulled:
-            wanted = store.wanted()
-            found = read_as_wanted(wanted)
-            return found if wanted is None or store.holds_enough(found) else read_as_wanted(None)
+            needed_places = store.needed_places()
+            found = read_places(needed_places)
+            return found if needed_places is None or store.holds_enough(found) else read_places(None)
 
-        def read_as_wanted(wanted: Any) -> Pulled:
+        def read_places(wanted: Any) -> Pulled:
             return pull_source(
                 source,
                 RANKING,

@@ -215,7 +215,7 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
     """Do every part of the stages that applies and is not done yet; pass on what a stage raises."""
     for stage in stages:
-        for part in stage.parts_left(context):
+        for part in stage.remaining_parts(context):
             context.say(stage.shown(part))
             if found := call(stage, context, part):
                 context.say(f"{stage.shown(part)}: {found}")

@@ -103,7 +103,7 @@ class Store(ABC):
         force: whether to ignore what earlier runs know of it.
         """
 
-    def wanted(self) -> WantedPlaces | None:
+    def needed_places(self) -> WantedPlaces | None:
         """Return the part of a ranking that must be read; None for all of it."""
         return None
 
@@ -210,7 +210,7 @@ class MemoryStore(Store):
         found = {name: self._pulled[ranking_key(at)] for at, name in names}
         return {name: each.whole() for name, each in found.items()} if whole else found
 
-    def wanted(self) -> WantedPlaces | None:
+    def needed_places(self) -> WantedPlaces | None:
         judgments = self.judgments()
         if self._whole or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings

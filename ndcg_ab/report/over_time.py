@@ -30,7 +30,7 @@ BOTH_BY_NEW = "both rankings by the new judgments"
 NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 
 
-class Told(NamedTuple):
+class ChangeLine(NamedTuple):
     """One line about a change since the previous evaluation.
 
     mark: symbol of the verdict; empty for a line that adds to the one above. conclusion: verdict for the colour; None
@@ -47,33 +47,35 @@ def since_title(since: SinceLast) -> str:
     return f"since evaluation {since.ordinal} ({since.began[:16].replace('T', ' ')})"
 
 
-def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
+def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
     """Yield a line per changed system and metric, the largest losses of drops, and one line for unchanged systems."""
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
-            yield Told("", f"{system.system_id}: was not there")
+            yield ChangeLine("", f"{system.system_id}: was not there")
         for row in since.of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
-            yield Told(since_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
+            yield ChangeLine(since_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
             if moved and (has_several_causes(moved, system) or (row in since.dropped and moved.parts)):
-                yield Told("", f"{INDENT}{format_mean_change(moved)}")
+                yield ChangeLine("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
                 lost = [each for each in since.lost if (each.system_id, each.metric) == (row.candidate, row.metric)]
                 for query in lost[:most_lost]:
                     named = f"{query.query_id} {query.text}" if query.text else query.query_id
                     text = f"{INDENT}{format_plain(query.before)} → {format_plain(query.now)}  {named}"
-                    yield Told("", text, may_be_cut=True)
+                    yield ChangeLine("", text, may_be_cut=True)
         if system.unknown:
             yield from untold_lines(since, system)
     if since.unchanged:
         everything = len(since.unchanged) == len(since.systems)
-        yield Told("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
+        yield ChangeLine("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
     if since.is_drawn and since.comparisons:
-        yield Told("", "on the drawn queries alone: what changed on others is not known")
+        yield ChangeLine("", "on the drawn queries alone: what changed on others is not known")
     if since.new_queries or since.gone_queries:
-        yield Told("", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared")
+        yield ChangeLine(
+            "", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared"
+        )
     for reason in unknown_reasons(since):
-        yield Told("", f"what moved the means cannot be told: {reason}")
+        yield ChangeLine("", f"what moved the means cannot be told: {reason}")
 
 
 def since_mark(row: Comparison) -> str:
@@ -81,14 +83,14 @@ def since_mark(row: Comparison) -> str:
     return "" if is_note(row) else comparison_mark(row)
 
 
-def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[Told]:
+def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
     """Yield the means of a system on each metric, if the cause of their change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:
             means = f"{format_plain(moved.before)} → {format_plain(moved.now)}"
             changed = ", ".join(system.changed)
             text = f"{moved.system_id}, {moved.metric}: {means}, changed: {changed}"
-            yield Told("?", f"{text}; whether its ranking dropped cannot be told")
+            yield ChangeLine("?", f"{text}; whether its ranking dropped cannot be told")
 
 
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:

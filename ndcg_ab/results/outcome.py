@@ -252,7 +252,7 @@ class Outcome:
     costs: Costs | None = None
 
     @property
-    def is_given(self) -> bool:
+    def has_external_scores(self) -> bool:
         """Whether another tool computed the scores, so that rankings and judgments are unknown."""
         return self.parity_queries is None
 

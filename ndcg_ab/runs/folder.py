@@ -34,7 +34,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.files.parts import Content, digest_of_file, read_content_key
-from ndcg_ab.sources.judgments.gathering import layout_found
+from ndcg_ab.sources.judgments.gathering import layout_of_columns
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
@@ -150,8 +150,8 @@ class RunFolder(Store):
             source = make_source(place.source, self.evaluation.directory)
         layout = place.layout
         if place.kind == "judgments":  # of the columns that are looked for, those that were found
-            layout = layout_found(papq.read_schema(self.path(key)).names)
-        return Pulled(read_kept(self.path(key), layout), layout, source)
+            layout = layout_of_columns(papq.read_schema(self.path(key)).names)
+        return Pulled(read_input_table(self.path(key), layout), layout, source)
 
     def inputs(self) -> Inputs:
         """Return the records of all inputs for the bundle, by kind, and by the time of reading within a kind."""
@@ -185,7 +185,7 @@ class RunFolder(Store):
         rows = papq.read_metadata(path).num_rows
         if memory is not None and memory.limit is not None and rows > thresholds.FILE_ROWS:
             return TableOnDisk(path, memory)
-        return read_kept(path, RANKING)
+        return read_input_table(path, RANKING)
 
     def reduced(
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
@@ -226,7 +226,7 @@ class RunFolder(Store):
         return papq.read_table(path, schema=schema) if path.exists() else None
 
 
-def read_kept(path: Path, layout: Layout) -> pa.Table:
+def read_input_table(path: Path, layout: Layout) -> pa.Table:
     """Read the table of an input with the types of its layout and the remarks of its source."""
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)

@@ -22,8 +22,8 @@ def folder_of(run: Context) -> RunFolder:
     return run.store
 
 
-def find_same(run: Context, _: str) -> None:
-    run.bundle = bundles.find_same(run.evaluation, folder_of(run).inputs(), run.moment)
+def find_reusable_bundle(run: Context, _: str) -> None:
+    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.moment)
     if run.bundle is not None:
         run.reused = True
         bundles.note_reuse(run.evaluation, run.bundle, run.moment)
@@ -84,7 +84,7 @@ def remove_old(run: Context, _: str) -> None:
 
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
-    find_same,
+    find_reusable_bundle,
     # what was measured again is shown, and no earlier result stands for it
     applies=lambda run: not run.force and not run.evaluation.costs,
 )

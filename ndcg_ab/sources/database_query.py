@@ -16,7 +16,7 @@ from ndcg_ab.sources.database_drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import cast_columns, table_if_clean
-from ndcg_ab.sources.tables.format_warnings import Noticed, rated_rows
+from ndcg_ab.sources.tables.format_warnings import RemarkCounter, rated_rows
 from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
@@ -38,7 +38,7 @@ class DatabaseQuery(Source):
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         layout.refuse_unknown(self.origin, self.described.columns)
-        unrated = Noticed("unrated_row")
+        unrated = RemarkCounter("unrated_row")
         with query_database(self.described, self.directory, asked.keep.memory) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns, unrated)
             return PullResult(asked.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
@@ -50,7 +50,7 @@ def read_batches(
     place: str,
     layout: Layout,
     columns: dict[str, str],
-    unrated: Noticed,
+    unrated: RemarkCounter,
 ) -> Iterator[pa.Table]:
     """Yield the rows of a query in batches, in the columns of `layout`.
 
@@ -111,7 +111,7 @@ def convert_batch(
     layout: Layout,
     place: str,
     before: int,
-    unrated: Noticed,
+    unrated: RemarkCounter,
 ) -> pa.Table:
     """Return a batch in the types of its fields, converted row by row if a value breaks a rule.
 

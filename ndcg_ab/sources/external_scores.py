@@ -22,7 +22,7 @@ from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
-from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_given, refuse_like_keys
+from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_in_memory, refuse_like_keys
 from ndcg_ab.sources.tables.schema import Field, Layout
 from ndcg_core.measures.external_metric import canonical_name
 
@@ -50,10 +50,10 @@ class Scores(Source):
     def __init__(self, described: ScoresSource, directory: Path) -> None:
         self.described = described
         self.path = described.file if described.file.is_absolute() else directory / described.file
-        self.origin = described.given.name if described.given else str(self.path)
+        self.origin = described.in_memory_data.name if described.in_memory_data else str(self.path)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        if self.described.given:
+        if self.described.in_memory_data:
             table = self.in_memory()
         else:
             with named(self.path):
@@ -100,18 +100,18 @@ class Scores(Source):
         return found or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
-        given = self.described.given
-        assert given is not None
-        with translate_foreign_errors(f"{given.name}: cannot be read"):
-            if isinstance(given.data, Mapping):
-                refuse_like_keys(given)
-                with prefix_errors(given.name):
-                    values = list(numbers_by_query.read_values(given.data))
-                return self.of_records(lambda: ((f"{given.name}, {place}", each) for place, each in values))
+        in_memory_data = self.described.in_memory_data
+        assert in_memory_data is not None
+        with translate_foreign_errors(f"{in_memory_data.name}: cannot be read"):
+            if isinstance(in_memory_data.data, Mapping):
+                refuse_like_keys(in_memory_data)
+                with prefix_errors(in_memory_data.name):
+                    values = list(numbers_by_query.read_values(in_memory_data.data))
+                return self.of_records(lambda: ((f"{in_memory_data.name}, {place}", each) for place, each in values))
             return self.of_table(
-                column_names(given),
-                lambda layout, columns: read_given(given, layout, dict(columns)),
-                lambda _: given.name,
+                column_names(in_memory_data),
+                lambda layout, columns: read_in_memory(in_memory_data, layout, dict(columns)),
+                lambda _: in_memory_data.name,
             )
 
     # ---- as a table

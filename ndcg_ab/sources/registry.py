@@ -44,7 +44,11 @@ def file_source(described: FileSource, directory: Path) -> Source:
     from ndcg_ab.sources.files.file import File
     from ndcg_ab.sources.tables.in_memory import InMemorySource
 
-    return File(described, directory) if described.given is None else InMemorySource(described.given, described.columns)
+    return (
+        File(described, directory)
+        if described.in_memory_data is None
+        else InMemorySource(described.in_memory_data, described.columns)
+    )
 
 
 def click_source(described: ClicksSource, directory: Path) -> Source:

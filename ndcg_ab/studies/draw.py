@@ -33,7 +33,7 @@ from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
-from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements
+from ndcg_core.sampling.draws import Draw, EarlierDraw, draw_queries, permanent_numbers, relative_disagreements
 from ndcg_core.sampling.plan import (
     DEVIATION,
     Population,
@@ -202,7 +202,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSour
     weights = None  # of the queries, where they count: all have one, or none has
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
         weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
-    earlier, gone = read_kept(kept, query_ids) if kept is not None else (None, 0)
+    earlier, gone = read_earlier_draw(kept, query_ids) if kept is not None else (None, 0)
     is_changed = log.is_changed
     if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
         is_changed = is_changed | (earlier.sizes > 0)
@@ -275,7 +275,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     return unit, len(judged)
 
 
-def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
+def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[EarlierDraw, int]:
     """Read the queries of an earlier draw in the order of the log, and count those that the log lacks."""
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
@@ -291,12 +291,12 @@ def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
     drawn = {query_id for query_id, row in known.items() if (row["probability"] or NOT_DRAWN) > 0}
     if not drawn:
         raise InputError(Setting("--kept"), f" {source.shown}: holds no drawn query: give a file that draw wrote")
-    return Kept(probability, sizes), len(drawn.difference(query_ids))
+    return EarlierDraw(probability, sizes), len(drawn.difference(query_ids))
 
 
 def kept_error(
     kept: FileSource | None,
-    earlier: Kept | None,
+    earlier: EarlierDraw | None,
     numbers: FloatArray,
     query_ids: Sequence[str],
     count: int,

@@ -132,7 +132,7 @@ class Tracker(ABC):
     def give_up_in_time(self, log: Callable[[], T], budget: Budget) -> T:
         """Return what logging returns; raise TrackingError if the budget is used up."""
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
-        if (seconds := budget.left()) <= 0:
+        if (seconds := budget.remaining_seconds()) <= 0:
             raise TrackingError(slow)
         try:
             return run_with_timeout(seconds, translate_foreign_errors(f"{self.label} failed", TrackingError)(log))

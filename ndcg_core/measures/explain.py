@@ -97,7 +97,7 @@ class Explanation:
         return f"{above:g} / {format_number(below)} = "
 
     @property
-    def counted(self) -> tuple[Place, ...]:
+    def places_within_cutoff(self) -> tuple[Place, ...]:
         """Return the places within the cutoff."""
         return self.places[: self.metric.cutoff]
 

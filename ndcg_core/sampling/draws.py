@@ -54,7 +54,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class EarlierDraw:
     """The queries of an earlier draw, which are to be kept.
 
     probability: (N,) of the queries drawn earlier, else 0. sizes: (N,) by which the earlier draw was made.
@@ -85,7 +85,7 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
     return found
 
 
-def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept | None = None) -> Draw:
+def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: EarlierDraw | None = None) -> Draw:
     """Draw `count` queries, or all queries with a size above 0 if there are fewer.
 
     sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: an earlier
@@ -117,7 +117,7 @@ def ratio_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: Fl
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
 
 
-def without_next_query(order: NDArray[np.intp], kept: Kept, numbers: FloatArray) -> NDArray[np.intp]:
+def without_next_query(order: NDArray[np.intp], kept: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
     """Return the order without the query that the earlier draw would have taken next."""
     left = np.flatnonzero((kept.sizes > 0) & (kept.probability == 0))
     if not len(left):

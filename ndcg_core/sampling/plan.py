@@ -55,7 +55,7 @@ class Population:
         return found
 
     @property
-    def counted(self) -> FloatArray:
+    def normalised_weights(self) -> FloatArray:
         """Return (N,) weights of the queries in the mean, which sum to 1."""
         if self.weights is None:
             return np.full(len(self.relative), 1 / max(1, len(self.relative)))
@@ -97,14 +97,14 @@ def error_of_draw(of: Population, count: int) -> tuple[float, float]:
     """Return the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
     probability = expected_probabilities(of.sizes, count)
     drawn = probability > 0
-    weights, probability = of.counted[drawn], probability[drawn]
+    weights, probability = of.normalised_weights[drawn], probability[drawn]
     variance = float((np.square(weights) * of.spread[drawn] / probability).sum())
     return variance**0.5, max(1.0, min(count, int(drawn.sum())) - 1.0)
 
 
 def error_of_random(of: Population, count: int) -> tuple[float, float]:
     """Return the standard error of the mean over the log from a plain random sample, and its degrees of freedom."""
-    weights = of.counted
+    weights = of.normalised_weights
     variance = float((np.square(weights) * of.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))
     return variance**0.5, max(1.0, effective - 1)

@@ -104,16 +104,16 @@ def detectable_at(
     unlucky = float(ndtri(power)) * deviation / math.sqrt(queries)
     signs = np.where(np.arange(queries) % 2, deviation, -deviation)
 
-    def is_found(effect: float) -> bool:
+    def is_detected(effect: float) -> bool:
         values = np.clip(effect - unlucky + signs, -largest_loss, largest_loss)
         return float(values.sum()) > 0 and bounded_p_value(values, largest_loss) <= level
 
     low, high = 0.0, largest_loss
-    if not is_found(high):
+    if not is_detected(high):
         return None
     while high - low > CLOSE * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if is_found(middle) else (middle, high)
+        low, high = (low, middle) if is_detected(middle) else (middle, high)
     return max(by_t, high)
 
 

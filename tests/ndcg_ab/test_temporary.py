@@ -147,8 +147,8 @@ def test_of_the_files_that_are_kept_the_oldest_go(place: Path) -> None:
     others.write_text("another ending")
     made = []
     for number in range(25):
-        made.append(temporary.write_kept(str(number), "ndcg-ab-error-", ".txt"))
+        made.append(temporary.write_temporary_file(str(number), "ndcg-ab-error-", ".txt"))
         os.utime(made[-1], ns=(number, number))
-    made.append(temporary.write_kept("last", "ndcg-ab-error-", ".txt"))
+    made.append(temporary.write_temporary_file("last", "ndcg-ab-error-", ".txt"))
     assert sorted(place.iterdir()) == sorted([others, *made[16:]])
     assert made[-1].read_text() == "last"

@@ -50,7 +50,7 @@ def plain_number(text: str) -> str | None:
     return f"{float(bare) / 100 if share else float(bare):.12g}"
 
 
-def alpha_meant(alpha: float) -> str | None:
+def guess_alpha(alpha: float) -> str | None:
     """Return the intended alpha for a confidence level or percentage: 0.05 for 0.95, 95 and 5.
 
     None if there is none.
@@ -73,7 +73,7 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
     key: dotted, without list indices. kind: the pydantic type of the error. expected: the allowed values.
     """
-    if key == "statistics.alpha" and isinstance(value, int | float) and (meant := alpha_meant(value)):
+    if key == "statistics.alpha" and isinstance(value, int | float) and (meant := guess_alpha(value)):
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
     if kind == "literal_error":
         return closest_hint(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
@@ -83,7 +83,7 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     if kind.startswith("float") and isinstance(value, str):
         meant = plain_number(value)
         if meant and key == "statistics.alpha":
-            meant = alpha_meant(float(meant))
+            meant = guess_alpha(float(meant))
         return f"; did you mean {meant}?" if meant else ""
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"

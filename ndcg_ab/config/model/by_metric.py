@@ -29,7 +29,7 @@ class NamedDifference(NamedTuple):
     by_metric: bool = False
 
     @property
-    def as_given(self) -> str:
+    def text_after_key(self) -> str:
         """The text after the key in a message: ``: recall@10 = 0.02`` or `` = 0.02``."""
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
@@ -37,14 +37,14 @@ class NamedDifference(NamedTuple):
         """Raise RuleError if the metric cannot have such a difference; known: the range of the metric, if known."""
         if known is not None and self.difference >= known.width:
             limit = f"must be below {known.width:g}, since {self.describe(known)}"
-            raise RuleError(Setting(self.key), f"{self.as_given}: {limit}{self.hint(known)}")
+            raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(known)}")
 
     def question(self, known: Range | None) -> str | None:
         """Return a doubt about a difference of at least half of the largest possible one, or None for a smaller one."""
         if known is None or self.difference < QUESTIONED * known.width:
             return None
         is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
-        return f"{self.key}{self.as_given}: {is_large}{self.hint(known)}"
+        return f"{self.key}{self.text_after_key}: {is_large}{self.hint(known)}"
 
     def describe(self, known: Range) -> str:
         return f"{self.metric} lies between {known.low:g} and {known.high:g}"

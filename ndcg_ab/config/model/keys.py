@@ -60,7 +60,7 @@ class Option:
         return self.name.removeprefix("--").replace("-", "_")
 
     @property
-    def given(self) -> str:
+    def argument_name(self) -> str:
         """The parameter name in the functions of the Python API."""
         return self.argument or self.parameter
 

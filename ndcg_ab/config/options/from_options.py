@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
+from ndcg_ab.config.loading.hints import guess_alpha, is_number, plain_number
 from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.costs import OF_A_COST, OWN_UNIT
@@ -53,7 +53,7 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         value = given.get(option.parameter)
-        if value is not None and (value not in ([], ()) or (option.given == "gate" and given.get("gate"))):
+        if value is not None and (value not in ([], ()) or (option.argument_name == "gate" and given.get("gate"))):
             read = globals()[option.read]
             set_key(content, evaluation_key(option, content), read(option.name, value))
     if given.get("cheap_judgments") and "judgments" in content:
@@ -69,11 +69,11 @@ def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation that Python arguments describe; raise InputError that names the argument.
 
-    arguments: the values by `Option.given`; None counts as not given.
+    arguments: the values by `Option.argument_name`; None counts as not given.
     """
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
-        if (value := arguments.get(option.given)) is not None:
+        if (value := arguments.get(option.argument_name)) is not None:
             key = evaluation_key(option, content)
             # what replaces a file's name is all that is said of the place: a function that judges
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
@@ -153,8 +153,10 @@ def name_argument(setting: Setting) -> str:
         return str(setting)
     if setting.entry:
         name = repr(setting.entry)
-        return f"{option.given}=" + (f"[{name}]" if setting.number is None else f"{{{name}: {setting.number:g}}}")
-    return f'{option.given}["{part}"]' if (part := gate_condition(setting, option)) else option.given
+        return f"{option.argument_name}=" + (
+            f"[{name}]" if setting.number is None else f"{{{name}: {setting.number:g}}}"
+        )
+    return f'{option.argument_name}["{part}"]' if (part := gate_condition(setting, option)) else option.argument_name
 
 
 def gate_condition(setting: Setting, option: Option) -> str:
@@ -301,7 +303,7 @@ def parse_alpha(option: str, value: str | float) -> float:
     text = str(value)
     if not is_number(text):
         meant = plain_number(text)
-        hint = f"; say {option} {alpha_meant(float(meant)) or meant}" if meant else ""
+        hint = f"; say {option} {guess_alpha(float(meant)) or meant}" if meant else ""
         raise InputError(f"{option} {text!r}: must be a number{hint}")
     return float(text)
 

@@ -100,7 +100,7 @@ class SparkEngine(Engine):
         with name_file_in_errors(file):
             frame = self.session.sql(translate_for_spark(file.text), args=dict(parameters))
             if file.kind != "view":
-                frame = self._kept(file.name, frame)
+                frame = self._materialise(file.name, frame)
             frame.createOrReplaceTempView(file.name)
 
     def _drop(self, name: str) -> None:
@@ -124,9 +124,9 @@ class SparkEngine(Engine):
                 [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
             )
         frame = self.session.createDataFrame(table.cast(plain))
-        return self._kept(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
+        return self._materialise(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
-    def _kept(self, name: str, frame: DataFrame) -> DataFrame:
+    def _materialise(self, name: str, frame: DataFrame) -> DataFrame:
         """Return the materialised table, written under a new name since the old rows may be its source.
 
         Few rows are computed when first read, without a job of their own, and stay in memory.

@@ -92,7 +92,7 @@ def block_content(data: PageData) -> dict[str, Any]:
         "metrics": [metric.name for metric in outcome.metrics],
         "queries": {"id": ids, "text": texts},
         "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
-        "given": outcome.is_given,
+        "given": outcome.has_external_scores,
         "gains": grade_gains(data),
         "depth": shown_depth(outcome.metrics[0]),
         "comparisons": [

@@ -100,13 +100,13 @@ def gather_page_data(
     can_do_without: whether a page without titles is acceptable, because the evaluation is kept already.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
-    if not outcome.is_given:
+    if not outcome.has_external_scores:
         engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
         missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
         missed = add_known_ranks(engine, missed)
     shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
-    known, trouble = None if outcome.is_given else documents_from_rankings(engine, shown), None
+    known, trouble = None if outcome.has_external_scores else documents_from_rankings(engine, shown), None
     if documents:
         try:
             known = merge_documents(documents.of(shown["doc_id"]), known)

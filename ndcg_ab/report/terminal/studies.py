@@ -174,12 +174,12 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
 def ranking_table(title: str, explanation: Explanation) -> Table:
     heads = ("rank", "document", "score", "grade", "gain", "discount", "gain · discount", "sum")
     made = plain_table(title, heads, left=["document"], overflow="fold")
-    counted = explanation.counted[: explanation.metric.cutoff or SHOWN]
-    for place in counted:
+    places_within_cutoff = explanation.places_within_cutoff[: explanation.metric.cutoff or SHOWN]
+    for place in places_within_cutoff:
         score = "–" if place.score is None else format_number(place.score)
         made.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
-    if len(explanation.places) > len(counted):
-        rest = len(explanation.places) - len(counted)
+    if len(explanation.places) > len(places_within_cutoff):
+        rest = len(explanation.places) - len(places_within_cutoff)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
         made.add_row("…", f"[dim]{rest} documents {beyond}[/]", *[""] * 6)
     return made

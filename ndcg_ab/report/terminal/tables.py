@@ -94,7 +94,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """Print systems and comparisons on one metric, in one table or in two if the terminal is narrow."""
     system_head = ["mean", "median", "queries"]
-    system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
+    system_head += [] if outcome.has_external_scores else ["unanswered", judged_label(metric)]
     pairs = list(system_rows(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
     title = table_title(

@@ -152,7 +152,7 @@ def format_alike(nights: "Alike") -> str:
         same = f"same as {night.ordinal}"
         return f"[dim]{len(nights)} nights {same}, the last {last}[/]" if many else f"[dim]{same}[/]"
     head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
-    sentence, arrow, remedy = night.told.partition(" → ")
+    sentence, arrow, remedy = night.reason_text.partition(" → ")
     return f"[red]{head}: {escape(shortened(sentence, SHOWN) + arrow + remedy)}[/]"
 
 
@@ -310,7 +310,7 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
     if digest.failed:
         console.print(Text("failed", style="bold"))
     for found in digest.failed:
-        console.print(Text(f"  {found.began[5:10]} {COULD_NOT_RUN}: {found.told}"))
+        console.print(Text(f"  {found.began[5:10]} {COULD_NOT_RUN}: {found.reason_text}"))
     print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
     print_part(console, "open", open_lines(digest, last.ordinal))

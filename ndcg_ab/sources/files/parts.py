@@ -183,7 +183,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
     program: the version of the program that reads the source.  Raises InputError and OSError for files that are missing
     or cannot be read.
     """
-    if not isinstance(described, FileSource) or described.given is not None:
+    if not isinstance(described, FileSource) or described.in_memory_data is not None:
         return None
     if isinstance(described.file, str):
         found = object_marks(described, directory)

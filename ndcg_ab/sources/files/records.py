@@ -19,7 +19,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table, whole_batche
 from ndcg_ab.sources.forms.form import Reading, Records
 from ndcg_ab.sources.forms.plausible import NAMES, bare_name, is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, RemarkCounter, rated_rows
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import (
     JUDGMENT,
@@ -64,7 +64,7 @@ def gather_records(
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
     """Return one table of records with their places; judgments without a grade are left out and counted."""
-    unrated = Noticed("unrated_row")
+    unrated = RemarkCounter("unrated_row")
     if layout.kind == JUDGMENT.kind:
         placed = rated_rows(placed, unrated, layout.words)
     pieces = record_pieces(placed, layout)

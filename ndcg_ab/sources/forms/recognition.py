@@ -140,7 +140,7 @@ def choose_reading(sample: Sample, layout: str, told: str | None = None) -> Read
     kind = KINDS.get(layout)
     found = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, told)
-    if found and (told is None or is_told(found, plain)):
+    if found and (told is None or has_configured_format(found, plain)):
         return found
     if found is None and kind and told is None and not sample.columns:
         refuse_other_kind(sample, kind)
@@ -160,7 +160,7 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
         raise InputError(f"{sample.path}: this looks like {found} ({other.note}), and {needed} needed: {remedy}")
 
 
-def is_told(found: Reading, plain: Reading) -> bool:
+def has_configured_format(found: Reading, plain: Reading) -> bool:
     """Return whether a recognised form has the format that was configured."""
     families = {"json": "jsonl"}
     same = families.get(found.format, found.format) == families.get(plain.format, plain.format)

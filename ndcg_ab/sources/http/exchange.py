@@ -194,9 +194,9 @@ class AnswerReader:
 
     def hits_in(self, answer: Any) -> list[Hit]:
         """Return the hits of an answer; raise QueryError if the answer is invalid."""
-        if error := self.found("error", answer):
+        if error := self.find_field("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
-        hits = self.found("hits", answer)
+        hits = self.find_field("hits", answer)
         if not isinstance(hits, list):
             raise QueryError(
                 f"{self.path_text('hits')} finds {json_type(hits)} in the answer, and must find a list; the answer"
@@ -231,14 +231,14 @@ class AnswerReader:
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
         """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables."""
         try:
-            return read_value(field, self.found(path, hit), f"{where}: {self.path_text(path)}")
+            return read_value(field, self.find_field(path, hit), f"{where}: {self.path_text(path)}")
         except InputError as error:
             hint = "; leave results.score out, and places count" if field is SCORE else ""
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def words(self, field: str, hit: Any) -> str | None:
         """Return the title or address of a hit, the first one of a list, or None."""
-        value = self.found(field, hit)
+        value = self.find_field(field, hit)
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -246,7 +246,7 @@ class AnswerReader:
         text = " ".join(beginning(str(value), LONGEST).split())
         return text if is_written(text) else None
 
-    def found(self, field: str, content: Any) -> Any:
+    def find_field(self, field: str, content: Any) -> Any:
         return search(self.paths[field], content, self.path_text(field)) if field in self.paths else None
 
     def path_text(self, field: str) -> str:

@@ -50,7 +50,7 @@ def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
     return JUDGMENT if isinstance(place.source, SparkSource) else with_words(JUDGED, place, evaluation.judgments)
 
 
-def layout_found(names: Iterable[str]) -> Layout:
+def layout_of_columns(names: Iterable[str]) -> Layout:
     """Return the layout of a judgment table with the given columns."""
     there = set(names)
     fields = tuple(field for field in JUDGED.fields if field.name in there)
@@ -75,13 +75,15 @@ def pull_judgments_place(
     if {*local_columns(described, directory)} >= OF_CLICKS:
         told = f"grades come from clicks, as its columns {', '.join(sorted(OF_CLICKS))} say"
         table = with_remarks(table, [*pulled.remarks, Remark("click_grades", table.num_rows, (), told)])
-    layout = layout_found(name for name in table.column_names if name in JUDGMENT.schema.names or is_told(table[name]))
+    layout = layout_of_columns(
+        name for name in table.column_names if name in JUDGMENT.schema.names or has_text(table[name])
+    )
     metadata = table.schema.metadata
     chosen = table.select(layout.schema.names).cast(layout.schema).replace_schema_metadata(metadata)
     return Pulled(chosen, layout, pulled.source)
 
 
-def is_told(column: pa.ChunkedArray) -> bool:
+def has_text(column: pa.ChunkedArray) -> bool:
     """Return whether a column holds a text that is not empty."""
     return bool(pc.any(pc.greater(pc.binary_length(column), 0)).as_py())
 

@@ -39,7 +39,7 @@ def ends_inside_a_line(path: Path) -> bool:
         return file.read() not in (b"\n", b"\r")
 
 
-class Noticed:
+class RemarkCounter:
     """A counter for one kind of remark, with the first examples."""
 
     def __init__(self, code: str) -> None:
@@ -63,7 +63,7 @@ class FormatWatch:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unread, self.comments = Noticed("unread_rank"), Noticed("comment_line")
+        self.unread, self.comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
         self.tags: dict[str, int] = {}
 
     def each(self, found: Records) -> Records:
@@ -79,7 +79,7 @@ class FormatWatch:
         return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
-def rated_rows(placed: Records, unrated: Noticed, words: Iterable[tuple[str, float]]) -> Records:
+def rated_rows(placed: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
     """Yield the judgments that have a grade, each with its place.
 
     unrated: counts judgments whose grade is empty, or a word for "no grade" that has no number.

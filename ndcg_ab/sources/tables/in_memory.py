@@ -90,7 +90,7 @@ class InMemorySource(Source):
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         layout.refuse_unknown(self.origin, self.columns)
-        return read_given(self.given, layout, self.columns)
+        return read_in_memory(self.given, layout, self.columns)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not is_table(self.given.data):
@@ -100,7 +100,7 @@ class InMemorySource(Source):
         return f"{self.origin}, {places_text(rows)}"
 
 
-def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_in_memory(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
     columns: field -> the column name in the data.  Raises InputError for anything that breaks a rule.

@@ -48,12 +48,12 @@ def find_tipping(
     def states(factor: float) -> list[State]:
         return [state_under(column, row, assume(factor, side)) for side in sides]
 
-    def is_kept(found: list[State]) -> bool:
+    def keeps_state(found: list[State]) -> bool:
         return all(measured.stands_as(state) for state in found)
 
-    tipping = next((factor for factor in FACTORS if not is_kept(states(factor))), None)
+    tipping = next((factor for factor in FACTORS if not keeps_state(states(factor))), None)
     reached = states(label_factor)
-    if (tipping is not None and tipping <= label_factor) or not is_kept(reached):
+    if (tipping is not None and tipping <= label_factor) or not keeps_state(reached):
         return tipping, State.UNKNOWN
     return tipping, weakest([measured, *reached])
 

@@ -247,7 +247,7 @@ def test_a_run_keeps_them_and_knows_them_again(tmp_path: Path) -> None:
     evaluation = Evaluation.model_validate(content)
     first = unlogged(evaluation)
     bundle = read_bundle(first.bundle)
-    assert bundle.outcome.is_given and bundle.outcome.gate == "passed"
+    assert bundle.outcome.has_external_scores and bundle.outcome.gate == "passed"
     assert bundle.outcome.to_dict() == json.loads((first.bundle / "bundle.json").read_text())["outcome"]
     assert [row["kind"] for row in bundle.inputs] == ["scores"] and len(bundle.extremes) == 5
     assert "cannot be drawn" not in (first.bundle / "report.html").read_text()

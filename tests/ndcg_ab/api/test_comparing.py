@@ -190,17 +190,24 @@ OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}
 
 def test_every_option_is_an_argument_with_the_model_s_default() -> None:
     signature = inspect.signature(ndcg_ab.compare)
-    assert set(signature.parameters) == {option.given for option in OPTIONS} | OWN_ARGUMENTS
+    assert set(signature.parameters) == {option.argument_name for option in OPTIONS} | OWN_ARGUMENTS
     model = Evaluation.model_validate({"name": "t", "judgments": "q", "systems": [{"name": "a", "file": "a"}]})
     for option in OPTIONS:
-        default = signature.parameters[option.given].default
-        if option.given in ("judgments", "systems", "columns", "format", "judgments_columns", "judgments_format"):
+        default = signature.parameters[option.argument_name].default
+        if option.argument_name in (
+            "judgments",
+            "systems",
+            "columns",
+            "format",
+            "judgments_columns",
+            "judgments_format",
+        ):
             assert default in (inspect.Parameter.empty, None)
             continue
         value: Any = model
         for part in option.key.split("."):
             value = getattr(value, part, None)
-        assert (list(default) if isinstance(default, tuple) else default or value) == value, option.given
+        assert (list(default) if isinstance(default, tuple) else default or value) == value, option.argument_name
 
 
 def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: str) -> None:

@@ -59,7 +59,7 @@ def test_a_fall_too_small_to_matter_is_a_note(
 ) -> None:
     """It is shown, without a mark or a colour; it is no drop, no event, and the gate that passes says it."""
     found = fallen(difference, effect=effect)
-    assert len(found.fallen) == 1 and len(found.dropped) == drops
+    assert len(found.regressions) == 1 and len(found.dropped) == drops
     evaluation = small(tmp_path, gate={"no_drop": True})
     names = [event.name for event in events_of(evaluation, {}, better, found)]
     assert names.count("ndcg-ab.dropped") == drops

@@ -125,5 +125,5 @@ def test_only_the_content_of_the_night_before_is_the_same(
     for name, stub in {"database": past, "is_whole": lambda _: True, **folders}.items():
         monkeypatch.setattr(bundles, name, stub)
     evaluation = SimpleNamespace(output_directory=tmp_path, name="shop", retention=SimpleNamespace(bundles=kept))
-    same = bundles.find_same(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))
+    same = bundles.find_reusable(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))
     assert same == (found and tmp_path / "shop" / found)

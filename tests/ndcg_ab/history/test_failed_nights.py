@@ -89,7 +89,7 @@ def test_what_is_kept_stays_small_and_a_damaged_file_is_left_out(
     ],
 )
 def test_a_file_is_told_by_its_name(reason: str, told: str) -> None:
-    assert FailedNight("2026-11-26T02:00:00+00:00", reason).told == told
+    assert FailedNight("2026-11-26T02:00:00+00:00", reason).reason_text == told
 
 
 @pytest.mark.slow

@@ -70,12 +70,12 @@ def test_it_is_not_said_to_be_unanswered(found: Outcome) -> None:
 def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     import pyarrow.parquet as papq
 
-    from ndcg_ab.runs.folder import read_kept
+    from ndcg_ab.runs.folder import read_input_table
     from ndcg_ab.sources import RANKING
 
     pulled = pulled_ranking("new", {"q": in_order("a")})
     papq.write_table(with_failed_queries(pulled.table, ["q1"]), tmp_path / "ranking.parquet")
-    again = dataclasses.replace(pulled, given=read_kept(tmp_path / "ranking.parquet", RANKING))
+    again = dataclasses.replace(pulled, given=read_input_table(tmp_path / "ranking.parquet", RANKING))
     assert again.failed == ("q1",)
     assert again.digest != pulled.digest
 

@@ -255,6 +255,6 @@ def test_all_bounds_are_of_a_passage() -> None:
 
 def wait_for_threads() -> None:
     end = time.monotonic() + 90
-    while deadlines.is_anything_left() and time.monotonic() < end:
+    while deadlines.has_abandoned_work() and time.monotonic() < end:
         time.sleep(0.02)
-    assert not deadlines.is_anything_left()
+    assert not deadlines.has_abandoned_work()

@@ -28,7 +28,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources import database_query as databases
-from ndcg_ab.sources.tables.format_warnings import Noticed
+from ndcg_ab.sources.tables.format_warnings import RemarkCounter
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
@@ -115,7 +115,7 @@ def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: P
 def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None], said: str) -> None:
     alike = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]}
     batches = [pa.record_batch(alike | {"rank": pa.array([rank, rank and 2], pa.int64())}) for rank in ranks]
-    read = databases.read_batches(batches[0].schema, batches, "place", RANKING, {}, Noticed("unrated_row"))
+    read = databases.read_batches(batches[0].schema, batches, "place", RANKING, {}, RemarkCounter("unrated_row"))
     with pytest.raises(InputError) as caught:
         list(read)
     assert str(caught.value) == said

@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_table
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_kept, read_log
+from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_earlier_draw, read_log
 from ndcg_ab.studies.judge_next import list_documents
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
@@ -184,7 +184,7 @@ def test_what_is_kept_was_drawn_by_disagreement_times_weight(tmp_path: Path) -> 
     """`b` was not drawn, and `c` could not be. `x` is no query of the log."""
     table = "query_id\tweight\tprobability\tdisagreement\na\t3\t0.5\t2\nb\t4\t\t0.5\nc\t5\t0\t0\nx\t1\t1\t1\n"
     (tmp_path / "drawn.tsv").write_text(table)
-    kept, gone = read_kept(FileSource(file=tmp_path / "drawn.tsv"), ["b", "a", "c", "d"])
+    kept, gone = read_earlier_draw(FileSource(file=tmp_path / "drawn.tsv"), ["b", "a", "c", "d"])
     assert kept.probability.tolist() == [0, 0.5, 0, 0] and gone == 1
     assert kept.sizes.tolist() == [2, 6, 0, 0]
 

@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_core.sampling.draws import (
     UNIFORM,
-    Kept,
+    EarlierDraw,
     draw_queries,
     mean_disagreement,
     permanent_numbers,
@@ -43,7 +43,7 @@ def test_a_probability_is_the_share_of_a_query_s_own_numbers_that_draw_it(query:
     for number in grid:
         numbers = np.where(np.arange(len(SIZES)) == query, number, others)
         first = draw_queries(SIZES, numbers, 3)
-        kept = Kept(np.where(first.is_drawn, first.probability, 0.0), SIZES)
+        kept = EarlierDraw(np.where(first.is_drawn, first.probability, 0.0), SIZES)
         second = draw_queries(SIZES[::-1] + 0.1, numbers, 5, kept)
         assert first.is_drawn.sum() == 3 and second.is_drawn.sum() == 5 and second.is_drawn[first.is_drawn].all()
         for probabilities, draw in (once, first), (twice, second):
@@ -65,11 +65,11 @@ def test_more_queries_are_the_same_and_others():
 
 
 def test_what_cannot_be_kept_is_refused():
-    numbers, kept = np.array([0.5, 0.1]), Kept(np.array([0.4, 0.0]), np.ones(2))
+    numbers, kept = np.array([0.5, 0.1]), EarlierDraw(np.array([0.4, 0.0]), np.ones(2))
     with pytest.raises(ValueError, match="query 0 was drawn with other numbers"):
         draw_queries(np.ones(2), numbers, 2, kept)
     with pytest.raises(ValueError, match="count == 0, must be at least the 1 that are kept"):
-        draw_queries(np.ones(2), numbers, 0, Kept(np.array([0.6, 0.0]), np.ones(2)))
+        draw_queries(np.ones(2), numbers, 0, EarlierDraw(np.array([0.6, 0.0]), np.ones(2)))
 
 
 def test_disagreements_are_relative_to_the_mean_of_the_changed():

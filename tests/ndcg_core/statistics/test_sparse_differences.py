@@ -262,7 +262,7 @@ def test_drawn_queries(number: int) -> None:
     count = int(case.generator.integers(0, case.n + 1))
     drawn = draws.draw_queries(relative, numbers, count)
     more = draws.draw_queries(
-        relative, numbers, case.n, draws.Kept(np.where(drawn.is_drawn, drawn.probability, 0), relative)
+        relative, numbers, case.n, draws.EarlierDraw(np.where(drawn.is_drawn, drawn.probability, 0), relative)
     )
     assert_finite([drawn, more])
     assert ((drawn.probability >= 0) & (drawn.probability <= 1)).all()

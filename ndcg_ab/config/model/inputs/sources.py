@@ -41,7 +41,7 @@ class Readable(Model):
     """A model of data in a file, from a function, or in memory."""
 
     @property
-    def given(self) -> InMemoryData | None:
+    def in_memory_data(self) -> InMemoryData | None:
         """The data in memory, or None if a file is read or a function imported."""
         place = getattr(self, "file", None) or getattr(self, "python", None)
         return place.given if isinstance(place, InMemoryFile | InMemoryFunction) else None

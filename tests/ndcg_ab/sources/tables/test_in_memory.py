@@ -14,7 +14,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
 from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
-from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, placed_rows, read_given, table_of_plain_dictionaries
+from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, placed_rows, read_in_memory, table_of_plain_dictionaries
 from tests.examples import examples
 from tests.places import ROOT
 
@@ -52,7 +52,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     )
     placed = list(placed_rows("t", table, names))
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
-    read = read_given(InMemoryData("t", table), RANKING, names)
+    read = read_in_memory(InMemoryData("t", table), RANKING, names)
     assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
 
 
@@ -90,4 +90,4 @@ def test_no_configuration_can_hold_data() -> None:
     evaluation = Evaluation.model_validate(content | {"systems": [{"name": "a", "file": file}]})
     assert evaluation.model_dump_json() == before
     assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
-    assert evaluation.systems[0].source.given == InMemoryData("systems['a']", {})
+    assert evaluation.systems[0].source.in_memory_data == InMemoryData("systems['a']", {})

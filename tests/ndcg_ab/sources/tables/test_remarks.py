@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.runs.folder import read_kept
+from ndcg_ab.runs.folder import read_input_table
 from ndcg_ab.sources import RANKING, Pulled, make_source
 from ndcg_ab.sources.base import Remark, with_remarks
 
@@ -24,4 +24,4 @@ def test_remarks_are_kept_with_the_table(tmp_path: Path) -> None:
     path = tmp_path / "ranking.parquet"
     papq.write_table(remarked.table, path)
     assert papq.read_table(path).num_rows == 1
-    assert Pulled(read_kept(path, RANKING), RANKING, source).remarks == (REMARK,)
+    assert Pulled(read_input_table(path, RANKING), RANKING, source).remarks == (REMARK,)
