@@ -226,9 +226,9 @@ def is_drop(conclusion: str, size: str | None) -> bool:
 
 
 def failure_text(gate: str, systems: str | None) -> str:
-    """Return a failed gate with the systems for which it failed, each once; systems: joined by ".
+    """Return a failed gate with the systems for which it failed, each once.
 
-    " as in the history.
+    systems: the names as the history stores them, joined by a semicolon and a space.
     """
     return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
 
