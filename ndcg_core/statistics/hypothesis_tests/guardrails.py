@@ -116,7 +116,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
-        found.append(f"{here}: {bound.needed} needed to rule out a loss of {facts.smallest_effect:g}")
+        found.append(f"{here}: {bound.needed} without a difference rule out a loss of {facts.smallest_effect:g}")
     return tuple(found)
 
 

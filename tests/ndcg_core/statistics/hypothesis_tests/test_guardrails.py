@@ -27,15 +27,15 @@ UNKNOWN = "the metric's range is not known: rare harm may go unseen"
         (
             [0.0] * 97 + [0.1, 0.1, -0.1],
             "worse by more than 0.01 not ruled out",
-            ("only 3 of 100 queries differ: 299 needed to rule out a loss of 0.01",),
+            ("only 3 of 100 queries differ: 299 without a difference rule out a loss of 0.01",),
         ),
-        ([0.0] * 99 + [0.1], "worse by more than 0.01 not ruled out", ("only 1 of 100 queries differs: 299 needed",)),
+        ([0.0] * 99 + [0.1], "worse by more than 0.01 not ruled out", ("only 1 of 100 queries differs: 299 ",)),
         (
             [0.1, -0.1] * 50,
             "worse by more than 0.01 not ruled out",
-            ("100 queries: 299 needed to rule out a loss of 0.01",),
+            ("100 queries: 299 without a difference rule out a loss of 0.01",),
         ),
-        ([-0.2] * 40 + [0.2] * 40, "worse by more than 0.01 not ruled out", ("80 queries: 299 needed",)),
+        ([-0.2] * 40 + [0.2] * 40, "worse by more than 0.01 not ruled out", ("80 queries: 299 without a difference",)),
         ([0.3] * 20, "not worse than 0.01", ()),  # gains on every query need fewer
         ([-0.005] * 30, "worse, and not shown to be within 0.01", ()),
         ([-0.3] * 30, "worse, and not shown to be within 0.01", ("shown to be worse than 0.01",)),
@@ -49,7 +49,7 @@ def test_what_a_guardrail_says(differences: list[float], verdict: str, notes: tu
     assert found.verdict == verdict
     assert found.notes[: len(notes)] == pytest.approx(notes) or found.notes[0].startswith(notes[0])
     assert (found.bound_method, found.needed) == (("gaffke", 299) if len(differences) > 1 else (None, None))
-    own = [note for note in found.notes if "needed" in note or "worse" in note]
+    own = [note for note in found.notes if "rule out" in note or "worse" in note]
     assert len(own) == len(notes)
 
 
@@ -94,7 +94,7 @@ def test_weights_and_clusters_need_more() -> None:
     of_two = guard([0.0] * 500, 0.01, clusters=clusters)
     assert of_two.verdict == "identical (250 clusters; 299 needed to rule out a loss of 0.01)"
     few = guard([0.1] + [0.0] * 499, 0.01, clusters=clusters)
-    assert few.notes[0] == "only 1 of 250 clusters differs: 299 needed to rule out a loss of 0.01"
+    assert few.notes[0] == "only 1 of 250 clusters differs: 299 without a difference rule out a loss of 0.01"
 
 
 def test_what_a_query_can_lose_is_asked_for() -> None:
