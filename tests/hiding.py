@@ -59,7 +59,7 @@ def told(error: BaseException) -> str:
 def titled(text: str) -> str:
     """What is kept of a title that a search engine sends."""
     found = SimpleNamespace(paths={"title": SimpleNamespace(search=lambda hit: hit)})
-    found.found = lambda field, content: content
+    found.find_field = lambda field, content: content
     return exchange.AnswerReader.words(found, "title", text) or ""  # type: ignore[arg-type]
 
 

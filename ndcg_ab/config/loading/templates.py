@@ -146,7 +146,7 @@ def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
     Addresses, parts of a table and data in memory are kept.
     """
     changes: dict[str, Any] = {}
-    is_one = not getattr(model, "parts", False) and getattr(model, "given", None) is None
+    is_one = not getattr(model, "parts", False) and getattr(model, "in_memory_data", None) is None
     for name, field in type(model).model_fields.items():
         value, inner = getattr(model, name), (*place, name)
         if isinstance(value, list) and value and isinstance(value[0], BaseModel):

@@ -197,7 +197,7 @@ def naming_hint(described: Any, source: Source, layout: Layout, asked: PullReque
         return ""
     is_esci = {*words} == {*ESCI}
     named = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
-    if getattr(described, "given", None) is not None:
+    if getattr(described, "in_memory_data", None) is not None:
         option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in named.items())}}}"
     else:
         option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in named.items()))}"

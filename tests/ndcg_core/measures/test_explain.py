@@ -33,7 +33,7 @@ def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgment
         assert place.grade == judgments.get(place.doc_id or "")
     if found.because or found.value is None:
         return
-    top = found.counted[-1].cumulated if found.counted else 0.0
+    top = found.places_within_cutoff[-1].cumulated if found.places_within_cutoff else 0.0
     if metric.measure == "ndcg":
         ideal = found.ideal[-1].cumulated if found.ideal else 0.0
         assert found.value == pytest.approx(top / ideal if ideal else 0.0)
