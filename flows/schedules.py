@@ -96,21 +96,21 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
     return times[0]
 
 
-def preserve_pause(made: RunnerDeployment) -> bool:
+def preserve_pause(deployment: RunnerDeployment) -> bool:
     """Pause a new deployment if the deployment of its name on the server is paused; return whether it is.
 
     Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
     """
     with get_client(sync_client=True) as client:
         try:
-            there = client.read_deployment_by_name(f"{made.flow_name}/{made.name}")
+            there = client.read_deployment_by_name(f"{deployment.flow_name}/{deployment.name}")
         except ObjectNotFound:
             return False
     stopped = [schedule for schedule in there.schedules if not schedule.active]
-    made.paused = there.paused
-    for schedule in made.schedules or ():
+    deployment.paused = there.paused
+    for schedule in deployment.schedules or ():
         schedule.active = not any(each.slug == schedule.slug for each in stopped)
-    return there.paused or any(not schedule.active for schedule in made.schedules or ())
+    return there.paused or any(not schedule.active for schedule in deployment.schedules or ())
 
 
 def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:

@@ -92,17 +92,17 @@ OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that br
 }
 
 
-def needs(what: str, *libraries: str) -> None:
+def needs(feature: str, *libraries: str) -> None:
     """Raise InputError if an optional library is not installed.
 
-    what: the thing that cannot be done without it, for the message.  libraries: import names in OPTIONAL.
+    feature: the thing that cannot be done without it, for the message.  libraries: import names in OPTIONAL.
     """
     missing = [OPTIONAL[name] for name in libraries if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         names = " and ".join(name for name, _ in missing)
         extras = ",".join(sorted({extra for _, extra in missing}))
-        raise InputError(f"{what} needs {names}, which {verb} not installed: pip install 'ndcg-ab[{extras}]'")
+        raise InputError(f"{feature} needs {names}, which {verb} not installed: pip install 'ndcg-ab[{extras}]'")
 
 
 # ---- texts of others in messages: their secrets are taken out first, then they are cut
@@ -121,24 +121,24 @@ def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
     _hide, _reach = hide, reach
 
 
-def beginning(text: str, most: int) -> str:
-    """Return the first `most` characters of a text after secrets are removed, without any part of a secret.
+def beginning(text: str, length: int) -> str:
+    """Return the first `length` characters of a text after secrets are removed, without any part of a secret.
 
     Only the start of a long text is examined.  A secret that crosses the end of the examined part cannot be recognised,
     so the last characters of that part are left out.
     """
     reach = _reach()
-    window = text[: most + 2 * reach]
+    window = text[: length + 2 * reach]
     hidden = _hide(window)
     if len(window) < len(text):
         hidden = hidden[: max(0, len(hidden) - reach)]
-    return hidden[:most]
+    return hidden[:length]
 
 
-def shortened(text: str, most: int = SHOWN) -> str:
-    """Return the text without secrets, cut to `most` characters."""
-    found = beginning(text, most + 1)
-    return found if len(found) <= most and len(text) <= most + 2 * _reach() else f"{found[:most]}…"
+def shortened(text: str, length: int = SHOWN) -> str:
+    """Return the text without secrets, cut to `length` characters."""
+    start = beginning(text, length + 1)
+    return start if len(start) <= length and len(text) <= length + 2 * _reach() else f"{start[:length]}…"
 
 
 def format_value(value: object) -> str:
@@ -153,9 +153,9 @@ def format_value(value: object) -> str:
     return shortened(text, SHOWN)
 
 
-def on_one_line(text: str, most: int) -> str:
-    """Return the text without secrets, on one line, and cut to `most` characters."""
-    return shortened(" ".join(beginning(text, 4 * most).split()), most)
+def on_one_line(text: str, length: int) -> str:
+    """Return the text without secrets, on one line, and cut to `length` characters."""
+    return shortened(" ".join(beginning(text, 4 * length).split()), length)
 
 
 def words_of(error: BaseException) -> str:

@@ -37,12 +37,12 @@ def load_named(group: str, name: str, where: str) -> Any:
     return load_extension(added[name])
 
 
-def load_extension(found: EntryPoint) -> Any:
+def load_extension(entry: EntryPoint) -> Any:
     """Import the object that an entry point names; raise InputError with the name of the package if that fails."""
-    package = found.dist.name if found.dist else "a package"
-    failure = f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded, mend or uninstall {package}"
+    package = entry.dist.name if entry.dist else "a package"
+    failure = f"{entry.group}: {entry.name}: {entry.value} of {package} cannot be loaded, mend or uninstall {package}"
     with translate_foreign_errors(failure):
-        return found.load()
+        return entry.load()
 
 
 @contextlib.contextmanager

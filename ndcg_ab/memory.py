@@ -57,17 +57,16 @@ class LimitReached(InputError):  # noqa: N818 - no error of the user's
 class Guard:
     """A thread that raises LimitReached in the thread that created it if the process exceeds its memory limit.
 
-    limit: in bytes.  said: the limit as the user wrote it.  others: bytes of the process that do not count.  at_work:
-        the
-    active guard of this process, or None.
+    limit: in bytes.  limit_text: the limit as the user wrote it. other_bytes: bytes of the process that do
+    not count. at_work: the active guard of this process, or None.
     """
 
     at_work: "ClassVar[Guard | None]" = None
 
-    def __init__(self, limit: int, said: str, others: int) -> None:
+    def __init__(self, limit: int, limit_text: str, other_bytes: int) -> None:
         self.limit = limit
-        self.others = others
-        self.said = said
+        self.others = other_bytes
+        self.said = limit_text
         self.watched = threading.get_ident()
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -141,9 +140,9 @@ class Memory:
             self._made.close()
         self.folder = self._made = None
 
-    def no_room(self, said: object) -> InputError:
-        """Return the error for a spill folder whose disk is full.  said: the message of the library or the system."""
-        reason = " ".join(str(said).split(". ")[0].split())
+    def no_room(self, message: object) -> InputError:
+        """Return the error for a spill folder whose disk is full. message: of the library or the system."""
+        reason = " ".join(str(message).split(". ")[0].split())
         return InputError(
             f"{self.spill}: there is no room for what does not fit into memory ({reason}): make some, name another"
             " folder with --spill or resources.spill, or allow more memory"
@@ -158,29 +157,29 @@ class Memory:
         """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds."""
         return self.limit is None or footprint() - self.others + rows * size <= self.limit
 
-    def refuse_beyond(self, rows: int, size: int, what: str) -> None:
+    def refuse_beyond(self, rows: int, size: int, noun: str) -> None:
         """Raise InputError with the memory needed if `rows` rows of `size` bytes do not fit into the memory limit."""
         if not self.has_room(rows, size):
             needed = footprint() - self.others + rows * size
             raise InputError(
-                f"memory limit {self.said!r}: is too little for {rows:,} {what}, with which the process would hold some"
+                f"memory limit {self.said!r}: is too little for {rows:,} {noun}, with which the process would hold some"
                 f" {needed // 10**6:,}MB: {allow(needed)}"
             )
 
-    def for_duckdb_beside(self, held: int, size: int = 0) -> int:
+    def for_duckdb_beside(self, used: int, size: int = 0) -> int:
         """Return the bytes that DuckDB may use now.
 
-        held: bytes that DuckDB already holds.  size: bytes that will be needed beside DuckDB.
+        used: bytes that DuckDB already holds.  size: bytes that will be needed beside DuckDB.
         """
         assert self.limit is not None
-        rest = max(self.ours, footprint() - self.others - held + ROWS // 2) + size
+        rest = max(self.ours, footprint() - self.others - used + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
-    def threads(self, wanted: int | None) -> int | None:
-        """Return the number of threads for DuckDB: `wanted`, or fewer if each would have too little memory."""
+    def threads(self, requested: int | None) -> int | None:
+        """Return the number of threads for DuckDB: `requested`, or fewer if each would have too little memory."""
         if self.for_duckdb is None:
-            return wanted
-        return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
+            return requested
+        return max(1, min(requested or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
 
 def give_back() -> None:

@@ -32,7 +32,7 @@ def printable_width(columns: int) -> int:
 
 def visible(text: str) -> str:
     r"""Return the text with control characters such as `\x1b` and `\u202e` escaped."""
-    return WRITTEN_OUT.sub(lambda found: ascii(found[0])[1:-1], text)
+    return WRITTEN_OUT.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
@@ -57,7 +57,7 @@ def visible_but_colours(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Return JSON text of equal content in which control characters are escaped."""
-    return WRITTEN_OUT.sub(lambda found: "".join(map(json_escape, found[0])), text)
+    return WRITTEN_OUT.sub(lambda match: "".join(map(json_escape, match[0])), text)
 
 
 def json_escape(character: str) -> str:

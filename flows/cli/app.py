@@ -32,8 +32,8 @@ app = typer.Typer(
 )
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
+def show_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"ndcg-ab {__version__}")
         raise typer.Exit
 

@@ -112,8 +112,8 @@ class ShortHelp(Command):
                 each.hidden = False  # shells complete it
 
 
-def show_all(ctx: typer.Context, wanted: bool) -> None:
-    if wanted and isinstance(ctx.command, ShortHelp):
+def show_all(ctx: typer.Context, is_requested: bool) -> None:
+    if is_requested and isinstance(ctx.command, ShortHelp):
         ctx.command.shows_all = True
         try:
             typer.echo(ctx.get_help(), color=ctx.color)
@@ -208,11 +208,11 @@ def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
         raise InputError(f"{args[0]}: is no option → {program} --scores {shlex.join(args)}")
 
 
-def replace_option(args: Sequence[str], name: str, meant: str) -> str:
-    """Return arguments as text, with an option in place of another; `meant` may begin its value: ``--metric ndcg@``."""
+def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
+    """Return arguments as text, with one option replaced; `replacement` may begin a value: ``--metric ndcg@``."""
     at = next(place for place, each in enumerate(args) if each.startswith(name))
     value = args[at].removeprefix(name).removeprefix("=")
-    option, _, start = meant.partition(" ")
+    option, _, start = replacement.partition(" ")
     rest = [value, *args[at + 1 :]] if value else [*args[at + 1 :]]
     return shlex.join([*args[:at], option, *([start + rest[0], *rest[1:]] if start and rest else rest)])
 

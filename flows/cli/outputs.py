@@ -34,14 +34,14 @@ class Output:
     paths: parameter of an option -> its file, or None. is_taken: whether standard output has a result itself.
     """
 
-    def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **given: str | Path | None) -> None:
+    def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **destinations: str | Path | None) -> None:
         """Raise InputError if a file cannot be written, is an input, or is named twice."""
         self.quiet = quiet
-        self.on_stdout = [name for name, each in given.items() if each == "-" and name not in SUFFIXES]
+        self.on_stdout = [name for name, each in destinations.items() if each == "-" and name not in SUFFIXES]
         self.is_taken = bool(self.on_stdout)
         self.paths = {
             name: None if not each or name in self.on_stdout else output_file(name, each, inputs)
-            for name, each in given.items()
+            for name, each in destinations.items()
         }
         if len(self.on_stdout) > 1:
             both = " and ".join(f"{option_of(name)} -" for name in self.on_stdout)

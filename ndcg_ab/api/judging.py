@@ -154,11 +154,11 @@ def draw(
         If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
-    most, earlier, spread, given_judgments, chance = (
+    size, earlier, spread, given_judgments, chance = (
         arguments.pop(name) for name in ("count", "kept", "deviation", "judgments", "power")
     )
-    if not isinstance(most, int) or most < 2:
-        raise InputError(f"count = {format_value(most)}: must be a whole number, at least 2")
+    if not isinstance(size, int) or size < 2:
+        raise InputError(f"count = {format_value(size)}: must be a whole number, at least 2")
     if spread is not None and not 0 < spread < float("inf"):
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
     if spread is not None and given_judgments is not None:
@@ -169,9 +169,9 @@ def draw(
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
-        found = draw_from_log(evaluation, engine, most, kept=source, deviation=spread, judgments=judged, power=chance)
-        rows = list_documents(found.drawn, found.places, engine, evaluation)
-    return DrawResult(**{**vars(found), "rows": rows})
+        study = draw_from_log(evaluation, engine, size, source, deviation=spread, judgments=judged, power=chance)
+        rows = list_documents(study.drawn, study.places, engine, evaluation)
+    return DrawResult(**{**vars(study), "rows": rows})
 
 
 class JudgeNextResult(ToJudgeNext):

@@ -127,10 +127,10 @@ def power(
     with name_arguments_in_errors():
         settings = parse_questions(
             list_numbers("effects", effects),
-            list_numbers("queries", queries, whole=True),
+            list_numbers("queries", queries, is_integer=True),
             check_number("alpha", alpha),
             check_number("power", power),
-            check_number("comparisons", comparisons, whole=True),
+            check_number("comparisons", comparisons, is_integer=True),
         )
         spread = None if deviation is None else check_number("deviation", deviation)
         chosen = [candidates] if isinstance(candidates, str) else candidates
@@ -150,25 +150,25 @@ def power(
     return PowerResult(tuple(plans), settings)
 
 
-def check_number(argument: str, value: Any, *, whole: bool = False) -> Any:
-    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
-        raise InputError(f"{argument} = {format_value(value)}: must be a {'whole ' * whole}number")
+def check_number(argument: str, value: Any, *, is_integer: bool = False) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Integral if is_integer else Real):
+        raise InputError(f"{argument} = {format_value(value)}: must be a {'whole ' * is_integer}number")
     return python_number(value)
 
 
-def list_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
+def list_numbers(argument: str, numbers: Any, *, is_integer: bool = False) -> Any:
     """Return the checked numbers of an argument as a list, also if the argument is a single number; None stays None."""
-    values = [given] if isinstance(given, Real) else given
-    return None if values is None else [check_number(argument, value, whole=whole) for value in values]
+    values = [numbers] if isinstance(numbers, Real) else numbers
+    return None if values is None else [check_number(argument, value, is_integer=is_integer) for value in values]
 
 
-def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
+def scores_place(scores: Data | CompareResult | None) -> Path | Scores | None:
     """Return the path of the scores, the scores themselves if they are in memory, or None if there are none."""
-    if given is None:
+    if scores is None:
         return None
-    if isinstance(given, str | os.PathLike):
-        return Path(given).expanduser()
-    file = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
+    if isinstance(scores, str | os.PathLike):
+        return Path(scores).expanduser()
+    file = read_argument("scores", scores.query_scores if isinstance(scores, CompareResult) else scores)
     if not isinstance(file, InMemoryFile) or isinstance(file.given.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
     return parse_scores(read_in_memory(file.given, SCORE, {}), file)

@@ -284,9 +284,9 @@ class CompareResult:
         return format_outcome_html(self._outcome)
 
 
-def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:
+def choose_name(argument: str, name: str | None, names: Sequence[str]) -> str:
     """Return the name, or the first of the known names if it is None; raise InputError for an unknown name."""
-    if name is None or name in known:
-        return name or known[0]
-    there = list(dict.fromkeys(known))
+    if name is None or name in names:
+        return name or names[0]
+    there = list(dict.fromkeys(names))
     raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){nearest_hint(name, there)}")

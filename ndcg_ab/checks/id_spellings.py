@@ -73,10 +73,10 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
     """Return spellings in order of application, and the pairs of unmatched ids that some of them make equal."""
     key, spellings = cache(partial(respell, spellings=SPELLINGS)), SPELLINGS
     pairs = equal_pairs(own, other, key)
-    taken = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
-    if affixes := find_affixes(own, other, taken, str):
+    matched = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
+    if affixes := find_affixes(own, other, matched, str):
         spellings = (*affixes, *SPELLINGS)
-    elif affixes := find_affixes(own, other, taken, key):
+    elif affixes := find_affixes(own, other, matched, key):
         spellings = (*SPELLINGS, *affixes)
     if affixes:
         pairs = equal_pairs(own, other, partial(respell, spellings=spellings))
@@ -111,10 +111,10 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
     return needed
 
 
-def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callable[[str], str]) -> list[Spelling]:
+def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], key: Callable[[str], str]) -> list[Spelling]:
     """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by key.
 
-    taken: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
+    matched: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
         documents, as a chapter and its sections are.
     """
     found = []
@@ -123,7 +123,7 @@ def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callabl
         for query_id, ids in longer.items():
             others = shorter.get(query_id, frozenset())
             known, left = (
-                {key(text) for text in side if (query_id, text) not in taken} for side in (others - ids, ids - others)
+                {key(text) for text in side if (query_id, text) not in matched} for side in (others - ids, ids - others)
             )
             for is_prefix, text in each_affix(left, known):
                 seam = text[-1] if is_prefix else text[0]
@@ -132,7 +132,7 @@ def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callabl
         for (is_prefix, seam), texts in affixes.items():
             single = texts[0] if len(set(texts)) == 1 else ""
             has_affix = (str.startswith if is_prefix else str.endswith) if single else str.__contains__
-            if len(texts) >= LEAST and not any(has_affix(each, single or seam) for each in every):
+            if len(texts) >= LEAST and not any(has_affix(affix, single or seam) for affix in every):
                 found.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
     return [spelling for _, spelling in sorted(found, key=lambda each: -each[0])[:MOST_AFFIXES]]
 
@@ -155,7 +155,7 @@ def remove_affix(is_prefix: bool, text: str) -> Spelling:
     """Return the spelling without one prefix or suffix."""
     kind, remove = ("prefix", str.removeprefix) if is_prefix else ("suffix", str.removesuffix)
     return Spelling(
-        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", lambda each: remove(each, text)
+        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", lambda value: remove(value, text)
     )
 
 
@@ -163,10 +163,10 @@ def cut_at(is_prefix: bool, sign: str) -> Spelling:
     """Return the spelling without the text before the last, or after the first, occurrence of a character."""
     if is_prefix:
         expression = f"{{}}.rpartition({literal(sign)})[2]"
-        return Spelling(f"all up to the last {sign!r} is removed", expression, lambda each: each.rpartition(sign)[2])
+        return Spelling(f"all up to the last {sign!r} is removed", expression, lambda value: value.rpartition(sign)[2])
     expression = f"{{}}.partition({literal(sign)})[0]"
     option = f"--document-prefix {shlex.quote(sign)} (in a configuration documents: {{prefix: {sign!r}}})"
-    return Spelling(f"all from {sign!r} on is removed", expression, lambda each: each.partition(sign)[0], option)
+    return Spelling(f"all from {sign!r} on is removed", expression, lambda value: value.partition(sign)[0], option)
 
 
 def literal(text: str) -> str:

@@ -163,7 +163,7 @@ def rank_finding(
     engine: Engine,
     metric: Metric,
     system_id: str,
-    known: Mapping[str, float],
+    values: Mapping[str, float],
     judged: TieJudgments,
     ranks: OwnRanks,
     reach: int,
@@ -182,13 +182,13 @@ def rank_finding(
     if not queries:
         return []
     by_rank = dataclasses.replace(metric, ties="given")
-    moved = dict(known)
+    moved = dict(values)
     where = {"system_id": system_id}
     for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
         value = score_of_order(by_rank, grades, all_grades, judged.highest)
-        seen = (query for query in alike if query in known and suspicious[system_id, query] <= reach)
+        seen = (query for query in alike if query in values and suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in seen)
-    here, there = judged.mean(known), judged.mean(moved)
+    here, there = judged.mean(values), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
         f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
@@ -213,7 +213,7 @@ def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequ
 def tie_finding(
     metric: Metric,
     system_id: str,
-    known: Mapping[str, float],
+    values: Mapping[str, float],
     answers: Mapping[str, Sequence[Result]],
     judged: TieJudgments,
     places: Mapping[str, int],
@@ -231,11 +231,11 @@ def tie_finding(
     examples = query_examples(sorted(places))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
         return make_finding("tied_places", start, decided, system_id, metric.name, examples=examples)
-    low, expected, high = mean_bounds(metric, known, answers, judged)
+    low, expected, high = mean_bounds(metric, values, answers, judged)
     middle = "" if expected is None else f", expected {expected:.4f}"
     message = (
         f"{start}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
-        f" (here {judged.mean(known):.4f})"
+        f" (here {judged.mean(values):.4f})"
     )
     if high - low <= UNSEEN:
         message = f"{start}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
@@ -244,18 +244,18 @@ def tie_finding(
 
 
 def mean_bounds(
-    metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: TieJudgments
+    metric: Metric, values: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: TieJudgments
 ) -> tuple[float, float | None, float]:
     """Return the lowest, expected and highest mean over all orders of ties.
 
     The expected mean is None for measures that are not sums over places.
     """
-    worst, expected, best = dict(known), dict(known), dict(known)
+    worst, expected, best = dict(values), dict(values), dict(values)
     for query, results in tied.items():
-        if query in known and is_order_seen(metric, results, judged.grades[query]):
+        if query in values and is_order_seen(metric, results, judged.grades[query]):
             ideal = judged.ideal(metric, query)
             bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
             worst[query], best[query] = bounds.worst, bounds.best
-            expected[query] = known[query] if bounds.expected is None else bounds.expected
+            expected[query] = values[query] if bounds.expected is None else bounds.expected
     middle = judged.mean(expected) if metric.traits.is_additive else None
     return judged.mean(worst), middle, judged.mean(best)

@@ -91,10 +91,10 @@ def check_rankings(
     return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
 
 
-def remark_findings(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
+def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
     """Return the remarks that a source made while reading, as findings."""
     remarks = [*form_remarks(pulled), *pulled.remarks]
-    return findings_of(remarks, f"system {what}" if system else what, system)
+    return findings_of(remarks, f"system {table_kind}" if system else table_kind, system)
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:

@@ -120,7 +120,7 @@ def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
         found[candidate].append(MovedDocuments(grade, entered, left))
     for moved in found.values():
-        moved.sort(key=lambda each: (each.grade is None, -(each.grade or 0.0)))
+        moved.sort(key=lambda row: (row.grade is None, -(row.grade or 0.0)))
     return found
 
 
@@ -152,7 +152,7 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
         if after is not None and after <= SIDE_BY_SIDE:
             sides[name, query_id, False].append(TopDocument(after, doc_id, grade, before))
     for documents in sides.values():
-        documents.sort(key=lambda each: each.rank)
+        documents.sort(key=lambda row: row.rank)
     return {
         name: tuple(
             ChangedQuery(
@@ -240,9 +240,9 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     return compare_columns([part for part in parts if len(part.query_ids)], evaluation, INTENDED, least_queries=2)
 
 
-def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, known: set[str]) -> Column:
+def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
     """Return the part of a column with the intended queries, or with the others. name: `INTENDED` or `OTHERS`."""
-    is_wanted = np.array([(query_id in known) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
+    is_wanted = np.array([(query_id in intended) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)
     differences, values = (
         np.asarray(each, dtype=np.float64)[is_wanted] for each in (column.differences, column.baseline_values)

@@ -165,54 +165,54 @@ class Estimates:
 
 
 def difference_of(
-    found: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
+    estimates: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
 ) -> CostDifference:
     """Make the record of a difference between two systems in one statistic of a cost.
 
     names: of the baseline and of the candidate. margin: of the guardrail, or None. tested: number of cost guardrails
         over all candidates.
     """
-    each, alpha = found.statistics[which], found.alpha
-    base, other = (found.value(place, which) for place in pair)
+    statistic, alpha = estimates.statistics[which], estimates.alpha
+    base, other = (estimates.value(place, which) for place in pair)
     base_is_open, other_is_open = (value.low < value.high for value in (base, other))
     is_hidden = base_is_open and other_is_open
     bound = None if is_hidden else AT_MOST if base_is_open else AT_LEAST if other_is_open else None
     tails = Tails(alpha / 2 / (tested if margin is not None else 1), alpha / 2)
-    ends = found.difference(pair, which, tails)
+    ends = estimates.difference(pair, which, tails)
     row = CostDifference(
         candidate=names[1],
         baseline=names[0],
-        cost=each.cost,
-        statistic=each.statistic,
-        queries=found.queries,
+        cost=statistic.cost,
+        statistic=statistic.statistic,
+        queries=estimates.queries,
         difference=None if is_hidden else other.low - base.low,
         low=known(ends.low),
         high=known(ends.high),
         margin=margin,
         bound=bound,
-        failed=found.count_failed(pair[1]),
+        failed=estimates.count_failed(pair[1]),
     )
-    return row if margin is None else add_guardrail_verdict(row, each, tails)
+    return row if margin is None else add_guardrail_verdict(row, statistic, tails)
 
 
-def add_guardrail_verdict(row: CostDifference, each: CostStatistic, tails: Tails) -> CostDifference:
+def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: Tails) -> CostDifference:
     """Return the difference with the verdict of its guardrail, and if that is open, the number of queries needed."""
     margin = row.margin or 0.0
     if row.high is not None and row.high <= margin:
         return replace(row, conclusion=Verdict.NOT_WORSE)
     if row.low is not None and row.low > margin:
         return replace(row, conclusion=Verdict.WORSE)
-    return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_decide(row, each, tails))
+    return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_decide(row, statistic, tails))
 
 
-def queries_to_decide(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
+def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tails) -> int | None:
     """Return how many queries decide an open cost guardrail; None if unknown or more than a million.
 
     If the interval has no upper end, the result is the number of queries at which it has one. Otherwise it is the
     number that brings the nearer end to the margin: the distance from the estimate shrinks with the root of the number.
     The result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
     """
-    least = 2 if each.share is None else least_queries(each.share, tails.high)
+    least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
     if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):
         return None
     if row.high is None or row.difference is None or row.margin is None:
@@ -290,7 +290,7 @@ def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, s
     }
 
 
-def refuse_other_quantile(stored: Interval | None, core: Interval, system: str, each: CostStatistic) -> None:
+def refuse_other_quantile(stored: Interval | None, core: Interval, system: str, statistic: CostStatistic) -> None:
     """Raise ParityError if the SQL and the core have different values for a quantile."""
     for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
-        refuse_disagreement(f"system {system}, {each.name}", sql, own)
+        refuse_disagreement(f"system {system}, {statistic.name}", sql, own)

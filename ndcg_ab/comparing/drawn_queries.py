@@ -95,20 +95,20 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
     return describe_log(named, parts)
 
 
-def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
+def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
     """Make the log from rows with query_id, weight, probability and disagreement, of which the last three may be None.
 
     parts: query ids by part of the log, `WHOLE` included.
     """
-    frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
+    frequencies = {row["query_id"]: row["weight"] for row in query_rows if row["weight"] is not None}
     disagreements = {
         row["query_id"]: 1.0 if row["disagreement"] is None else row["disagreement"]
-        for row in named
+        for row in query_rows
         if row["probability"] != 0
     }
     weights = {
         row["query_id"]: frequencies.get(row["query_id"], 1.0) / row["probability"]
-        for row in named
+        for row in query_rows
         if row["probability"]
     }
     means = {
@@ -118,7 +118,7 @@ def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequen
         )
         for part, ids in parts.items()
     }
-    return DrawnQueries(disagreements, means, weights, len(named), frequencies or None)
+    return DrawnQueries(disagreements, means, weights, len(query_rows), frequencies or None)
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
@@ -128,7 +128,7 @@ def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[st
     return engine.rows("no_longer_zero", ("candidate", "query_id", "first_rank"), order="query_id, candidate")
 
 
-def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries) -> dict[tuple[str, str], float]:
+def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
     """Return, by (metric, candidate), the share of the log whose differences are counted as 0 but may not be 0."""
     rows = read_no_longer_zero(engine, evaluation)
     found: dict[tuple[str, str], set[str]] = {}
@@ -137,12 +137,12 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries
         for candidate, query_id, first_rank in rows:
             if first_rank <= depth:
                 found.setdefault((metric.name, candidate), set()).add(query_id)
-    return {key: drawn.share_of_log(queries) for key, queries in found.items()}
+    return {key: log.share_of_log(queries) for key, queries in found.items()}
 
 
-def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None) -> list[Comparison]:
+def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
     """Return the comparisons without numbers of needed queries that exceed the log's changed queries."""
-    most = math.inf if drawn is None else len(drawn.disagreements)
+    most = math.inf if log is None else len(log.disagreements)
     return [
         replace(row, queries_needed=None) if row.clusters is None and (row.queries_needed or 0) > most else row
         for row in rows
@@ -150,39 +150,39 @@ def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None)
 
 
 def with_drawn_findings(
-    findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None
+    findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 ) -> list[Finding]:
     """Return the findings with those about drawn queries added, and without `unjudged_query` if queries were drawn."""
-    others = [each for each in findings if drawn is None or each.code != "unjudged_query"]
-    return [*others, *check_drawn(engine, evaluation, drawn)]
+    others = [each for each in findings if log is None or each.code != "unjudged_query"]
+    return [*others, *check_drawn(engine, evaluation, log)]
 
 
-def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
+def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None) -> list[Finding]:
     """Return findings about drawn queries: their log, and queries not judged, not drawn, or changed since."""
-    if drawn is None:
+    if log is None:
         return []
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
     message = (
-        f"{len(drawn.weights):,} of the {drawn.queries:,} queries of the log were drawn, from"
-        f" {len(drawn.disagreements):,} whose results differ: differences are over all {drawn.queries:,}, means and"
-        f" relative changes over these {len(drawn.disagreements):,}"
+        f"{len(log.weights):,} of the {log.queries:,} queries of the log were drawn, from"
+        f" {len(log.disagreements):,} whose results differ: differences are over all {log.queries:,}, means and"
+        f" relative changes over these {len(log.disagreements):,}"
     )
-    found = [Finding("drawn_queries", "note", message, len(drawn.weights))]
-    if unjudged := sorted(set(drawn.weights) - judged):
+    found = [Finding("drawn_queries", "note", message, len(log.weights))]
+    if unjudged := sorted(set(log.weights) - judged):
         are = "is" if len(unjudged) == 1 else "are"
         message = (
-            f"{len(unjudged):,} of the {queries_text(len(drawn.weights), 'drawn')} {are} not judged (such as"
+            f"{len(unjudged):,} of the {queries_text(len(log.weights), 'drawn')} {are} not judged (such as"
             f" {format_value(unjudged[0])}): the others stand for them"
         )
         found.append(Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged)))
-    if others := sorted(judged - set(drawn.weights)):
+    if others := sorted(judged - set(log.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
     if differing := sorted({query_id for _, query_id, _ in read_no_longer_zero(engine, evaluation)}):
         counted = "it counts" if len(differing) == 1 else "they count"
         message = (
             f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])},"
-            f" {100 * drawn.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
+            f" {100 * log.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
             f" and {'has' if len(differing) == 1 else 'have'} not: {counted} as 0"
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))

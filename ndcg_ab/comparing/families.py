@@ -187,7 +187,7 @@ def make_column(
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
-    known = evaluation.range_of(metric, seen=largest_difference(group.differences))
+    known = evaluation.range_of(metric, width=largest_difference(group.differences))
     scales, weights = sampling.scales_and_weights(group.query_ids, part)
     return Column(
         baseline or evaluation.baseline_name,
@@ -284,13 +284,13 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
     return [Finding("one_heavy_query", "warning", message, count)]
 
 
-def contradiction_text(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
+def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
     """Return how a verdict and those of all slices disagree, in words; None if they agree.
 
     Possible reasons are weights, small slices that are not tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
-    found = whole.conclusion
+    found = overall.conclusion
     if found.is_detected and found.direction not in signs:
         return f"{found} overall, but in none of the {len(parts)} tested slices does the difference point there"
     if not found.is_detected and all(row.conclusion.is_detected for row in parts):

@@ -45,16 +45,16 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
     return (*gate_results(gate, outcome), *shown, *check_baseline_answers(outcome))
 
 
-def scored_gate(least: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
+def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return whether each primary metric scores enough of the judged queries, also of those that a candidate shares.
 
-    least: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of its share.
+    least_share: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of its share.
     """
     before = {row.about: row for row in since.scored} if since else {}
-    needed = f"at least {100 * least:g} % must be"
+    needed = f"at least {100 * least_share:g} % must be"
     failed: list[tuple[str, str]] = []
     for row in (each for each in scored_rows(outcome.ledger) if each.about in primary):
-        limit, words = least * row.read, needed
+        limit, words = least_share * row.read, needed
         if last := before.get(row.about):
             limit = max(limit, MUCH_AS_BEFORE * last.share * row.read)
             told = f"{last.used} of {last.read} in evaluation {since.ordinal if since else ''}"
@@ -135,20 +135,20 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         yield make_result(UNANSWERED, silent, shown, list(left))
 
 
-def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
+def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
     """Return whether enough results of each system are judged, on the metric with the fewest judged results."""
     few: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
-        if row.judged is not None and row.judged < least:
+        if row.judged is not None and row.judged < limit:
             few.setdefault(row.system_id, row)
     if all(row.judged is None for row in summaries):
         return GateResult(JUDGED, False, "no system has a result whose judgment is looked at")
-    needed = f"{100 * least:g} % must be"
+    needed = f"{100 * limit:g} % must be"
     messages = []
     for name, row in few.items():
-        share = percent_below(row.judged or 0.0, least)
+        share = percent_below(row.judged or 0.0, limit)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return make_result(JUDGED, messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
+    return make_result(JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(few))
 
 
 def margin_gate(

@@ -55,17 +55,17 @@ class Sampling:
         weights, total = self.weights_and_total(query_ids, query_ids)
         return float(weights @ values) / (total or 1.0)
 
-    def weights_and_total(self, query_ids: Sequence[str], counted: Sequence[str]) -> tuple[NDArray[np.float64], float]:
-        """Return (n,) weights of queries, 0 without one, and the divisor of the mean over the counted queries.
+    def weights_and_total(self, query_ids: Sequence[str], scored: Sequence[str]) -> tuple[NDArray[np.float64], float]:
+        """Return (n,) weights of queries, 0 without one, and the divisor of the mean over scored queries.
 
-        The mean difference is the sum of weight * difference over the counted queries, over the divisor.
+        The mean difference is the sum of weight * difference over the scored queries, over the divisor.
         """
         if self.weights is None:
-            return np.ones(len(query_ids)), float(len(counted))
+            return np.ones(len(query_ids)), float(len(scored))
         known = self.weights
-        of_counted = np.array([known[query_id] for query_id in counted], dtype=np.float64)
+        of_counted = np.array([known[query_id] for query_id in scored], dtype=np.float64)
         if self.drawn is not None:
-            of_counted = of_counted * self.drawn.relative_to_mean(counted)
+            of_counted = of_counted * self.drawn.relative_to_mean(scored)
         return np.array([known.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
 
     def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:
@@ -119,32 +119,32 @@ def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] 
     )
 
 
-def query_values(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
+def query_values(engine: Engine, evaluation: Evaluation, column: str, without: str) -> dict[str, Any] | None:
     """Return the weight or cluster of each query, or None if not used; raise InputError if a scored query lacks one.
 
-    what: "weight" or "cluster", a column of the queries. without: name of the table of queries that lack the value.
+    column: "weight" or "cluster", a column of the queries. without: name of the table of queries that lack the value.
     """
-    key = f"{what}ed"
+    key = f"{column}ed"
     wanted = getattr(evaluation.statistics, key)
-    known = engine.rows("query", ("query_id", what, "is_judged"), order="query_id")
+    known = engine.rows("query", ("query_id", column, "is_judged"), order="query_id")
     told = {query_id: value for query_id, value, _ in known if value is not None}
     if wanted is False or (wanted is None and not told):
         return None
     if lacking := engine.rows(without, order="query_id"):
         matched = any(judged and value is not None for _, value, judged in known)
-        problem = lacking_text(evaluation, what, lacking, None if matched or not told else min(told))
+        problem = lacking_text(evaluation, column, lacking, None if matched or not told else min(told))
         raise InputError(f"{problem}, or set statistics.{key} to false (compare: --un{key}; in Python: {key}=False)")
     return told
 
 
-def lacking_text(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:
+def lacking_text(evaluation: Evaluation, column: str, lacking: Sequence[tuple[str, ...]], first_id: str | None) -> str:
     """Return the message about queries without a weight or cluster.
 
-    own: the first id in the file of queries, if none of the lacking queries is in the file.
+    first_id: the first id in the file of queries, if none of the lacking queries is in the file.
     """
     count, state = len(lacking), "scored" if evaluation.scores else "judged"
-    ids = "" if own is None else f"; the first of the file's own is {own!r}"
+    ids = "" if first_id is None else f"; the first of the file's own is {first_id!r}"
     return (
-        f"queries: {queries_text(count, state)} {'has' if count == 1 else 'have'} no {what}"
+        f"queries: {queries_text(count, state)} {'has' if count == 1 else 'have'} no {column}"
         f" (such as {lacking[0][0]!r}{ids}): give every {state} query one"
     )

@@ -64,12 +64,12 @@ class Engine(ABC):
     def expect(self, rows: int) -> None:  # noqa: B027
         """Announce how many rows of rankings and judgments will be put; the number does not change any result."""
 
-    def narrow(self, **held: Collection[str]) -> None:
+    def narrow(self, **column_values: Collection[str]) -> None:
         """Declare the values in columns of incoming tables, so that parts of SQL files without rows are skipped.
 
-        held: every value of a column in these tables, by column.
+        column_values: every value of a column in these tables, by column.
         """
-        self.held |= {column: frozenset(values) for column, values in held.items()}
+        self.held |= {column: frozenset(values) for column, values in column_values.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
 
@@ -152,14 +152,14 @@ class Engine(ABC):
                 self._drop(name)
                 self.release(*(file.name for file in self.files.values() if file.kind == "view" and name in file.reads))
 
-    def read(self, name: str, columns: Sequence[str] = (), **asked: Any) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str] = (), **selection: Any) -> pa.Table:
         """Return a table's rows; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.  asked: `where`, the value (or list of values) that a column must
-        have, by column; `order`, columns to sort by, separated by commas (any order without it); and the parameters of
-        the table's SQL file.
+        columns: names of the columns; empty for all.  selection: `where`, the value or list of values that a
+        column must have, by column; `order`, columns to sort by, separated by commas (any order without it); and the
+        parameters of the SQL file.
         """
-        return self._table(name, *self._selected(name, columns, **asked))
+        return self._table(name, *self._selected(name, columns, **selection))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         """Yield a table's rows in pieces, in any order; the engine must not be used otherwise before the last piece.
@@ -187,19 +187,19 @@ class Engine(ABC):
         text += f" where {' and '.join(tests)}" if tests else ""
         return text + (f" order by {order}" if order else ""), bound, file
 
-    def rows(self, name: str, columns: Sequence[str] = (), **asked: Any) -> list[tuple[Any, ...]]:
+    def rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> list[tuple[Any, ...]]:
         """Return a table's rows as tuples; make the table first if needed.
 
-        columns: names of the columns; empty for all.  asked: `where`, `order` and parameters, as `read` takes them.
+        columns: names of the columns; empty for all.  selection: `where`, `order` and parameters, as `read` takes them.
         """
-        return self._rows(name, *self._selected(name, columns, **asked))
+        return self._rows(name, *self._selected(name, columns, **selection))
 
-    def each(self, name: str, columns: Sequence[str] = (), **asked: Any) -> Iterator[tuple[Any, ...]]:
+    def each(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
         """Yield a table's rows as tuples one at a time, to save memory.
 
-        columns: names of the columns; empty for all.  asked: `where`, `order` and parameters, as `read` takes them.
+        columns: names of the columns; empty for all.  selection: `where`, `order` and parameters, as `read` takes them.
         """
-        yield from as_tuples(self.read(name, columns, **asked))
+        yield from as_tuples(self.read(name, columns, **selection))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
         """Return the number of rows of a table; make the table first if needed. parameters: as for `build`."""
@@ -214,17 +214,17 @@ class Engine(ABC):
         """Limit the engine's memory so that `size` bytes fit beside it; return whether it can move data to disk."""
         return False
 
-    def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:
+    def has_room(self, name: str, size: int, rows_name: str = "", **parameters: Value) -> bool:
         """Return whether the rows of a table fit into memory, at `size` bytes each.
 
-        what: name of the rows for an InputError that is raised if they do not fit; empty to return False instead.
+        rows_name: name of the rows for an InputError that is raised if they do not fit; empty to return False instead.
         """
         if self.memory is None or self.memory.limit is None:
             return True
         rows = self.count(name, None, **parameters)
         self.leave_room(rows * size)
-        if what:
-            self.memory.refuse_beyond(rows, size, what)
+        if rows_name:
+            self.memory.refuse_beyond(rows, size, rows_name)
         return self.memory.has_room(rows, size)
 
     @abstractmethod
@@ -279,18 +279,18 @@ class Engine(ABC):
         name = f"$where_{column}"
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
-    def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
+    def _bound(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
         """Return the parameters of a SQL file; raise SqlError for a missing one."""
-        known = {**self.settings, **self.usual.get(file.name, {}), **given}
+        known = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:
             if name not in known:
                 raise SqlError(f"{file.shown}: its parameter {name} is not given")
         return {name: known[name] for name in file.params}
 
-    def _is_fresh(self, file: SqlFile, given: Parameters) -> bool:
+    def _is_fresh(self, file: SqlFile, parameters: Parameters) -> bool:
         """Return whether a table exists with the given parameters."""
         made = self.made.get(file.name)
-        return made is not None and all(made.get(name, value) == value for name, value in given.items())
+        return made is not None and all(made.get(name, value) == value for name, value in parameters.items())
 
     def _forget(self, name: str) -> None:
         """Mark everything that was made from a table to be made again."""

@@ -27,14 +27,14 @@ class BoundaryEngine(Engine):
     here: the local engine, which keeps tables that move from the cluster. begin: opens the engine on the cluster.
     """
 
-    def __init__(self, here: DuckDBEngine, begin: Callable[[], Engine]) -> None:
-        super().__init__(here.files)
-        self.here = here
+    def __init__(self, local: DuckDBEngine, begin: Callable[[], Engine]) -> None:
+        super().__init__(local.files)
+        self.here = local
         self.there: Engine | None = None
         self.expected = 0  # rows, that `expect` was told
         self.begin = begin
-        self.settings = here.settings
-        self.memory = here.memory
+        self.settings = local.settings
+        self.memory = local.memory
         self.far = far_files(self.files)
         read_there = {name for far in self.far for name in self.files[far].reads}
         self.on_both = {file.name for file in needed_files([*self.far], self.files)} - self.far

@@ -68,19 +68,19 @@ def read_sql_file(path: Path) -> SqlFile:
     return SqlFile(name, int(number), path, text, reads, params, said.get("kind", "table"))
 
 
-def narrow_file(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     """Return the file without the parts that give no rows, and without the tables that only those parts read.
 
     A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if the
-    column has one of these values. held: all values of a column, by column; other columns may have any value. Of
+    column has one of these values. values: all values of a column, by column; other columns may have any value. Of
     selects between brackets the first may be left out.
     """
-    return _narrowed(file, held) if "-- only " in file.text else file
+    return _narrowed(file, values) if "-- only " in file.text else file
 
 
 @functools.lru_cache(maxsize=10_000)
-def _narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    known = dict(held)
+def _narrowed(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+    known = dict(values)
 
     def kept(part: re.Match[str]) -> str:
         is_empty = part[1] in known and known[part[1]].isdisjoint(part[2].split(", "))
@@ -117,10 +117,10 @@ def history_files() -> dict[str, SqlFile]:
     return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
 
 
-def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Container[str] = ()) -> list[SqlFile]:
+def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing: Container[str] = ()) -> list[SqlFile]:
     """Return the files of the targets and of everything that they need, in the order in which they must run.
 
-    there: tables that exist, and whose inputs are not needed. Raises KeyError for a target that no file makes.
+    existing: tables that exist, and whose inputs are not needed. Raises KeyError for a target that no file makes.
     """
     found: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]
@@ -128,7 +128,7 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Co
         file = waiting.pop()
         if file.name not in found:
             found[file.name] = file
-            waiting += [files[name] for name in file.reads if name in files and name not in there]
+            waiting += [files[name] for name in file.reads if name in files and name not in existing]
     return sorted(found.values(), key=lambda file: file.number)
 
 

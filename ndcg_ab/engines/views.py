@@ -12,24 +12,24 @@ from ndcg_ab.engines.sql_files import SqlFile
 VIEW = "view "  # prefix in the state of the names of views
 
 
-def state_table(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
+def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
     """Return the table that records which tables were made with which parameters; the settings have an empty name."""
-    known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made.items()}
+    known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
     texts = [json.dumps(parameters) for parameters in known.values()]
     return pa.table({"name": pa.array(known, pa.string()), "parameters": pa.array(texts, pa.string())})
 
 
 def make_views(
-    files: Mapping[str, SqlFile], made: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
+    files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
     """Return the selects of views by name, in their order: views, and tables that are fast to make again.
 
-    made: parameters by table that was made.  tables: names of the tables that exist.  are_small: whether the tables are
-    so small that they need not be stored.
+    made_with: parameters by table that was made. tables: names of the existing tables. are_small: whether the tables
+    are so small that they need not be stored.
     """
     found: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):
-        parameters = made.get(file.name, {GIVEN: True})
+        parameters = made_with.get(file.name, {GIVEN: True})
         is_known = GIVEN not in parameters and {*file.params} <= parameters.keys()
         is_wanted = file.kind == "view" or (file.kind == "table" and are_small)
         if is_known and is_wanted and all(name in tables or name in found for name in file.reads):
@@ -45,7 +45,7 @@ def literal(text: str) -> str:
 def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
     """Return a file's select with its parameter values filled in, for a view."""
     lines = [line for line in file.text.splitlines() if not line.startswith("--")]
-    return re.sub(r"\$(\w+)", lambda found: value_in_sql(parameters[found[1]]), "\n".join(lines))
+    return re.sub(r"\$(\w+)", lambda match: value_in_sql(parameters[match[1]]), "\n".join(lines))
 
 
 def value_in_sql(value: Value) -> str:

@@ -122,11 +122,11 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
             raise
 
 
-def storage_error_text(path: Path, patience: float, said: str) -> str:
+def storage_error_text(path: Path, patience: float, message: str) -> str:
     """Return a sentence that says which process blocks the history, or what is wrong with the file and what to do."""
-    if holder := re.search(r"PID (\d+)", said):
+    if holder := re.search(r"PID (\d+)", message):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
-    reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
+    reason = " ".join(message.removeprefix(f"{path}: cannot be opened: ").split())
     if any(words in reason for words in WORDS):
         return f"{path}: there is no room ({reason}): make some, and run again; what it holds is unharmed"
     if any(words in reason for words in (*UNWRITABLE_WORDS, *LOCKED_UP_WORDS)):
@@ -219,11 +219,11 @@ def keys(history: GrowingDatabase) -> set[str]:
     return {key for (key,) in history.rows("evaluation", ("key",))}
 
 
-def nights_until(history: GrowingDatabase, moment: datetime) -> list[tuple[str, int]]:
+def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, int]]:
     """Return (moment, ordinal of its evaluation) of the nights up to a moment, the latest first."""
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     found = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
-    nights = sorted((row for row in found if row[0] <= moment), reverse=True)
+    nights = sorted((row for row in found if row[0] <= time), reverse=True)
     return [(began, ordinal) for _, ordinal, began in nights]
 
 

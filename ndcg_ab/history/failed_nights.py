@@ -49,7 +49,7 @@ class FailedNight(NamedTuple):
         return datetime.fromisoformat(self.began).strftime(STAMP)
 
 
-def note_failed_night(evaluation: Evaluation, moment: datetime, error: Exception) -> None:
+def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
     """Record the reason of a failed night if there is a history; never raise, and do nothing while the process ends.
 
     Nothing is recorded before the first successful evaluation, while the configuration is still being set up.
@@ -57,7 +57,7 @@ def note_failed_night(evaluation: Evaluation, moment: datetime, error: Exception
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
         return
     with contextlib.suppress(OSError):
-        stamp = moment.astimezone(UTC).strftime(STAMP)
+        stamp = start.astimezone(UTC).strftime(STAMP)
         reason = on_one_line(words_of(error), LONGEST) or type(error).__name__
         write_night(evaluation, FailedNight(encode(began_by_name(stamp)), reason), [])
         for path in failed_night_paths(evaluation)[:-MOST]:

@@ -107,8 +107,8 @@ def make_entry(folder: Path, key: str) -> Path:
     return entry
 
 
-def seal_entry(entry: Path, known: Any) -> None:
-    (entry / ENTRY).write_text(json.dumps({"known": known, "seal": digest_of(known)}, indent=2), encoding="utf-8")
+def seal_entry(entry: Path, facts: Any) -> None:
+    (entry / ENTRY).write_text(json.dumps({"known": facts, "seal": digest_of(facts)}, indent=2), encoding="utf-8")
 
 
 def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:

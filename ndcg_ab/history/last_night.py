@@ -39,7 +39,7 @@ Groups = Mapping[tuple[str, ...], Group]
 
 
 def compare_with_last(
-    engine: Engine, evaluation: Evaluation, inputs: Inputs, moment: datetime, scores: Path
+    engine: Engine, evaluation: Evaluation, inputs: Inputs, start: datetime, scores: Path
 ) -> SinceLast | None:
     """Compare every system with itself in the latest comparable evaluation before the moment; return None without one.
 
@@ -50,7 +50,7 @@ def compare_with_last(
     if not path.exists():
         return None
     with database.open_history_for(path) as past:
-        found = find_evaluation_before(past, moment, [metric.hash for metric in evaluation.deciding_metrics])
+        found = find_evaluation_before(past, start, [metric.hash for metric in evaluation.deciding_metrics])
         if found is None:
             return None
         ordinal, began = found
@@ -108,27 +108,27 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
     return Earlier(ordinal, folder, then, values, means)
 
 
-def find_evaluation_before(past: GrowingDatabase, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
+def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Return (ordinal, moment) of the latest comparable evaluation up to the moment, or None."""
     metrics = past.rows("metric", ("ordinal", "hash"))
     kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
     comparable = {ordinal for ordinal, found in metrics if found in hashes} & kept
     return next(
-        ((ordinal, began) for began, ordinal in database.nights_until(past, moment) if ordinal in comparable), None
+        ((ordinal, began) for began, ordinal in database.nights_until(past, time) if ordinal in comparable), None
     )
 
 
-def pair_differences(now: Group | None, then: Group | None) -> Group | None:
+def pair_differences(current: Group | None, earlier: Group | None) -> Group | None:
     """Return the differences now - then on the queries of both groups, or None if the system is missing in one."""
-    if now is None or then is None:
+    if current is None or earlier is None:
         return None
-    if now.query_ids != then.query_ids:
-        now, then = shared_rows(now, then), shared_rows(then, now)
-    return Group(now.query_ids, now.differences - then.differences, then.differences)
+    if current.query_ids != earlier.query_ids:
+        current, earlier = shared_rows(current, earlier), shared_rows(earlier, current)
+    return Group(current.query_ids, current.differences - earlier.differences, earlier.differences)
 
 
 def changed_inputs(
-    system_id: str, now: Inputs, then: Inputs, pairs: Mapping[tuple[str, str], Group | None]
+    system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], Group | None]
 ) -> SystemSince:
     """Return which inputs of a system changed.
 
@@ -137,8 +137,8 @@ def changed_inputs(
     found = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in found):
         return SystemSince(system_id, (NEW_SYSTEM,))
-    changed = [RANKING] * (own_digests(now, system_id) != own_digests(then, system_id))
-    changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(now, kind) != digests(then, kind)]
+    changed = [RANKING] * (own_digests(current, system_id) != own_digests(earlier, system_id))
+    changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(current, kind) != digests(earlier, kind)]
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
@@ -186,8 +186,8 @@ def compare_changed(
 ) -> list[Comparison]:
     """Return comparisons of changed rankings as one family, and exploratory ones if only something else changed."""
 
-    def columns(*, own: bool) -> list[Column]:
-        chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == own]
+    def columns(*, has_new_ranking: bool) -> list[Column]:
+        chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == has_new_ranking]
         return [
             replace(make_column(evaluation, name, metric, pair, sampling, baseline=name), smallest_effect=effect)
             for metric, effect in ((name, evaluation.smallest_effect(name)) for name in evaluation.metrics)
@@ -195,8 +195,8 @@ def compare_changed(
             if (pair := pairs.get((name, metric), NOTHING)) is not None and pair.query_ids
         ]
 
-    return compare_columns(columns(own=True), evaluation, SINCE_LAST) + compare_columns(
-        columns(own=False), evaluation, SAME_RANKING, exploratory=True
+    return compare_columns(columns(has_new_ranking=True), evaluation, SINCE_LAST) + compare_columns(
+        columns(has_new_ranking=False), evaluation, SAME_RANKING, exploratory=True
     )
 
 

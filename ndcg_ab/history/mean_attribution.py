@@ -90,28 +90,28 @@ def attribute_means(
     }
     if not chosen:
         return [], {}
-    here = read_side(engine, evaluation)
+    current = read_side(engine, evaluation)
     old: dict[Key, Group] = {}
     try:
         if evaluation.scores:
             raise UnknownPartsError(OTHER_TOOL)
         if set().union(*causes.values()) == {RANKING}:
             with contextlib.suppress(UnknownPartsError):
-                return attribution_rows(chosen, causes, earlier, now, (here, here), {}, None), {}
-        with open_earlier_side(earlier, evaluation) as there:
-            old = score_old_rankings(here, there, evaluation, chosen, causes)
+                return attribution_rows(chosen, causes, earlier, now, (current, current), {}, None), {}
+        with open_earlier_side(earlier, evaluation) as past:
+            old = score_old_rankings(current, past, evaluation, chosen, causes)
             mixed: dict[Key, Group] = {(metric, f"{THEN} {name}"): group for (metric, name), group in old.items()}
-            mixed |= score_by_old_judgments(here, there, evaluation, chosen, earlier, {name for _, name in old})
+            mixed |= score_by_old_judgments(current, past, evaluation, chosen, earlier, {name for _, name in old})
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
-                counts = count_changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
-            moved = attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
+                counts = count_changed_judgments(past.engine, current.engine, sorted(current.judged & past.judged))
+            moved = attribution_rows(chosen, causes, earlier, now, (past, current), mixed, counts)
     except UnknownPartsError as error:
         moved = [
-            MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], here), unknown=str(error))
+            MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], current), unknown=str(error))
             for key, metric in chosen.items()
         ]
-    return moved, {key: only_queries(group, there.judged) for key, group in old.items()}
+    return moved, {key: only_queries(group, past.judged) for key, group in old.items()}
 
 
 def read_side(engine: Engine, evaluation: Evaluation) -> Side:
@@ -150,8 +150,8 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
 
 
 def score_old_rankings(
-    here: Side,
-    there: Side,
+    current: Side,
+    past: Side,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
@@ -166,14 +166,14 @@ def score_old_rankings(
         return {}
     if evaluation.engine.spark:
         raise UnknownPartsError("judgments and rankings stay in Spark")
-    old = Rankings(THEN, there.engine, names)
-    found = score_by_judgments(here.engine, [old], metrics_of(chosen), evaluation)
+    old = Rankings(THEN, past.engine, names)
+    found = score_by_judgments(current.engine, [old], metrics_of(chosen), evaluation)
     return {(metric, name): found.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
 
 
 def score_by_old_judgments(
-    here: Side,
-    there: Side,
+    current: Side,
+    past: Side,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
     earlier: Earlier,
@@ -187,8 +187,8 @@ def score_by_old_judgments(
     if not systems:
         return {}
     names = sorted(systems)
-    old, new = Rankings(THEN, there.engine, names), Rankings(NOW, here.engine, names)
-    found = score_by_judgments(there.engine, [old, new], metrics_of(chosen), evaluation)
+    old, new = Rankings(THEN, past.engine, names), Rankings(NOW, current.engine, names)
+    found = score_by_judgments(past.engine, [old, new], metrics_of(chosen), evaluation)
     for metric, name in chosen:
         if name in names and not alike(found.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
@@ -218,10 +218,10 @@ def attribution_rows(
 
     counts: numbers of new and of changed judgments.
     """
-    there, here = sides
-    query_ids = sorted(there.judged | here.judged)
+    past, current = sides
+    query_ids = sorted(past.judged | current.judged)
     weights = np.array([side.weights_of(query_ids) for side in sides])
-    texts = {**there.texts, **here.texts}
+    texts = {**past.texts, **current.texts}
     found = []
     for key, metric in chosen.items():
         groups = four_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
@@ -252,15 +252,15 @@ def attribution_rows(
     return found
 
 
-def four_values(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Values) -> list[list[Group]]:
+def four_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
     """Return the values of the old ranking under old and new judgments, then those of the new ranking."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
         return [
-            [then, mixed.get((metric, f"{THEN} {name}"), NOTHING)],
-            [mixed.get((metric, f"{NOW} {name}"), NOTHING), now],
+            [earlier, mixed.get((metric, f"{THEN} {name}"), NOTHING)],
+            [mixed.get((metric, f"{NOW} {name}"), NOTHING), current],
         ]
-    return [[then, then], [now, now]] if RANKING in causes else [[then, now], [then, now]]
+    return [[earlier, earlier], [current, current]] if RANKING in causes else [[earlier, current], [earlier, current]]
 
 
 def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
@@ -335,11 +335,12 @@ def score_by_judgments(
         return value_groups(values, "metric_hash", "system_id")
 
 
-def count_changed_judgments(then: Engine, now: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
+def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
     """Return how many judgments of the given queries are new, and how many have another grade or are gone."""
     wanted = pa.array(query_ids, pa.string())
     old, new = (
-        engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(wanted)) for engine in (then, now)
+        engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(wanted))
+        for engine in (past, current)
     )
     both = old.join(new, JUDGED, join_type="full outer", left_suffix="_old", right_suffix="_new")
     is_new = both["grade_old"].is_null()

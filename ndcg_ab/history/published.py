@@ -45,8 +45,8 @@ def read_reruns(folder: Path) -> list[str]:
     return []
 
 
-def add_rerun(folder: Path, moment: str) -> None:
-    write_text(folder / REUSED, json.dumps([*read_reruns(folder), moment], indent=2) + "\n")
+def add_rerun(folder: Path, began: str) -> None:
+    write_text(folder / REUSED, json.dumps([*read_reruns(folder), began], indent=2) + "\n")
 
 
 @contextlib.contextmanager

@@ -110,10 +110,10 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
             remove_working_folder(folder)
 
 
-def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
+def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
     """Return a new working folder and its lock, which lasts as long as the file is open."""
-    refuse_output(parent, shown)
-    stamp = moment.strftime(STAMP)
+    refuse_output(parent, output)
+    stamp = start.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
         folder = parent / f".{name}.partial"
@@ -129,24 +129,24 @@ def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[s
             continue
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+            raise InputError(f"output = {output!r}: cannot be written: {error}") from None
     raise InputError(f"{parent}: too many evaluations began in one second")
 
 
-def refuse_output(parent: Path, shown: str) -> None:
+def refuse_output(parent: Path, output: str) -> None:
     """Raise InputError if no evaluation can be kept below a folder, which need not exist; nothing is written."""
     if "\\" in str(parent):
-        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+        raise InputError(f"output = {output!r}: holds a backslash, which DuckDB takes for '/': name another folder")
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
-        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
+        raise InputError(f"output = {output!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
     try:
         there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
     except OSError as error:
-        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+        raise InputError(f"output = {output!r}: cannot be written: {error}") from None
     if not there.is_dir():
-        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
+        raise InputError(f"output = {output!r}: {there} is no folder: name another one")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
+        raise InputError(f"output = {output!r}: cannot be written: {there} takes no files: name another folder")
 
 
 def moment_of(folder: Path) -> datetime:

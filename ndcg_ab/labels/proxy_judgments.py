@@ -121,10 +121,10 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
         )
 
 
-def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings about the proxy judgments only, under the code `cheap_judgments`, which is less severe."""
     rows = []
-    for finding in found:
+    for finding in findings:
         if finding.code in PROXY_ALONE:
             message = finding.message
             if finding.code == NO_RELEVANT:  # here the differences of queries that cannot be scored count as 0

@@ -197,15 +197,15 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
     )
 
 
-def count_judgments(parts: Sequence[Pulled], repeated: int, used: int) -> LedgerRow:
-    """Return the row of the judgments of all files; used: documents with a grade."""
+def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
+    """Return the row of the judgments of all files; used_count: documents with a grade."""
     comments, unrated = (sum(remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
     rows = sum(part.count for part in parts)
     left_out = {
         "comments": comments,
         "without a grade": unrated,
         "repeated": repeated,
-        "in another file or by another judge": rows - repeated - used,
+        "in another file or by another judge": rows - repeated - used_count,
     }
     return make_row(JUDGMENTS, None, rows + comments + unrated, left_out)
 

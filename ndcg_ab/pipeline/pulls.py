@@ -113,7 +113,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
             found = read_places(needed_places)
             return found if needed_places is None or store.holds_enough(found) else read_places(None)
 
-        def read_places(wanted: Any) -> Pulled:
+        def read_places(places: Any) -> Pulled:
             return pull_source(
                 source,
                 RANKING,
@@ -122,7 +122,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 attributes=attributes_for(source, queries),
                 folder=store.answers_folder(key),
                 keep=store.keep_file(key, memory),
-                wanted=wanted,
+                places=places,
                 threads=evaluation.resources.threads,
                 costs=costs_to_record(evaluation),
                 system=system.name,

@@ -55,11 +55,11 @@ def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
     return next(explain(outcome, found) for found in make_answer(outcome).candidates if found.name == candidate)
 
 
-def explain(outcome: Outcome, found: Candidate) -> PlainWords:
+def explain(outcome: Outcome, row: Candidate) -> PlainWords:
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
-        found.name,
-        [(title, list(tell(outcome, found.name, found.deciding))) for title, tell in zip(TITLES, tellers, strict=True)],
+        row.name,
+        [(title, list(tell(outcome, row.name, row.deciding))) for title, tell in zip(TITLES, tellers, strict=True)],
     )
 
 
@@ -215,12 +215,12 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
         yield f"{noticed}, smaller ones less often"
 
 
-def format_chance(p: float) -> str:
+def format_chance(chance: float) -> str:
     """Return how often chance alone gives such a p-value: ``4 times in 100 evaluations``."""
-    if p < 1e-4:
+    if chance < 1e-4:
         return "less than once in 10,000 evaluations"
-    scale = next(scale for scale in (100, 1000, 10_000) if p * scale >= 0.95)
-    count = round(p * scale)
+    scale = next(scale for scale in (100, 1000, 10_000) if chance * scale >= 0.95)
+    count = round(chance * scale)
     return f"{'once' if count == 1 else f'{count} times'} in {scale:,} evaluations"
 
 

@@ -55,23 +55,23 @@ def grade_levels(grades: Sequence[float]) -> list[float]:
     return known if len(known) > 1 else [0.0, 1.0]
 
 
-def levels_with_keys(known: Sequence[float]) -> list[float]:
+def levels_with_keys(grades: Sequence[float]) -> list[float]:
     """Return the grades that get a key: all, or ten evenly spread ones with 0, the lowest and the highest."""
-    if len(known) <= KEYS:
-        return list(known)
-    places = {round(step * (len(known) - 1) / (KEYS - 1)) for step in range(KEYS)}
-    zero = known.index(0.0)
-    nearest = min(places - {0, len(known) - 1}, key=lambda place: abs(place - zero))
+    if len(grades) <= KEYS:
+        return list(grades)
+    places = {round(step * (len(grades) - 1) / (KEYS - 1)) for step in range(KEYS)}
+    zero = grades.index(0.0)
+    nearest = min(places - {0, len(grades) - 1}, key=lambda place: abs(place - zero))
     if zero not in places:
         places = places - {nearest} | {zero}
-    return [known[place] for place in sorted(places)]
+    return [grades[place] for place in sorted(places)]
 
 
-def assign_keys(given: Sequence[float]) -> list[dict[str, Any]]:
+def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
     """Return a digit key for each grade: the grade itself if it is a digit, else the next unused digit."""
-    own = {level: str(int(level)) for level in given if level in range(KEYS)}
+    own = {level: str(int(level)) for level in grades if level in range(KEYS)}
     free = iter(sorted({str(digit) for digit in range(KEYS)} - set(own.values())))
-    return [{"key": own.get(level) or next(free), "grade": level} for level in given]
+    return [{"key": own.get(level) or next(free), "grade": level} for level in grades]
 
 
 def pair_content(row: ToJudge) -> dict[str, Any]:

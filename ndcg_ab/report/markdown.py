@@ -61,7 +61,7 @@ def escape_text(text: str) -> str:
     one_line = " ".join(visible(" ".join(text.split())).split())
     dead = LIVE.sub(JOINER, one_line)
     marked = LIST.sub(r"\1\\\2", SIGNS.sub(r"\\\1", dead))
-    return re.sub(r"[&<>$]", lambda found: ENTITIES[found[0]], marked)
+    return re.sub(r"[&<>$]", lambda match: ENTITIES[match[0]], marked)
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -175,29 +175,29 @@ def print_since(console: Console, since: SinceLast | None) -> None:
         console.print(told)
 
 
-def format_monitor(found: Monitor) -> str:
+def format_monitor(monitor: Monitor) -> str:
     """Return the state of a monitor: ``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 …``."""
-    times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
-    level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
-    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
-    if not found.has_range:
-        promise = f"at most {found.alpha:g} does not hold without the range of {found.metric}"
+    times = f"tested {monitor.looks} times" if monitor.looks != 1 else "tested once"
+    level = f"now at level {monitor.latest.level:.2g} (p {format_probability(monitor.latest.p_value)})"
+    text = f"{monitor.candidate}, {monitor.metric}: {format_conclusion(monitor)}; {times}, {level}"
+    if not monitor.has_range:
+        promise = f"at most {monitor.alpha:g} does not hold without the range of {monitor.metric}"
         text += f"; {promise}: give it with statistics.ranges"
-    if found.mde_alone is None:
+    if monitor.mde_alone is None:
         return text
-    if found.mde is None:
+    if monitor.mde is None:
         return f"{text}; on so few queries no difference would be enough"
-    return f"{text}; can detect {readable(found.mde)} (a single evaluation: {readable(found.mde_alone)})"
+    return f"{text}; can detect {readable(monitor.mde)} (a single evaluation: {readable(monitor.mde_alone)})"
 
 
-def format_conclusion(found: Monitor) -> str:
-    if not found.detected:
+def format_conclusion(monitor: Monitor) -> str:
+    if not monitor.detected:
         return "undecided so far"
-    first = found.detected[0]
+    first = monitor.detected[0]
     since = f"evaluation {first.ordinal}, {first.began[:10]}"
-    if not found.latest.conclusion.is_detected:
+    if not monitor.latest.conclusion.is_detected:
         return f"undecided now ({first.conclusion} first in {since})"
-    return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
+    return f"{monitor.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
 
 
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:

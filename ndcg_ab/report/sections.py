@@ -123,19 +123,19 @@ SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
 COLUMNS = (20, 40)  # of a document, at least and at most
 
 
-def format_changes(found: Changes) -> str:
+def format_changes(changes: Changes) -> str:
     """Return the changes in the first places: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
-    if not found.changed:
-        return f"top {found.depth} unchanged on {queries_text(found.queries)}"
+    if not changes.changed:
+        return f"top {changes.depth} unchanged on {queries_text(changes.queries)}"
     moved = (
-        f"{found.entered} document{'s' * (found.entered != 1)} added"
-        f" ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
-        f" {found.left} dropped ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
+        f"{changes.entered} document{'s' * (changes.entered != 1)} added"
+        f" ({changes.entered_relevant} relevant, {changes.entered_unjudged} unjudged),"
+        f" {changes.left} dropped ({changes.left_relevant} relevant, {changes.left_unjudged} unjudged)"
     )
-    if not found.entered and not found.left:
+    if not changes.entered and not changes.left:
         moved = "no document added or dropped"
-    head = f"top {found.depth} changed on {found.changed} of {queries_text(found.queries)}"
-    return f"{head} ({found.metric} on {found.metric_changed}): {moved}"
+    head = f"top {changes.depth} changed on {changes.changed} of {queries_text(changes.queries)}"
+    return f"{head} ({changes.metric} on {changes.metric_changed}): {moved}"
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
@@ -143,11 +143,11 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
 
 
-def changes_head(found: Changes) -> list[str]:
+def changes_head(changes: Changes) -> list[str]:
     """Return the heads of the numbers in the table of changes, which need no other head to be understood."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
-    return ["queries changed", f"{found.metric} changed", *shares, *counts]
+    return ["queries changed", f"{changes.metric} changed", *shares, *counts]
 
 
 def print_changes(console: Console, outcome: Outcome) -> None:
@@ -156,7 +156,7 @@ def print_changes(console: Console, outcome: Outcome) -> None:
         return
     first = outcome.changes[0]
     places = {name: place for place, name in enumerate(order_candidates(outcome))}
-    changes = sorted(outcome.changes, key=lambda found: places.get(found.candidate, len(places)))
+    changes = sorted(outcome.changes, key=lambda row: places.get(row.candidate, len(places)))
     rows = []
     for found in changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
@@ -186,10 +186,10 @@ def format_grade(grade: float | None) -> str:
     return "unjudged" if grade is None else f"grade {grade:g}"
 
 
-def format_side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
+def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
     """Yield the first places of both systems on one query; ✕ marks dropped documents, + added ones."""
     yield (
-        f"{found.candidate}, {query.query_id}: {signed(query.difference)} on {found.metric},"
+        f"{changes.candidate}, {query.query_id}: {signed(query.difference)} on {changes.metric},"
         f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
     )
     room = min(COLUMNS[1], max(COLUMNS[0], (width - 9) // 2))

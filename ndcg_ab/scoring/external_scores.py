@@ -227,23 +227,23 @@ def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def drawn_queries(named: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
+def drawn_queries(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
     """Return the ids of the queries that were drawn for judging, or None if none was."""
-    return {query_id for query_id, row in named.items() if row["probability"]} or None
+    return {query_id for query_id, row in queries.items() if row["probability"]} or None
 
 
-def query_table(scored: Sequence[str], named: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]]) -> pa.Table:
     """Return the table of the scored queries, which count as judged, and of other queries named by the query file."""
-    known, drawn = set(scored), drawn_queries(named)
+    known, drawn = set(scored), drawn_queries(queries)
     rows = [
         {
-            **named.get(query_id, {"query_id": query_id}),
+            **queries.get(query_id, {"query_id": query_id}),
             "is_drawn": drawn is None or query_id in drawn,
             "is_judged": query_id in known,
             "judged": 0,
-            "is_named": query_id in named,
+            "is_named": query_id in queries,
         }
-        for query_id in dict.fromkeys([*scored, *named])
+        for query_id in dict.fromkeys([*scored, *queries])
     ]
     return pa.Table.from_pylist(rows, schema=QUERY)
 

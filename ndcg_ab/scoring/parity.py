@@ -233,10 +233,10 @@ def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> 
     return found
 
 
-def refuse_disagreement(about: str, sql: float | None, core: float | None, whole: str = "evaluation") -> None:
+def refuse_disagreement(about: str, sql: float | None, core: float | None, result_name: str = "evaluation") -> None:
     """Raise ParityError if the SQL and the core have different values.
 
-    about: names the values in the message. whole: names what cannot be trusted because of the difference.
+    about: names the values in the message. result_name: names what cannot be trusted because of the difference.
     """
     if sql == core:
         return
@@ -244,5 +244,5 @@ def refuse_disagreement(about: str, sql: float | None, core: float | None, whole
     if not is_near or math.isinf(core or 0.0):
         raise ParityError(
             f"parity check: {about}: SQL gives {sql!r}, the Python core {core!r} (more than {TOLERANCE} apart); nothing"
-            f" of this {whole} can be believed"
+            f" of this {result_name} can be believed"
         )

@@ -164,24 +164,24 @@ class Source(ABC):
         """
         return self.answer(layout, PullRequest(queries)).table
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the result of a request.
 
         A source overrides this method, or `pull` if it only needs the texts of queries.
         """
-        return PullResult(self.pull(layout, asked.texts))
+        return PullResult(self.pull(layout, pull.texts))
 
     def check(self, layout: Layout) -> None:
         """Raise InputError if the source cannot be read; the rows of a file are not read for this."""
         self.pull(layout, {})
 
     def reduce(
-        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, places: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Return the part of a ranking that a comparison looks at, or None if the ranking must be read completely."""
         return None
 
-    def asking(self, asked: PullRequest) -> AbstractContextManager[Ask]:
+    def asking(self, pull: PullRequest) -> AbstractContextManager[Ask]:
         """Yield a function that asks the source about a single query and returns the costs of the request.
 
         Raises InputError or SilentError as soon as more queries failed than allowed, and if the source cannot be asked

@@ -83,8 +83,8 @@ class Passage:
     def refuse_late(self) -> NoReturn:
         self.refuse(f"takes more than {self.seconds():,g} seconds for {self.bytes:,} bytes")
 
-    def refuse(self, what: str) -> NoReturn:
-        raise InputError(f"{self.place}: {what}, the most that is allowed: {self.bounds.remedy}")
+    def refuse(self, problem: str) -> NoReturn:
+        raise InputError(f"{self.place}: {problem}, the most that is allowed: {self.bounds.remedy}")
 
     def wait(self, work: Callable[[], T]) -> T:
         """Return the result of `work`, which runs in a thread that is abandoned if its time is over."""

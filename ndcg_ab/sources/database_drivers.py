@@ -195,7 +195,7 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 
 
 def query_by_adbc(
-    driver: str, place: str, told: dict[str, str], query: str, seconds: float, directory: Path = Path()
+    driver: str, place: str, parameters: dict[str, str], query: str, seconds: float, directory: Path = Path()
 ) -> Pieces:
     """Yield the schema and the batches of a query through the ADBC driver manager.
 
@@ -205,16 +205,16 @@ def query_by_adbc(
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
 
-    for secret in secret_texts(told):
+    for secret in secret_texts(parameters):
         remember_secret(secret)
     with contextlib.ExitStack() as stack:
-        with convert_driver_error(place, driver, told, "cannot be opened"):
+        with convert_driver_error(place, driver, parameters, "cannot be opened"):
             library = driver  # whose name the driver manager may know
             if "/" in driver:
                 library = str(directory / Path(driver).expanduser())
             elif find_spec(f"adbc_driver_{driver}") is not None:
                 library = str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
-            opened = stack.enter_context(adbc.AdbcDatabase(driver=library, **told))
+            opened = stack.enter_context(adbc.AdbcDatabase(driver=library, **parameters))
             connection = stack.enter_context(adbc.AdbcConnection(opened))
             with contextlib.suppress(adbc.NotSupportedError):
                 connection.set_autocommit(False)  # nothing is committed, whatever the query does
@@ -222,7 +222,7 @@ def query_by_adbc(
                 with adbc.AdbcStatement(connection) as statement:
                     statement.set_sql_query(text.format(milliseconds=round(1000 * (seconds + GIVING_UP))))
                     statement.execute_update()
-        with convert_driver_error(place, driver, told, "the query fails"):
+        with convert_driver_error(place, driver, parameters, "the query fails"):
             statement = stack.enter_context(adbc.AdbcStatement(connection))
             statement.set_options(**STATEMENT.get(driver, {}))
             statement.set_sql_query(query)
@@ -234,18 +234,18 @@ def query_by_adbc(
             yield from reader
 
 
-def secret_texts(told: dict[str, str]) -> Iterator[str]:
+def secret_texts(parameters: dict[str, str]) -> Iterator[str]:
     """Yield the secret parts of an address and of connection parameters, as written and decoded."""
-    uri = told.get("uri", "")
+    uri = parameters.get("uri", "")
     with contextlib.suppress(ValueError):
         if password := urlsplit(uri).password:
             yield from {password, unquote(password)}
     yield from re.findall(r"password=([^&\s]+)", uri)
-    yield from (value for name, value in told.items() if re.search(r"password|token|secret|private_key", name))
+    yield from (value for name, value in parameters.items() if re.search(r"password|token|secret|private_key", name))
 
 
 @contextlib.contextmanager
-def convert_driver_error(place: str, driver: str, told: dict[str, str], what: str) -> Iterator[None]:
+def convert_driver_error(place: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
     """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed."""
     from adbc_driver_manager import Error
 
@@ -257,18 +257,18 @@ def convert_driver_error(place: str, driver: str, told: dict[str, str], what: st
             raise InputError(
                 f"database: {place}: there is no ADBC driver {driver!r}: {package} the path of its library with driver"
             ) from None
-        said = driver_error_text(error, told, place)
+        said = driver_error_text(error, parameters, place)
         if driver == "sqlite" and (found := re.search(r"Type mismatch in column (\d+): expected (\w+)", said)):
             column = int(found[1]) + 1
             said = (
                 f"column {column} holds values of several types, its first ones {found[2].lower()}:"
                 " cast it in the query, as in cast(doc_id as text)"
             )
-            raise InputError(f"{place}: {what}: {said}") from None
+            raise InputError(f"{place}: {action}: {said}") from None
         if is_unavailable_error(error, driver):
             advice = "see that the server runs and that its address is right"
             raise SilentError(f"{place}: the database does not answer: {said}; {advice}") from None
-        raise InputError(f"{place}: {what}: {said}") from None
+        raise InputError(f"{place}: {action}: {said}") from None
 
 
 def is_unavailable_error(error: Exception, driver: str) -> bool:
@@ -284,12 +284,12 @@ def is_unavailable_error(error: Exception, driver: str) -> bool:
     return isinstance(error, OSError) or getattr(getattr(error, "status_code", None), "name", "") in kinds
 
 
-def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str:
+def driver_error_text(error: Exception, parameters: dict[str, str], place: str) -> str:
     """Return the message of a driver, or the words of the server in it, on one line and without secrets."""
     text = str(error)
     found = SAID.search(text)
     text = found["said"] if found else re.sub(r"^[A-Z_]+: ", "", text)
-    if uri := told.get("uri"):
+    if uri := parameters.get("uri"):
         text = text.replace(uri, place)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
     return on_one_line(text, 500).rstrip(".")
@@ -312,7 +312,7 @@ def read_only_statement(query: str, place: str) -> str:
     -----
     A line end is added: drivers put a query between parentheses, and a final comment would swallow the closing one.
     """
-    code = HIDDEN.sub(lambda found: " " * len(found[0]), query)
+    code = HIDDEN.sub(lambda match: " " * len(match[0]), query)
     statement, _, rest = code.partition(";")
     if rest.strip("; \t\r\n"):
         raise InputError(f"{place}: the query holds several statements, divided by a semicolon: {RULE}")

@@ -36,12 +36,12 @@ class DatabaseQuery(Source):
         self.described = described
         self.directory = directory
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         layout.refuse_unknown(self.origin, self.described.columns)
         unrated = RemarkCounter("unrated_row")
-        with query_database(self.described, self.directory, asked.keep.memory) as (place, answer):
+        with query_database(self.described, self.directory, pull.keep.memory) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns, unrated)
-            return PullResult(asked.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
+            return PullResult(pull.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
 
 
 def read_batches(
@@ -83,14 +83,14 @@ def read_batches(
         raise InputError(f"{place}: the query gives {given}: there is no {layout.kind} to read")
 
 
-def refuse_type(given: pa.Field, field: Field, place: str) -> None:
+def refuse_type(column: pa.Field, field: Field, place: str) -> None:
     """Raise InputError if the type of a column cannot hold the field."""
-    kind, name = given.type, (given.metadata or {}).get(POSTGRESQL_TYPE)
+    kind, name = column.type, (column.metadata or {}).get(POSTGRESQL_TYPE)
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if field.type == pa.string():
-        is_uuid = isinstance(given.type, pa.UuidType)
-        is_known = name in ID_TYPES if name else is_uuid or not isinstance(given.type, pa.BaseExtensionType)
+        is_uuid = isinstance(column.type, pa.UuidType)
+        is_known = name in ID_TYPES if name else is_uuid or not isinstance(column.type, pa.BaseExtensionType)
         if is_known and (is_id_type(kind) or is_uuid or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
@@ -100,8 +100,8 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
     wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
     raise InputError(
-        f"{place}: column {given.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
-        f" the query: cast({given.name} as {wanted}) as {field.name}"
+        f"{place}: column {column.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
+        f" the query: cast({column.name} as {wanted}) as {field.name}"
     )
 
 

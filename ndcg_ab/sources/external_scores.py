@@ -80,10 +80,10 @@ class Scores(Source):
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
             return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
 
-        def places(wanted: Mapping[str, str]) -> str:
-            layout = Layout("value", tuple(field for field in IDS if field.name in wanted))
+        def places(values: Mapping[str, str]) -> str:
+            layout = Layout("value", tuple(field for field in IDS if field.name in values))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            found = [place for place, row in rows if key_of(row) == key_of(wanted)]
+            found = [place for place, row in rows if key_of(row) == key_of(values)]
             return f"{self.path}, {places_text(found)}"
 
         return self.of_table(names, read, places, has_means=reading.format == "jsonl")
@@ -135,20 +135,20 @@ class Scores(Source):
         keys = [field.name for field in layout.fields if field.name in KEY]
         return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
 
-    def of_columns(self, found: ValueColumns, read: Read) -> pa.Table:
+    def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
         """Return a table that has one column per metric or per system in the columns of SCORE."""
         system = self.described.system
-        if system is None and found.system_id is None and not found.are_systems:
+        if system is None and columns.system_id is None and not columns.are_systems:
             self.refuse_without_system()
-        if system is not None and found.are_systems:
-            self.refuse_other_systems(found.values)
-        ids = {name: column for name in ("system_id", "query_id") if (column := getattr(found, name))}
-        fields = [Field(name, pa.string()) for name in ids] + [Field(name, pa.float64()) for name in found.values]
+        if system is not None and columns.are_systems:
+            self.refuse_other_systems(columns.values)
+        ids = {name: column for name in ("system_id", "query_id") if (column := getattr(columns, name))}
+        fields = [Field(name, pa.string()) for name in ids] + [Field(name, pa.float64()) for name in columns.values]
         wide = read(Layout("value", tuple(fields)), ids)
         parts = []
-        for name in found.values:
-            metric, owner = (ONE_METRIC, name) if found.are_systems else (name, system)
-            systems = wide["system_id"] if found.system_id else pa.array([owner] * len(wide), pa.string())
+        for name in columns.values:
+            metric, owner = (ONE_METRIC, name) if columns.are_systems else (name, system)
+            systems = wide["system_id"] if columns.system_id else pa.array([owner] * len(wide), pa.string())
             metrics, hashes = pa.array([metric] * len(wide), pa.string()), pa.nulls(len(wide), pa.string())
             parts.append(pa.table([systems, wide["query_id"], metrics, wide[name], hashes], SCORE.schema.names))
         return pa.concat_tables(parts)
@@ -178,11 +178,11 @@ class Scores(Source):
             )
         return whole
 
-    def refuse_other_systems(self, found: Sequence[str]) -> None:
-        if len(found) > 1:
+    def refuse_other_systems(self, names: Sequence[str]) -> None:
+        if len(names) > 1:
             name = self.described.system
             raise InputError(
-                f"{self.origin}: holds the values of {len(found)} systems ({', '.join(map(shortened, found[:3]))}), and"
+                f"{self.origin}: holds the values of {len(names)} systems ({', '.join(map(shortened, names[:3]))}), and"
                 f" is given as those of {name} alone: give the file without a name"
             )
 
@@ -197,9 +197,9 @@ class Scores(Source):
         if self.described.system is None:
             self.refuse_without_system()
 
-        def places(wanted: Mapping[str, str]) -> str:
+        def places(values: Mapping[str, str]) -> str:
             return " and ".join(
-                place for place, each in records() if key_of({name: each[name] for name in wanted}) == key_of(wanted)
+                place for place, each in records() if key_of({name: each[name] for name in values}) == key_of(values)
             )
 
         plain = ((place, each | {"value": python_number(each["value"])}) for place, each in records())
@@ -214,7 +214,7 @@ def key_of(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
 
 
-def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
+def repeated_keys(counts: pa.Table) -> list[dict[str, Any]]:
     """Return the keys that occur more than once, in order."""
-    twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
+    twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
     return list(twice.to_pylist())

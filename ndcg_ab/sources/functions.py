@@ -63,10 +63,10 @@ class Function(Source):
         self.per_query = described.per_query
         self.directory = directory
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking that the function returns, with the time of each call if costs are recorded."""
-        record = CostRecord(asked.costs) if asked.costs else None
-        table = self.ranking(layout, asked.texts, record)
+        record = CostRecord(pull.costs) if pull.costs else None
+        table = self.ranking(layout, pull.texts, record)
         if record is None:
             return PullResult(table)
         warm = f" after {record.asked.warm_up} to warm up" if record.asked.warm_up else ""
@@ -122,10 +122,10 @@ class Function(Source):
             return found, {LATENCY: 1000 * (time.perf_counter() - began)}
 
     @contextlib.contextmanager
-    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+    def asking(self, pull: PullRequest) -> Iterator[Ask]:
         """Yield a function that asks the source for the results of one query and returns the costs of the call."""
         with self.loaded() as function:
-            texts = asked.texts
+            texts = pull.texts
             yield lambda query_id: (self.timed_call(function, query_id, texts[query_id])[1], False)
 
     def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:

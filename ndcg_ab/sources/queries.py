@@ -122,7 +122,7 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
     return query_layout(
         evaluation.slices.by,
-        named=list(dict.fromkeys(name for source in naming for name in source.attributes)),
+        columns=list(dict.fromkeys(name for source in naming for name in source.attributes)),
         needs_text=any(source.needs_queries for source in sources),
         needs_weight=bool(evaluation.statistics.weighted),
         needs_cluster=bool(evaluation.statistics.clustered) and evaluation.statistics.cluster_prefix is None,

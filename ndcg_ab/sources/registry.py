@@ -89,7 +89,7 @@ def pull_source(
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
     keep: TableWriter = IN_MEMORY,
-    wanted: WantedPlaces | None = None,
+    places: WantedPlaces | None = None,
     threads: int | None = None,
     costs: CostsAsked | None = None,
     resources: Resources | None = None,
@@ -102,7 +102,7 @@ def pull_source(
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
     attributes: query_id -> {column: value}, for requests.  keep: the writer that receives the rows.
     folder: where answers may be kept during the run; None: nowhere.
-    wanted: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
+    places: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
     costs: what is recorded of every request, or read from columns of the rows.
     resources: threads and memory for sources that compute; None: everything.
     system: the system whose rows are read from a table of several systems.
@@ -117,8 +117,8 @@ def pull_source(
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
-    if wanted and rules == AS_IT_IS and not is_shared:
-        short = source.reduce(layout, wanted, threads, keep.beside("reduced"))
+    if places and rules == AS_IT_IS and not is_shared:
+        short = source.reduce(layout, places, threads, keep.beside("reduced"))
         if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, asked).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
@@ -141,21 +141,21 @@ def pull_source(
     return pulled
 
 
-def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: PullRequest) -> PullResult:
+def answer_with_numbers(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
     """Return the answer of a source, with grades in words replaced by numbers."""
     try:
-        found = answer_in_time(source, as_texts(layout) if layout.words else layout, asked)
+        found = answer_in_time(source, as_texts(layout) if layout.words else layout, pull)
     except WordGradeError as error:
-        raise InputError(f"{error}{naming_hint(described, source, layout, asked)}") from None
+        raise InputError(f"{error}{naming_hint(described, source, layout, pull)}") from None
     return dataclasses.replace(found, table=number_words(found.table, layout, source)) if layout.words else found
 
 
-def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullResult:
+def answer_in_time(source: Source, layout: Layout, pull: PullRequest) -> PullResult:
     """Return the answer of a source; an extension runs in a thread that is abandoned if its time is over."""
     if source.door not in ("function", "extension"):
-        return source.answer(layout, asked)
+        return source.answer(layout, pull)
     passage = Passage(BOUNDS[source.door], source.origin)
-    answer = partial(source.answer, layout, asked)
+    answer = partial(source.answer, layout, pull)
     found = passage.wait(answer) if source.door == "extension" else answer()
     passage.count(size=found.table.nbytes)
     return found

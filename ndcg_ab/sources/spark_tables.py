@@ -77,16 +77,16 @@ class ClusterTable(Source):
         place = RemoteTable(table, described.where, columns, rows, spark.survey_digest(place, found))
         return remote_place_table(found.select(layout.schema.names).cast(layout.schema), place)
 
-    def refuse_wrong(self, found: pa.Table, place: RemoteTable) -> None:
+    def refuse_wrong(self, rows: pa.Table, place: RemoteTable) -> None:
         """Raise InputError for the first column in which a value breaks the rules."""
         for column in place.columns:
             if column.source is None:
                 continue
-            counts = found[f"wrong_{column.name}"]
+            counts = rows[f"wrong_{column.name}"]
             count = pc.sum(counts).as_py()
             if not count:
                 continue
-            first = found["query_id"].filter(pc.greater(counts, 0))[0].as_py()
+            first = rows["query_id"].filter(pc.greater(counts, 0))[0].as_py()
             such = f" (such as in query {format_value(first)})" if first else ""
             are = "value is" if count == 1 else "values are"
             raise InputError(

@@ -137,8 +137,8 @@ def draw_from_log(
     evaluation: Evaluation,
     engine: Engine,
     count: int,
+    earlier_draw: FileSource | None = None,
     *,
-    kept: FileSource | None = None,
     deviation: float | None = None,
     judgments: FileSource | None = None,
     power: float = POWER,
@@ -146,14 +146,13 @@ def draw_from_log(
 ) -> DrawStudy:
     """Draw `count` queries from the evaluation's log, or all whose results differ if there are fewer.
 
-    evaluation: its judgments are ignored. kept: the file of an earlier draw. deviation: standard deviation of the
-        differences over the log, if known. judgments: of some queries of the log, to estimate the deviation. Raises
-        InputError,
-    ParityError.
+    evaluation: its judgments are ignored. earlier_draw: the file of an earlier draw. deviation: standard deviation of
+    the differences over the log, if known. judgments: of some queries of the log, to estimate the deviation. Raises
+    InputError, ParityError.
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
-    sample = draw_sample(log, evaluation, count, kept)
+    sample = draw_sample(log, evaluation, count, earlier_draw)
     table = log_table(log.read.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
     drawn = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
@@ -196,13 +195,13 @@ class Sample(NamedTuple):
     gone: int
 
 
-def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSource | None) -> Sample:
+def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: FileSource | None) -> Sample:
     """Draw queries by the seed; raise InputError if no results differ, or for an earlier draw that does not fit."""
     query_ids = log.table["query_id"].to_pylist()
     weights = None  # of the queries, where they count: all have one, or none has
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
         weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
-    earlier, gone = read_earlier_draw(kept, query_ids) if kept is not None else (None, 0)
+    earlier, gone = read_earlier_draw(earlier_draw, query_ids) if earlier_draw is not None else (None, 0)
     is_changed = log.is_changed
     if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
         is_changed = is_changed | (earlier.sizes > 0)
@@ -217,7 +216,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSour
     try:
         drawn = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
-        raise kept_error(kept, earlier, numbers, query_ids, count) from error
+        raise kept_error(earlier_draw, earlier, numbers, query_ids, count) from error
     held = 0 if earlier is None else int((earlier.probability > 0).sum())
     return Sample(drawn, relative, weights, held, gone)
 
@@ -295,15 +294,15 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
 
 
 def kept_error(
-    kept: FileSource | None,
+    earlier_draw: FileSource | None,
     earlier: EarlierDraw | None,
     numbers: FloatArray,
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
     """Return the error that says why an earlier draw cannot be kept."""
-    assert earlier is not None and kept is not None
-    shown = kept.shown
+    assert earlier is not None and earlier_draw is not None
+    shown = earlier_draw.shown
     held = int((earlier.probability > 0).sum())
     if held > count:
         return InputError(Setting("--count"), f" {count}: {shown} holds {held} drawn queries already: ask for more")
@@ -316,14 +315,14 @@ def kept_error(
 
 
 def make_plan(
-    of: Population, drawn: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
+    of: Population, drawn_count: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
 ) -> DrawPlan:
     """Return what drawn queries detect, and how many queries the smallest effect needs."""
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
-    if drawn >= 2:
-        error, freedom = error_of_draw(of, drawn)
-        detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, power, freedom)
+    if drawn_count >= 2:
+        error, freedom = error_of_draw(of, drawn_count)
+        detected = minimal_detectable_effect(drawn_count, error * drawn_count**0.5, alpha, power, freedom)
     needs = (queries_to_decide(of, effect, error_of, alpha, power) for error_of in (error_of_draw, error_of_random))
     return DrawPlan(effect, alpha, power, of.deviation, judged, is_supposed, detected, *needs)
 

@@ -150,21 +150,21 @@ def name_for(folder: Path) -> str:
 
 
 def configuration_text(
-    found: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
+    files: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
     """Return the text of a configuration.
 
     folder: where the configuration will stand. is_weighted: whether the queries have weights.
     """
-    assert found.judgments is not None
+    assert files.judgments is not None
     systems = [
         f"  - name: {yaml_scalar(system)}\n" + source_yaml(each, folder, "    ")
-        for system, each in found.systems.items()
+        for system, each in files.systems.items()
     ]
     queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
-    if found.queries:
-        queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source_yaml(found.queries, folder, "  ")
-    words = ", ".join(f"{yaml_scalar(word)}: {number:g}" for word, number in found.grades.items())
+    if files.queries:
+        queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source_yaml(files.queries, folder, "  ")
+    words = ", ".join(f"{yaml_scalar(word)}: {number:g}" for word, number in files.grades.items())
     grades = f"  grades: {{{words}}}\n" if words else ""
     first = metrics[0]
     return f"""\
@@ -174,7 +174,7 @@ def configuration_text(
 name: {yaml_scalar(name)}
 
 judgments:
-{source_yaml(found.judgments, folder, "  ")}{grades}{queries}
+{source_yaml(files.judgments, folder, "  ")}{grades}{queries}
 systems:                   # the first is the baseline
 {"".join(systems)}
 metrics: [{", ".join(yaml_scalar(metric) for metric in metrics)}]
@@ -199,9 +199,9 @@ output: ndcg-ab-results
 """
 
 
-def source_yaml(found: RecognisedFile, folder: Path, indent: str) -> str:
-    file = yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))
-    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(found.path)
+def source_yaml(recognised: RecognisedFile, folder: Path, indent: str) -> str:
+    file = yaml_scalar(os.path.relpath(resolved(recognised.path), resolved(folder)))
+    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(recognised.path)
 
 
 def yaml_scalar(text: str) -> str:

@@ -116,10 +116,10 @@ def find_documents_to_judge(
     evaluation: Evaluation,
     engine: Engine,
     candidates: Sequence[str] = (),
-    most: int = 50,
+    count: int = 50,
     say: Say = lambda step: None,
 ) -> ToJudgeNext:
-    """Return at most `most` documents whose grades decide the comparisons soonest.
+    """Return at most `count` documents whose grades decide the comparisons soonest.
 
     evaluation: from `with_one_metric`. candidates: by default those whose state queries or labels leave open; if there
         is none, all. Raises InputError, ParityError.
@@ -147,7 +147,7 @@ def find_documents_to_judge(
     for document, effect in sorted(effects, key=lambda each: (-each[1]["effect"], each[0])):
         best.setdefault(document, effect)
     of_drawn = list_unjudged(engine, evaluation) if sampling.drawn else []
-    chosen = list(best)[: max(0, most - len(of_drawn))]
+    chosen = list(best)[: max(0, count - len(of_drawn))]
     ranks = read_ranks(shown, metric, evaluation, chosen)
     by_id = {(row.query_id, row.doc_id): row for row in make_rows(ranks, engine, evaluation)}
     rows = [
@@ -155,7 +155,7 @@ def find_documents_to_judge(
         for place, document in enumerate(chosen, len(of_drawn) + 1)
     ]
     return ToJudgeNext(
-        (*of_drawn[:most], *rows),
+        (*of_drawn[:count], *rows),
         len(of_drawn) + len(best),
         shown.judged.grades,
         len(sampling.drawn.weights) if sampling.drawn else 0,
@@ -207,7 +207,7 @@ def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation, documents: 
 
 
 def list_documents(
-    drawn: Sequence[str], places: int | None, engine: Engine, evaluation: Evaluation
+    query_ids: Sequence[str], places: int | None, engine: Engine, evaluation: Evaluation
 ) -> tuple[ToJudge, ...]:
     """List the documents to judge for all drawn queries, within the first `places` ranks of any system.
 
@@ -217,7 +217,7 @@ def list_documents(
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
     ranks: Ranks = defaultdict(dict)
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
-    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": drawn}):
+    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": query_ids}):
         if rule in rules and rank <= places:
             known = ranks[query_id, doc_id]
             known[system] = min(rank, known.get(system, rank))

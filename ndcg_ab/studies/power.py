@@ -258,10 +258,10 @@ def plans_from_scores(
     ]
 
 
-def check_known_name(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
-    if name in known:
+def check_known_name(scores: Scores, option: str, name: str, names: Sequence[str]) -> str:
+    if name in names:
         return name
-    there = f"is not in {scores.path} (there: {', '.join(known)}){nearest_hint(name, known)}"
+    there = f"is not in {scores.path} (there: {', '.join(names)}){nearest_hint(name, names)}"
     raise InputError(Setting(option), f" {format_value(name)}: {there}")
 
 
@@ -332,22 +332,22 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
 
 
 def values_in_query_order(
-    option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None
+    option: str, noun: str, queries: Sequence[str], values: Mapping[str, Known] | None
 ) -> list[Known] | None:
     """Return the known values in the order of the queries, or None if nothing is known.
 
     Raises InputError, which names the option, if a query lacks a value.
     """
-    if known is None:
+    if values is None:
         return None
-    lacking = [query for query in queries if query not in known]
+    lacking = [query for query in queries if query not in values]
     if lacking:
         have = "query has" if len(lacking) == 1 else "queries have"
         raise InputError(
             Setting(option),
-            f": {len(lacking):,} {have} a value and no {what} (such as {format_value(lacking[0])})",
+            f": {len(lacking):,} {have} a value and no {noun} (such as {format_value(lacking[0])})",
         )
-    return [known[query] for query in queries]
+    return [values[query] for query in queries]
 
 
 def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:

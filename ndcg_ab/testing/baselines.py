@@ -168,9 +168,9 @@ def digest_text(path: Path, text: bytes) -> str:
     return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n"
 
 
-def broken_baseline(path: Path, what: str, test: str) -> InputError:
+def broken_baseline(path: Path, problem: str, test: str) -> InputError:
     """Return the error for a damaged baseline, with the command that writes it again."""
-    return InputError(f"{path}: {what}: write it again with: python -m pytest --update-rankings {test}")
+    return InputError(f"{path}: {problem}: write it again with: python -m pytest --update-rankings {test}")
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:

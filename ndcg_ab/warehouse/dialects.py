@@ -117,9 +117,9 @@ def quote_table(option: str, name: str, dialect: Dialect) -> str:
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
-def quote_column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialect) -> str:
+def quote_column(option: str, columns: Mapping[str, str], field: str, dialect: Dialect) -> str:
     """Return the column of a field for a query."""
-    return quote_path(option, "column", columns.get(wanted, wanted), dialect)
+    return quote_path(option, "column", columns.get(field, field), dialect)
 
 
 def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:

@@ -29,18 +29,18 @@ def unused_prefix(places: Iterable[str]) -> str:
     return prefix
 
 
-def chain_steps(given: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
+def chain_steps(sources: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
     """Return the query of selects, whose names get the prefix so that none hides a table.
 
-    given: selects that only read tables.  steps, final: selects that only read other selects.
+    sources: selects that only read tables.  steps, final: selects that only read other selects.
     """
-    known = {step.name for step in [*given, *steps]}
+    known = {step.name for step in [*sources, *steps]}
 
-    def prefixed(found: re.Match[str]) -> str:
-        word, name, alias = found.groups()
-        return f"{word} {prefix}{name}{alias or f' as {name}'}" if name in known else found[0]
+    def prefixed(match: re.Match[str]) -> str:
+        word, name, alias = match.groups()
+        return f"{word} {prefix}{name}{alias or f' as {name}'}" if name in known else match[0]
 
-    bodies = [(step, step.body) for step in given] + [(step, READ.sub(prefixed, step.body)) for step in steps]
+    bodies = [(step, step.body) for step in sources] + [(step, READ.sub(prefixed, step.body)) for step in steps]
     texts = [
         f"{prefix}{step.name} as (\n    -- {step.comment}\n{textwrap.indent(body, '    ')}\n)" for step, body in bodies
     ]

@@ -148,13 +148,13 @@ def explain(
     ValueError
         If the results cannot be ordered: a repeated document, or a missing score or rank.
     """
-    found = quotient(metric, results, judgments, highest_grade)
+    value = quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    kept = condense_results(metric, results, judgments)
-    places = order_results(kept, metric)
+    judged_results = condense_results(metric, results, judgments)
+    places = order_results(judged_results, metric)
     gains = placed_gains(metric, places, judgments)
-    scores = {row.doc_id: row.score for row in kept}
-    shown = [
+    scores = {row.doc_id: row.score for row in judged_results}
+    rows = [
         (place.doc_id, scores[place.doc_id], judgments.get(place.doc_id), own)
         for place, own in zip(places, gains, strict=True)
     ]
@@ -164,7 +164,7 @@ def explain(
         ideal = ideal_documents(metric, [place.doc_id for place in places], judgments, highest)
     best = running_places(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
     return Explanation(
-        metric, running_places(shown, factors), best, found, explain_value(metric, kept, results, judgments)
+        metric, running_places(rows, factors), best, value, explain_value(metric, judged_results, results, judgments)
     )
 
 
@@ -197,7 +197,7 @@ def ideal_documents(
 
 
 def explain_value(
-    metric: Metric, kept: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
+    metric: Metric, judged_results: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
 ) -> str:
     """Return the reason if a rule decided the value, or an empty text."""
     if not results and metric.unanswered == "exclude":
@@ -206,7 +206,7 @@ def explain_value(
         return f"nothing judged has a gain (no_relevant = {metric.no_relevant})"
     if not results:
         return "the system returned nothing"
-    return "" if kept else "nothing that the system returned is judged (unjudged = condense)"
+    return "" if judged_results else "nothing that the system returned is judged (unjudged = condense)"
 
 
 def steps(

@@ -73,7 +73,7 @@ class GivenMetric(Metric):
         return plain if plain == self.given else f"{plain}_{self.hash}"
 
 
-def unknown_quotient(counted: RankedGains) -> Quotient:
+def unknown_quotient(ranked: RankedGains) -> Quotient:
     raise MetricError("a metric that another tool computed cannot be computed here")
 
 
@@ -92,10 +92,10 @@ def canonical_name(name: str) -> str:
     return name if builtin is None else sign + builtin.name
 
 
-def name_among(text: str, known: Collection[str]) -> str:
+def name_among(text: str, names: Collection[str]) -> str:
     """Return the known name that a text means, as it is or in canonical form (``rr@10`` for ``MRR@10``)."""
     plain, builtin = canonical_name(text), canonical_name(translate(text))
-    return builtin if plain not in known and builtin in known else plain
+    return builtin if plain not in names and builtin in names else plain
 
 
 def make_metric(name: str) -> Metric:

@@ -221,14 +221,14 @@ def read_gain_entry(entry: str) -> tuple[float, float]:
     return read_number("gain grade", grade), read_number("gain", gain)
 
 
-def read_number(what: str, value: Any) -> float:
-    """Return a finite number; raise MetricError, which names the number by `what`, for anything else."""
+def read_number(name: str, value: Any) -> float:
+    """Return a finite number; raise MetricError, which names the number by `name`, for anything else."""
     try:
         result = float(value)
     except (TypeError, ValueError):
-        raise MetricError(f"{what} = {value!r}: must be a number") from None
+        raise MetricError(f"{name} = {value!r}: must be a number") from None
     if not math.isfinite(result):
-        raise MetricError(f"{what} = {value!r}: must be a finite number")
+        raise MetricError(f"{name} = {value!r}: must be a finite number")
     return result
 
 

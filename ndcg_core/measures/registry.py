@@ -237,46 +237,46 @@ class Measure:
         return self.takes("gain")
 
 
-def normalised(counted: RankedGains) -> Quotient:
+def normalised(ranked: RankedGains) -> Quotient:
     """Return DCG over the DCG of the ideal, as a quotient (Järvelin and Kekäläinen 2002, section 2)."""
-    return Quotient(counted.total, counted.ideal)
+    return Quotient(ranked.total, ranked.ideal)
 
 
-def cumulated(counted: RankedGains) -> Quotient:
+def cumulated(ranked: RankedGains) -> Quotient:
     """Return DCG, the sum of gain * discount down to the cutoff (Järvelin and Kekäläinen 2002)."""
-    return Quotient(counted.total)
+    return Quotient(ranked.total)
 
 
-def accuracy(counted: RankedGains) -> Quotient:
+def accuracy(ranked: RankedGains) -> Quotient:
     """Return 1 if any document within the cutoff is relevant, else 0 (trec_eval: success)."""
-    return Quotient(1.0 if any(counted.gains) else 0.0)
+    return Quotient(1.0 if any(ranked.gains) else 0.0)
 
 
-def precision(counted: RankedGains) -> Quotient:
+def precision(ranked: RankedGains) -> Quotient:
     """Return relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
 
     The divisor is k even if fewer than k results were returned.
     """
-    return Quotient(counted.total, counted.returned if counted.cutoff is None else counted.cutoff)
+    return Quotient(ranked.total, ranked.returned if ranked.cutoff is None else ranked.cutoff)
 
 
-def recall(counted: RankedGains) -> Quotient:
+def recall(ranked: RankedGains) -> Quotient:
     """Return the sum over relevant documents within the cutoff / the number of all relevant documents, or 0 undivided.
 
     Each document adds 1 (trec_eval: recall), or its factor.
     """
-    return Quotient(counted.total, counted.ideal) if counted.total else Quotient(0.0)
+    return Quotient(ranked.total, ranked.ideal) if ranked.total else Quotient(0.0)
 
 
-def reciprocal_rank(counted: RankedGains) -> Quotient:
+def reciprocal_rank(ranked: RankedGains) -> Quotient:
     """Return 1 / rank of the first relevant document, or 0 without one (trec_eval: recip_rank)."""
-    first = next((rank for rank, gain in enumerate(counted.gains, start=1) if gain > 0), None)
+    first = next((rank for rank, gain in enumerate(ranked.gains, start=1) if gain > 0), None)
     return Quotient(0.0) if first is None else Quotient(1.0, first)
 
 
-def judged_share(counted: RankedGains) -> Quotient:
+def judged_share(ranked: RankedGains) -> Quotient:
     """Return the share of the results within the cutoff that are judged."""
-    return Quotient(counted.total, len(counted.gains))
+    return Quotient(ranked.total, len(ranked.gains))
 
 
 # ---- the entries; of choices the default first

@@ -134,18 +134,18 @@ def _first_discounts(rule: str, made_with: float) -> tuple[float, ...]:
 
 
 def ideal_gains(
-    metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float, returned: int
+    metric: Metric, result_gains: Sequence[float], judgments: Mapping[str, float], highest_grade: float, returned: int
 ) -> list[float]:
     """Return the gains of the metric's ideal ranking, best first, cut at the end of the ideal.
 
-    own: gains of the system's results in rank order, down to the metric's depth.
+    result_gains: gains of the system's results in rank order, down to the metric's depth.
     highest_grade: highest grade in the whole evaluation. returned: number of all results.
     Raises MetricError if a grade is above max_grade, or if the gain table lacks a grade.
     """
     if metric.has_endless_ideal:
         pool = [highest_gain(metric, highest_grade)] * max(returned, metric.cutoff or 0)
     elif metric.has_own_ideal:
-        pool = list(own[: metric.ideal_depth])
+        pool = list(result_gains[: metric.ideal_depth])
     else:
         worth = {grade: gain(metric, grade) for grade in dict.fromkeys(judgments.values())}
         pool = [worth[grade] for grade in judgments.values()]

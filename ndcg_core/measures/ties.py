@@ -81,8 +81,8 @@ def tie_bounds(
     def ordered(sign: float) -> float:
         """Return the value with ties ordered by gain, best first (sign 1) or last (sign -1)."""
 
-        def key(each: tuple[float, str]) -> tuple[float, float, bytes]:
-            score, doc_id = each
+        def key(row: tuple[float, str]) -> tuple[float, float, bytes]:
+            score, doc_id = row
             return score, sign * worth[doc_id], doc_id.encode()
 
         ranked = sorted(scored, key=key, reverse=True)

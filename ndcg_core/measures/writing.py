@@ -17,15 +17,15 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else format_number(value)
 
 
-def nearest_hint(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def nearest_hint(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
     """Return ``; did you mean 'exponential'?``, or "" if no known name is similar. cutoff: least similarity, 0 to 1."""
-    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    near = get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def unknown_value_message(what: str, value: str, allowed: Iterable[str]) -> str:
+def unknown_value_message(name: str, value: str, allowed: Iterable[str]) -> str:
     """Return a message such as ``gain = 'exponental': must be one of …; did you mean 'exponential'?``."""
     allowed = tuple(allowed)
     hint = nearest_hint(str(value).lower(), allowed, cutoff=0.5)
     rule = f"must be {allowed[0]!r}" if len(allowed) == 1 else "must be one of " + ", ".join(allowed)
-    return f"{what} = {value!r}: {rule}{hint}"
+    return f"{name} = {value!r}: {rule}{hint}"

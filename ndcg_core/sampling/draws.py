@@ -85,27 +85,27 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
     return found
 
 
-def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: EarlierDraw | None = None) -> Draw:
+def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_draw: EarlierDraw | None = None) -> Draw:
     """Draw `count` queries, or all queries with a size above 0 if there are fewer.
 
-    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: an earlier
+    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. earlier_draw: a
         draw with these numbers, whose queries are drawn again and count among `count`.
     Raises ValueError if more than `count` queries are kept, or one that these numbers cannot have drawn.
     """
-    earlier = np.zeros(len(sizes)) if kept is None else kept.probability
+    earlier = np.zeros(len(sizes)) if earlier_draw is None else earlier_draw.probability
     is_kept = earlier > 0
-    wanted = count - int(is_kept.sum())
-    if wanted < 0:
-        raise ValueError(f"count == {count}, must be at least the {count - wanted} that are kept")
+    new_count = count - int(is_kept.sum())
+    if new_count < 0:
+        raise ValueError(f"count == {count}, must be at least the {count - new_count} that are kept")
     if (strangers := np.flatnonzero(is_kept & (numbers > earlier * (1 + ALIKE)))).size:
         raise ValueError(f"query {int(strangers[0])} was drawn with other numbers")
     open_ones = np.flatnonzero((sizes > 0) & ~is_kept)
     order = open_ones[np.argsort(numbers[open_ones] / sizes[open_ones], kind="stable")]
     is_drawn = is_kept.copy()
-    is_drawn[order[:wanted]] = True
-    of_new = np.full(len(sizes), ratio_at(order, wanted, sizes, numbers))
-    if kept is not None:
-        of_new[is_kept] = ratio_at(without_next_query(order, kept, numbers), wanted - 1, sizes, numbers)
+    is_drawn[order[:new_count]] = True
+    of_new = np.full(len(sizes), ratio_at(order, new_count, sizes, numbers))
+    if earlier_draw is not None:
+        of_new[is_kept] = ratio_at(without_next_query(order, earlier_draw, numbers), new_count - 1, sizes, numbers)
     of_new[sizes == 0] = 0.0
     return Draw(is_drawn, np.maximum(np.minimum(1.0, of_new * np.where(sizes > 0, sizes, 1.0)), earlier))
 
@@ -117,12 +117,12 @@ def ratio_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: Fl
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
 
 
-def without_next_query(order: NDArray[np.intp], kept: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
+def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
     """Return the order without the query that the earlier draw would have taken next."""
-    left = np.flatnonzero((kept.sizes > 0) & (kept.probability == 0))
-    if not len(left):
+    undrawn = np.flatnonzero((earlier.sizes > 0) & (earlier.probability == 0))
+    if not len(undrawn):
         return order
-    first = left[np.argmin(numbers[left] / kept.sizes[left])]
+    first = undrawn[np.argmin(numbers[undrawn] / earlier.sizes[undrawn])]
     found: NDArray[np.intp] = order[order != first]
     return found
 

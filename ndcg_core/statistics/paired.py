@@ -260,16 +260,16 @@ def _rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
     return rising, np.array(order, dtype=np.intp)
 
 
-def _checked(column: Column, what: str, given: Differences) -> FloatArray:
-    values = np.asarray(given, dtype=np.float64)
+def _checked(column: Column, noun: str, column_values: Differences) -> FloatArray:
+    values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):
         shape, queries = values.shape, len(column.query_ids)
-        raise ValueError(f"{column}: {what}s have shape {shape}, must be one for each of {queries} queries")
+        raise ValueError(f"{column}: {noun}s have shape {shape}, must be one for each of {queries} queries")
     finite = np.isfinite(values)
     if not finite.all():
         place = int(np.argmin(finite))
         query_id, value = column.query_ids[place], values[place]
-        raise ValueError(f"{column}: the {what} of query {query_id!r} == {value}, must be finite")
+        raise ValueError(f"{column}: the {noun} of query {query_id!r} == {value}, must be finite")
     return values
 
 

@@ -114,7 +114,7 @@ def draw(
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
         earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
         study = draw_from_log(
-            evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
+            evaluation, engine, count, earlier_draw=earlier, deviation=deviation, judgments=judged, power=power, say=say
         )
         rows = list_documents(study.drawn, study.places, engine, evaluation) if sheet else ()
     if path := output.paths["output_file"]:

@@ -78,13 +78,13 @@ def judgments(
     output.name_written()
 
 
-def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Return the values of an option for the first and the second file; it is given once for both files, or twice."""
-    if not given:
+def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Return the values of an option for the first and the second file; one value counts for both files."""
+    if not values:
         return None, None
-    if len(given) > 2:
-        raise InputError(f"{option}: given {len(given)} times: give it once for both files, or once for each")
-    return given[0], given[-1]
+    if len(values) > 2:
+        raise InputError(f"{option}: given {len(values)} times: give it once for both files, or once for each")
+    return values[0], values[-1]
 
 
 @takes("resources")

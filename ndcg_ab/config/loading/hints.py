@@ -60,9 +60,9 @@ def guess_alpha(alpha: float) -> str | None:
     return f"{share:.12g}" if 0 < share < 0.5 else None
 
 
-def closest_hint(value: Any, known: Iterable[str]) -> str:
+def closest_hint(value: Any, allowed: Iterable[str]) -> str:
     """Return a hint such as ``; did you mean 'old'?``, or an empty text if no known name is similar."""
-    names = {name.lower(): name for name in known}
+    names = {name.lower(): name for name in allowed}
     text = str(value).lower()
     near = get_close_matches(text, names, n=1, cutoff=0.5) or [name for name in names if text.startswith(name)]
     return f"; did you mean {names[near[0]]!r}?" if near else ""

@@ -70,14 +70,14 @@ def nothing_matches_text(path: Path) -> str:
     return f"in {folder} there is {', '.join(near)}" if near else f"the folder {folder} is empty"
 
 
-def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
+def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
     """Return the evaluation as of a moment, with dates written out and patterns replaced by existing files.
 
     Dates are in the time zone of the schedule, or UTC without a schedule.  An evaluation without dates and patterns is
     returned unchanged.  Raises InputError for a pattern with too few or too many matches.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
-    dated = write_dates_in(evaluation, moment.astimezone(zone))
+    dated = write_dates_in(evaluation, time.astimezone(zone))
     settled = resolve_files(dated, evaluation, ())
     if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
@@ -114,24 +114,24 @@ def check_dates(text: str, where: str) -> None:
             raise InputError(f"{where} = {text!r}: {found[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
 
 
-def write_dates(text: str, moment: datetime) -> str:
+def write_dates(text: str, time: datetime) -> str:
     """Return the text with `{date}` (2026-11-20) and templates such as `{date:%Y/%m}` replaced by the moment."""
-    seconds = str(int(moment.timestamp()))
+    seconds = str(int(time.timestamp()))
 
-    def written(found: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
-        form = re.sub(r"%.", lambda code: seconds if code[0] == "%s" else code[0], found["form"] or ISO)
-        return moment.strftime(form)
+    def written(match: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
+        form = re.sub(r"%.", lambda code: seconds if code[0] == "%s" else code[0], match["form"] or ISO)
+        return time.strftime(form)
 
     return DATE.sub(written, text)
 
 
-def write_dates_in(model: P, moment: datetime) -> P:
+def write_dates_in(model: P, time: datetime) -> P:
     """Return a model with dates filled in, also in nested models."""
 
     def change(traits: set[Trait], value: Any) -> Any:
         if Trait.DATED not in traits or value is None:
             return value
-        written = map_texts(as_text(value), lambda text, _: write_dates(text, moment))
+        written = map_texts(as_text(value), lambda text, _: write_dates(text, time))
         return Path(written) if isinstance(value, Path) else written
 
     return change_keys(model, change)

@@ -33,26 +33,26 @@ class NamedDifference(NamedTuple):
         """The text after the key in a message: ``: recall@10 = 0.02`` or `` = 0.02``."""
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
-    def refuse_out_of(self, known: Range | None) -> None:
-        """Raise RuleError if the metric cannot have such a difference; known: the range of the metric, if known."""
-        if known is not None and self.difference >= known.width:
-            limit = f"must be below {known.width:g}, since {self.describe(known)}"
-            raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(known)}")
+    def refuse_out_of(self, limits: Range | None) -> None:
+        """Raise RuleError if the metric cannot have such a difference; limits: the range of the metric, if known."""
+        if limits is not None and self.difference >= limits.width:
+            limit = f"must be below {limits.width:g}, since {self.describe(limits)}"
+            raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(limits)}")
 
-    def question(self, known: Range | None) -> str | None:
+    def question(self, limits: Range | None) -> str | None:
         """Return a doubt about a difference of at least half of the largest possible one, or None for a smaller one."""
-        if known is None or self.difference < QUESTIONED * known.width:
+        if limits is None or self.difference < QUESTIONED * limits.width:
             return None
-        is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
-        return f"{self.key}{self.text_after_key}: {is_large}{self.hint(known)}"
+        is_large = f"is half of the largest possible difference or more, since {self.describe(limits)}"
+        return f"{self.key}{self.text_after_key}: {is_large}{self.hint(limits)}"
 
-    def describe(self, known: Range) -> str:
-        return f"{self.metric} lies between {known.low:g} and {known.high:g}"
+    def describe(self, limits: Range) -> str:
+        return f"{self.metric} lies between {limits.low:g} and {limits.high:g}"
 
-    def hint(self, known: Range) -> str:
+    def hint(self, limits: Range) -> str:
         """Return a hint on the intended number if the difference seems to be a percentage, or an empty text."""
         meant = self.difference / 100
-        return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
+        return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * limits.width else ""
 
 
 def read_margin(value: Any) -> float:

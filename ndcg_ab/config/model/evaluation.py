@@ -346,15 +346,15 @@ class Evaluation(Model):
         for name in self.metrics if self.gate.slice_regression is not None else ():
             yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
 
-    def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
+    def range_of(self, name: str, highest_grade: float | None = None, width: float | None = None) -> Range | None:
         """Return the range of a metric's values, as far as it is known or declared (`statistics.ranges`), or None.
 
-        highest_grade: of all judgments, if they have been read. seen: the width of the range of the actual values, if
+        highest_grade: of all judgments, if they have been read. width: the width of the range of the actual values, if
         known; a metric of another tool with a wider range has another unit than the metric of ndcg-ab with that name.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
-        if own is not None and (isinstance(metric, GivenMetric) if seen is None else seen > own.width):
+        if own is not None and (isinstance(metric, GivenMetric) if width is None else width > own.width):
             own = None
         declared = self.statistics.ranges.get(name)
         known = [each for each in (own, None if declared is None else Range(*declared)) if each is not None]
@@ -420,8 +420,8 @@ class Evaluation(Model):
         found = next((place.source for place in places if place is not None and place.kind == "python"), None)
         return found if isinstance(found, JudgeSource) else None
 
-    def path(self, given: Path) -> Path:
-        return given if given.is_absolute() else self.directory / given
+    def path(self, path: Path) -> Path:
+        return path if path.is_absolute() else self.directory / path
 
     @property
     def spill_folder(self) -> Path | None:

@@ -189,18 +189,18 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def parse_pairs(option: str, texts: Sequence[str], rule: str, given: str = "") -> dict[str, str]:
+def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = "") -> dict[str, str]:
     """Return the mapping left -> right of texts ``LEFT=RIGHT``; raise InputError for another text or a repeated left.
 
-    rule: the rule for a text, for the message. given: the user's input of which the texts are parts.
+    rule: the rule for a text, for the message. typed_text: the user's input of which the texts are parts.
     """
     found: dict[str, str] = {}
     for text in texts:
         left, equals, right = map(str.strip, text.partition("="))
         if not equals or not left or not right:
-            raise InputError(f"{option} {given or text!r}: {rule}")
+            raise InputError(f"{option} {typed_text or text!r}: {rule}")
         if left in found:
-            raise InputError(f"{option} {given or text!r}: {left} is named twice")
+            raise InputError(f"{option} {typed_text or text!r}: {left} is named twice")
         found[left] = right
     return found
 

@@ -48,16 +48,16 @@ def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -
     return placed | {"system": name_systems(placed.get("system") or ())}
 
 
-def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
+def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the single file given beside --system; raise InputError if there are further files."""
-    rest = [file for place, file in enumerate(given) if place or options.get("judgments") or is_named(file)]
+    rest = [file for place, file in enumerate(files) if place or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
         raise InputError(
             f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
             f" --judgments: {USAGE}"
         )
-    return given[0]
+    return files[0]
 
 
 def format_text(text: str) -> str:
@@ -117,14 +117,14 @@ def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def distinct_names(files: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+def distinct_names(files: Sequence[str], used_names: Sequence[str] = ()) -> list[str]:
     """Return a distinct name for each file, in the simplest of these styles: bm25, folder, folder-bm25, bm25-2."""
     ways: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
     for way in ways:
         names = [way(file) for file in files]
-        if all(names) and len({*names, *taken}) == len(names) + len({*taken}):
+        if all(names) and len({*names, *used_names}) == len(names) + len({*used_names}):
             return names
-    counts: Counter[str] = Counter(taken)
+    counts: Counter[str] = Counter(used_names)
     names = []
     for name in map(stem, files):
         counts[name] += 1

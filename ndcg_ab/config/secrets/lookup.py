@@ -37,13 +37,13 @@ def fill_variables(text: str, where: str) -> str:
     An empty variable counts as not set.  Raises InputError for a variable that is not set and has no default.
     """
 
-    def value_of(found: re.Match[str]) -> str:
-        if found[0] == "$${":
+    def value_of(match: re.Match[str]) -> str:
+        if match[0] == "$${":
             return "${"
-        inner = INNER.fullmatch(found["inner"] or "")
+        inner = INNER.fullmatch(match["inner"] or "")
         if inner is None:
             raise InputError(
-                f"{where}: {format_value(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
+                f"{where}: {format_value(text[match.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
                 " $${ writes a plain ${"
             )
         name, default = inner["name"], inner["default"]

@@ -184,7 +184,7 @@ def redact(text: str) -> str:
     """Return the text with known secrets hidden, and texts that look like secrets, such as passwords in addresses."""
     text = remove_known_secrets(text)
     for shape in SHAPES:
-        text = shape.sub(lambda found: found[0].replace(found["secret"], HIDDEN), text)
+        text = shape.sub(lambda match: match[0].replace(match["secret"], HIDDEN), text)
     return text
 
 

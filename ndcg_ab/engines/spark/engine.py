@@ -232,14 +232,14 @@ def quoted(name: str) -> str:
 
 
 @contextlib.contextmanager
-def name_table_in_errors(what: str) -> Iterator[None]:
+def name_table_in_errors(table_name: str) -> Iterator[None]:
     """Raise errors of Spark as InputError in one sentence that names a table."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{what}: {in_short(error)}") from None
+        raise InputError(f"{table_name}: {in_short(error)}") from None
 
 
 @contextlib.contextmanager

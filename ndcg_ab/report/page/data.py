@@ -140,10 +140,10 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     return missed.set_column(place, missed.schema.field(place), ranks)
 
 
-def documents_from_rankings(engine: Engine, shown: pa.Table) -> pa.Table | None:
+def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:
     """Return titles and addresses that the rankings' sources gave for the shown documents, or None without any."""
     named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
-    found = named.filter(pc.is_in(named["doc_id"], pc.unique(shown["doc_id"])))
+    found = named.filter(pc.is_in(named["doc_id"], pc.unique(documents["doc_id"])))
     return found if found.num_rows else None
 
 
@@ -158,7 +158,7 @@ def shown_depth(metric: Metric) -> int:
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
-def largest_moves(data: PageData, metric: str, candidate: str, most: int, *, wins: bool = False) -> list[Moved]:
+def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[Moved]:
     """Return the queries on which a candidate loses (or wins) most against the baseline, the largest first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
@@ -167,7 +167,7 @@ def largest_moves(data: PageData, metric: str, candidate: str, most: int, *, win
         for found in [data.scores.filter(pc.and_(of_metric, pc.equal(data.scores["system_id"], name)))]
     )
     sign = -1 if wins else 1
-    moved = sorted((sign * (after[query] - before[query]), query) for query in before.keys() & after.keys())[:most]
+    moved = sorted((sign * (after[query] - before[query]), query) for query in before.keys() & after.keys())[:count]
     texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
     return [Moved(query, texts.get(query) or None, sign * value) for value, query in moved if value < -TIE]
 
@@ -198,6 +198,6 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     ]
 
 
-def to_utc(moment: str | datetime) -> datetime:
-    read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+def to_utc(time: str | datetime) -> datetime:
+    read = datetime.fromisoformat(time) if isinstance(time, str) else time
     return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)

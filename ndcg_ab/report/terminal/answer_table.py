@@ -90,17 +90,17 @@ def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Ite
         yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", each, ", ", width, GROUP_LINES)
 
 
-def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, most: int) -> list[Text]:
-    """Return lines that begin with a decision; what does not fit in so many is left out part by part."""
+def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, room: int) -> list[Text]:
+    """Return at most `room` lines that begin with a decision; parts that do not fit are left out."""
     for count in range(len(parts), 0, -1):
         left_out = f"{between}…" if count < len(parts) else ""
         text = f"{choice.mark} {head}{between.join(parts[:count])}{left_out}"
         wrapped = textwrap.wrap(text, width, subsequent_indent=INDENT, break_on_hyphens=False)
-        if len(wrapped) <= most:
+        if len(wrapped) <= room:
             break
     else:  # not even the first part is short enough
         wrapper = textwrap.TextWrapper(width, subsequent_indent=INDENT, break_on_hyphens=False)
-        wrapper.max_lines, wrapper.placeholder = most, " …"
+        wrapper.max_lines, wrapper.placeholder = room, " …"
         wrapped = wrapper.wrap(f"{choice.mark} {head}{parts[0]}")
     lines = [Text(line) for line in wrapped]
     lines[0].stylize(f"bold {STYLES[choice.traits.tone]}", 0, 2 + len(choice.words))
@@ -221,11 +221,11 @@ def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line
         yield Line("note", ENOUGH, command=SET_EFFECT)
 
 
-def warning_lines(warnings: Sequence[Line], width: int, room: int, most: int) -> Iterator[Text]:
-    """Yield the first warnings, at most so many in so many lines, and how many there are more."""
+def warning_lines(warnings: Sequence[Line], width: int, room: int, most_warnings: int) -> Iterator[Text]:
+    """Yield at most `most_warnings` warnings in at most `room` lines, then the number of the others."""
     wrapped = [wrap_warning(each, width) for each in warnings]
     shown = len(wrapped)
-    while shown and (shown > most - (shown < len(wrapped)) or sum(map(len, wrapped[:shown])) > room):
+    while shown and (shown > most_warnings - (shown < len(wrapped)) or sum(map(len, wrapped[:shown])) > room):
         shown -= 1
         room -= shown == len(wrapped) - 1  # for the line that counts the others
     for lines in wrapped[:shown]:

@@ -60,7 +60,7 @@ class Grid:
     def layout(self, width: int) -> Layout | None:
         """Return the division into the fewest tables, then with the longest names; None if no table fits the width."""
         found = [made for limit in NAME_WIDTHS if (made := self._tables(width, limit)) is not None]
-        best = min(found, key=lambda made: len(made.tables), default=None)
+        best = min(found, key=lambda layout: len(layout.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
 
     def print(self, console: Console, title: Text) -> None:
@@ -102,7 +102,7 @@ class Grid:
         return Layout(limit, tables)
 
     def _table(self, name_width: int, places: Sequence[int]) -> Table:
-        made = plain_table("", self.names, left=self.names, no_wrap=True)
+        made = plain_table("", self.names, text_heads=self.names, no_wrap=True)
         numbers = [place for place in places if place < len(self.numbers)]
         for place in numbers:
             made.add_column(self.numbers[place], justify="right", no_wrap=True)
@@ -136,13 +136,13 @@ def print_dimmed(console: Console, text: str) -> None:
     console.print(Text(text, style="dim"))
 
 
-def plain_table(title: str, heads: Sequence[str] = (), left: Sequence[str] = (), **options: Any) -> Table:
-    """Return a table with these columns; left: the heads of those that are texts; options: of every column."""
+def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str] = (), **options: Any) -> Table:
+    """Return a table with these columns; text_heads: the heads of those that are texts; options: of every column."""
     made = Table(
         title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
     for head in heads:
-        made.add_column(head, justify="left" if head in left else "right", **options)
+        made.add_column(head, justify="left" if head in text_heads else "right", **options)
     return made
 
 

@@ -64,24 +64,24 @@ def row_record(row: ToJudge) -> dict[str, Any]:
     return dataclasses.asdict(row) | {"ranks": dict(row.ranks)}
 
 
-def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
+def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
     """Yield what the listed grades can settle, what is left out, and where to put the grades."""
-    if not found.rows:
-        names = ", ".join(row.candidate for row in found.comparisons)
+    if not listing.rows:
+        names = ", ".join(row.candidate for row in listing.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
-        if found.drawn and any(row.unjudged and row.unjudged.low != row.unjudged.high for row in found.comparisons):
+        if listing.drawn and any(row.unjudged and row.unjudged.low != row.unjudged.high for row in listing.comparisons):
             yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
         return
-    if found.unjudged_queries:
-        left, have = f"{found.unjudged_queries:,} of", "has" if found.unjudged_queries == 1 else "have"
-        if found.unjudged_queries == found.drawn:
+    if listing.unjudged_queries:
+        left, have = f"{listing.unjudged_queries:,} of", "has" if listing.unjudged_queries == 1 else "have"
+        if listing.unjudged_queries == listing.drawn:
             left, have = "All", "have"
-        yield f"{left} the {found.drawn:,} drawn queries {have} no judgment: their first results come first."
-    listed, count = len(found.rows), sum(row.effect is not None for row in found.rows)
-    for row in found.comparisons if count else ():
+        yield f"{left} the {listing.drawn:,} drawn queries {have} no judgment: their first results come first."
+    listed, count = len(listing.rows), sum(row.effect is not None for row in listing.rows)
+    for row in listing.comparisons if count else ():
         yield format_standing(row)
-    if listed < found.unjudged:
-        more = f"{found.unjudged - listed} more unjudged documents {'could' if found.unjudged_queries else 'would'}"
+    if listed < listing.unjudged:
+        more = f"{listing.unjudged - listed} more unjudged documents {'could' if listing.unjudged_queries else 'would'}"
         yield f"{more} move a difference; -n says how many are listed."
     yield LOOP
 

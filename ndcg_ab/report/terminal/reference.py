@@ -185,8 +185,8 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
     }
 
 
-def format_metric(metric: Metric, given: str) -> str:
-    """Return a metric with the meaning of every choice; given: the metric as the user wrote it."""
+def format_metric(metric: Metric, typed_text: str) -> str:
+    """Return a metric with the meaning of every choice; typed_text: the metric as the user wrote it."""
     choices = ", ".join(
         f"{choice}={format_choice(metric, choice)}"
         for choice in metric.choices()
@@ -194,8 +194,8 @@ def format_metric(metric: Metric, given: str) -> str:
     )
     cutoff = f"@{metric.cutoff}" if metric.cutoff else ""
     rows = [("metric", metric.name)]
-    if given.strip() != metric.name:
-        rows.append(("written", given.strip()))
+    if typed_text.strip() != metric.name:
+        rows.append(("written", typed_text.strip()))
     rows += [
         ("in full", f"{metric.measure}({choices}){cutoff}"),
         ("in trackers", metric.tracker_name),

@@ -57,7 +57,7 @@ def print_plan(console: Console, plan: Plan) -> None:
     for effect, queries in plan.needed:
         needed.add_row(f"{effect:g}", format_query_count(queries))
     console.print(needed)
-    curve = plain_table("", ("queries", "detectable effect", ""), left=[""], no_wrap=True)
+    curve = plain_table("", ("queries", "detectable effect", ""), text_heads=[""], no_wrap=True)
     longest = max(row.effect for row in plan.curve)
     here = " ← here"
     room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + here) - 8
@@ -67,10 +67,10 @@ def print_plan(console: Console, plan: Plan) -> None:
     console.print(curve)
 
 
-def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool = True) -> Iterator[str]:
+def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = True) -> Iterator[str]:
     """Yield population, sample, plan and next command of a draw.
 
-    written: the file that holds the drawn queries. is_command: whether the reader uses the command line,
+    output: the file that holds the drawn queries. is_command: whether the reader uses the command line,
     whose options can be named.
     """
     same = study.queries - study.changed
@@ -86,10 +86,10 @@ def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool =
         yield f"columns of the log that are left out: {', '.join(study.left_out)} ({kept} keeps one)"
     if not is_command:
         return
-    if written is None:
+    if output is None:
         yield "keep them for the comparison: --output-file drawn.tsv"
     else:
-        yield f"judge them, then: ndcg-ab compare JUDGMENTS BASELINE CANDIDATE --queries {written}"
+        yield f"judge them, then: ndcg-ab compare JUDGMENTS BASELINE CANDIDATE --queries {output}"
 
 
 def study_to_json(study: DrawStudy) -> str:
@@ -173,7 +173,7 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
 
 def ranking_table(title: str, explanation: Explanation) -> Table:
     heads = ("rank", "document", "score", "grade", "gain", "discount", "gain · discount", "sum")
-    made = plain_table(title, heads, left=["document"], overflow="fold")
+    made = plain_table(title, heads, text_heads=["document"], overflow="fold")
     places_within_cutoff = explanation.places_within_cutoff[: explanation.metric.cutoff or SHOWN]
     for place in places_within_cutoff:
         score = "–" if place.score is None else format_number(place.score)
@@ -188,7 +188,7 @@ def ranking_table(title: str, explanation: Explanation) -> Table:
 def ideal_table(explanation: Explanation) -> Table:
     heads = ("rank", "document", "grade", "gain", "discount", "gain · discount", "sum")
     title = f"ideal = {explanation.metric.ideal}, best first"
-    made = plain_table(title, heads, left=["document"], overflow="fold")
+    made = plain_table(title, heads, text_heads=["document"], overflow="fold")
     for place in explanation.ideal[:SHOWN]:
         document = Text("any of this grade", "dim") if place.doc_id is None else Text(place.doc_id)
         made.add_row(str(place.rank), document, format_grade(place), *format_place(place))
@@ -216,12 +216,12 @@ def format_conclusion(explanation: Explanation) -> str:
     return f"{metric.name} = {explanation.last_step}{value:.6f}, in SQL as in the Python core"
 
 
-def steps_table(system_id: str, way: Sequence[Step]) -> Table:
-    first, last = way[0].metric.name, way[-1].metric.name
+def steps_table(system_id: str, steps: Sequence[Step]) -> Table:
+    first, last = steps[0].metric.name, steps[-1].metric.name
     title = f"[bold]{escape(system_id)}[/]: from {escape(first)} to {escape(last)}, a choice at a time"
-    made = plain_table(title, ("change", "value", "moves it by"), left=["change"])
+    made = plain_table(title, ("change", "value", "moves it by"), text_heads=["change"])
     before: float | None = None
-    for step in way:
+    for step in steps:
         value = "left out" if step.value is None else f"{step.value:.6f}"
         known = step.choices and step.value is not None and before is not None
         moved = f"{(step.value or 0.0) - (before or 0.0):+.6f}" if known else ""

@@ -156,73 +156,73 @@ def format_alike(nights: "Alike") -> str:
     return f"[red]{head}: {escape(shortened(sentence, SHOWN) + arrow + remedy)}[/]"
 
 
-def describe_night(each: Evaluated, timeline: Timeline) -> str:
+def describe_night(night: Evaluated, timeline: Timeline) -> str:
     """Return what happened in a night: pending publication, drops, failed gates and changed inputs."""
-    drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
+    drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
-    if each.acknowledged is not None:
-        noted = f" (acknowledged{': ' + escape(each.acknowledged[1]) if each.acknowledged[1] else ''})"
-    parts = ["[yellow]pending[/]"] if each.pending else []
+    if night.acknowledged is not None:
+        noted = f" (acknowledged{': ' + escape(night.acknowledged[1]) if night.acknowledged[1] else ''})"
+    parts = ["[yellow]pending[/]"] if night.pending else []
     parts += [f"[red]dropped: {escape(', '.join(drops))}[/]{noted}"] if drops else []
-    failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
+    failed = escape(", ".join(night.failures)) or ("yes" if night.gate == "failed" else "")
     parts += [f"[red]gate failed: {failed}[/]"] if failed else []
-    if changed := format_changed_inputs(each):
+    if changed := format_changed_inputs(night):
         parts.append(escape(changed))
-    if mixed := format_mixed_change(each):
+    if mixed := format_mixed_change(night):
         parts.append(escape(mixed))
-    return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
+    return "; ".join(parts) or ("" if night is timeline.evaluations[0] else "–")
 
 
-def format_mixed_change(each: Evaluated) -> str:
+def format_mixed_change(night: Evaluated) -> str:
     """Return the causes of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
-        for name, parts in each.moved.items()
+        for name, parts in night.moved.items()
     }
     mixed = [name for name, parts in moved.items() if len(parts) > 1]
     if not mixed:
         return ""
-    name = max(mixed, key=lambda name: abs(sum(each.moved[name].values())))
+    name = max(mixed, key=lambda name: abs(sum(night.moved[name].values())))
     told = sorted(moved[name], key=lambda row: -abs(row[1]))
     return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in told)}"
 
 
-def format_changed_inputs(each: Evaluated) -> str:
+def format_changed_inputs(night: Evaluated) -> str:
     """Return the changed inputs, several rankings in one word: ``judgments 2026-11, all rankings``."""
-    rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
-    mark = f" {each.judgments_version}" if each.judgments_version else ""
-    others = [f"{text}{mark}" if text == "judgments" else text for text in each.changed if text not in rankings]
+    rankings = [f"ranking {system}" for system in night.values if f"ranking {system}" in night.changed]
+    mark = f" {night.judgments_version}" if night.judgments_version else ""
+    others = [f"{text}{mark}" if text == "judgments" else text for text in night.changed if text not in rankings]
     if len(rankings) > 1:
         names = (
             "all rankings"
-            if len(rankings) == len(each.values)
+            if len(rankings) == len(night.values)
             else "rankings " + ", ".join(rankings).replace("ranking ", "")
         )
         rankings = [names]
     return ", ".join([*others, *rankings])
 
 
-def decision_cell(each: Evaluated) -> str:
+def decision_cell(night: Evaluated) -> str:
     """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``."""
-    groups = group_decisions(each.decisions)
+    groups = group_decisions(night.decisions)
     if not groups:
         return ""
     choice = groups[0][0]
-    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(each.decisions))}[/]"
+    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(night.decisions))}[/]"
 
 
-def latest_decisions(each: Evaluated) -> list[Text]:
+def latest_decisions(night: Evaluated) -> list[Text]:
     """Return a line per candidate, the best first: ``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``."""
-    differences = {name: found.difference for name, found in each.compared.items()}
+    differences = {name: found.difference for name, found in night.compared.items()}
     ordered = sorted(
-        each.decisions,
-        key=lambda name: (each.decisions[name].traits.place, -(differences.get(name) or 0.0)),
+        night.decisions,
+        key=lambda name: (night.decisions[name].traits.place, -(differences.get(name) or 0.0)),
     )
     lines = []
     for name in ordered:
-        choice = each.decisions[name]
+        choice = night.decisions[name]
         told = (f"{choice.mark} {choice.words}", STYLES[choice.traits.tone])
-        lines.append(Text.assemble(f"{each.ordinal}: ", told, f" {name}: {each.reasons[name]}"))
+        lines.append(Text.assemble(f"{night.ordinal}: ", told, f" {name}: {night.reasons[name]}"))
     return lines
 
 
@@ -236,19 +236,19 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
     return "  ".join(texts)
 
 
-def print_sparklines(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:
+def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
     """Print the latest values that fit as bars on one scale, if there are any, and the names that letters stand for."""
-    short = max(map(len, named.values()), default=0)
+    short = max(map(len, letters.values()), default=0)
     known = [value for found in values.values() for value in found if value is not None]
     scale = (min(known, default=0.0), max(known, default=0.0))
     is_drawn = bool(known) and max(map(len, values.values())) > 1  # a single bar compares nothing
     for system, found in values.items() if is_drawn else ():
         fitting = found[-max(10, console.width - short - 2) :]
-        console.print(f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}", markup=False, overflow="crop")
+        console.print(f"{letters[system]:>{short}}  {draw_sparkline(fitting, scale)}", markup=False, overflow="crop")
     if is_drawn:
         ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
         console.print(f"[dim]{'':>{short}}  {ends}[/]")
-    for system, letter in named.items():
+    for system, letter in letters.items():
         if letter != system:
             console.print(f"{letter:>{short}}: {system}", markup=False)
 
@@ -258,15 +258,15 @@ def format_moment(began: str) -> str:
     return began[:16].replace("T", " ")
 
 
-def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
+def value_cell(night: Evaluated, system: str, *, wide: bool) -> str:
     """Return a mean with the verdict's mark, and a candidate's difference (wide) or mark of the decision."""
-    if system not in each.values:
+    if system not in night.values:
         return ""
-    text = format_plain(each.values[system])
-    if system == each.baseline:
+    text = format_plain(night.values[system])
+    if system == night.baseline:
         return text
-    conclusion, choice = None, each.decisions.get(system)
-    if found := each.compared.get(system):
+    conclusion, choice = None, night.decisions.get(system)
+    if found := night.compared.get(system):
         conclusion = found.conclusion
         text += f" {signed(found.difference)}" if wide else ""
     shown = (

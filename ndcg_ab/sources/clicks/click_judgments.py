@@ -172,9 +172,9 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(asked)), remarks
 
 
-def text_table(texts: list[str], query_ids: list[str], asked: int | None = None) -> pa.Table:
-    """Return the table of texts and query ids; the first `asked` rows (None: all) have is_asked true."""
-    is_asked = np.arange(len(texts)) < (len(texts) if asked is None else asked)
+def text_table(texts: list[str], query_ids: list[str], requested: int | None = None) -> pa.Table:
+    """Return the table of texts and query ids; the first `requested` rows (None: all) have is_asked true."""
+    is_asked = np.arange(len(texts)) < (len(texts) if requested is None else requested)
     return pa.table([texts, query_ids, is_asked], schema=TEXTS)
 
 
@@ -189,13 +189,13 @@ class ClickJudgments(Source):
         self.events = events
         self.origin = f"{self.events.origin} ({self.described.definition})"
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Grade documents from the click log and return them as a judgment table.
 
         Only searches with the texts of the requested queries count; without texts, the text of a search is its
         query_id.
         """
-        found = self.grade(asked.texts, asked.resources)
+        found = self.grade(pull.texts, pull.resources)
         columns = {
             field.name: found.table[field.name]
             if field in JUDGMENT.fields

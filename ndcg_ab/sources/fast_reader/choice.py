@@ -45,7 +45,7 @@ IN_FLIGHT = 2  # slices that wait beside those that are worked at
 def reduce_file(
     path: Path,
     reading: Reading,
-    wanted: WantedPlaces,
+    places: WantedPlaces,
     threads: int | None = None,
     size: int = SLICE,
     keep: TableWriter = IN_MEMORY,
@@ -59,7 +59,7 @@ def reduce_file(
         return None
     try:
         with open_slices(path, reading, size) as (slices, reduce):
-            return join_slices(work_in_threads(lambda each: reduce(*each, wanted), slices, threads), keep)
+            return join_slices(work_in_threads(lambda each: reduce(*each, places), slices, threads), keep)
     except UNREADABLE:
         return None
     except Exception:
@@ -84,17 +84,17 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
 
 
 def work_in_threads(
-    work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None = None
+    work: Callable[[Slice], Made], inputs: Iterable[Slice], threads: int | None = None
 ) -> Iterator[Made]:
     """Yield the results of `work` for each input, computed by threads, in order and with few inputs in memory."""
     workers = threads or count_processors()
     if workers == 1:
-        yield from map(work, given)
+        yield from map(work, inputs)
         return
     with ThreadPoolExecutor(workers) as pool:
         begun: deque[Future[Made]] = deque()
         try:
-            for each in given:
+            for each in inputs:
                 begun.append(pool.submit(work, each))
                 if len(begun) >= workers + IN_FLIGHT:
                     yield begun.popleft().result()
@@ -110,7 +110,7 @@ def count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def join_slices(found: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) -> ReducedRanking:
+def join_slices(slices: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) -> ReducedRanking:
     """Return one ranking from its slices.
 
     Raise NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
@@ -121,7 +121,7 @@ def join_slices(found: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) 
     def rows_of_each() -> Iterator[pa.Table]:
         nonlocal count
         seen: set[str] = set()
-        for part in found:
+        for part in slices:
             heads = part.answers["query_id"].to_pylist()
             if not seen.isdisjoint(heads):  # the others need not be reduced where a query comes again
                 raise NotPlainError
@@ -166,7 +166,7 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
         yield pa.concat_tables(waiting), chosen
 
 
-def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedPlaces) -> ReducedRanking:
+def reduce_queries(table: pa.Table, chosen: dict[str, str], places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular."""
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
-    return reduce_ranking(ranking, wanted)
+    return reduce_ranking(ranking, places)

@@ -39,16 +39,16 @@ except ImportError:  # there was no compiler
     ranking_reader = None
 
 
-def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedPlaces) -> ReducedRanking:
+def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of lines that end with `line_end`; raise NotPlainError if they are not regular."""
-    found = make_reduced(ranking_reader.reduce(text, length, line_end, wanted.depth, wanted.ids), wanted)
+    found = make_reduced(ranking_reader.reduce(text, length, line_end, places.depth, places.ids), places)
     is_large = any(may_be_inexact(found.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
         raise NotPlainError
     return found
 
 
-def reduce_ranking(ranking: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
+def reduce_ranking(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
 
     The column of query ids may be dictionary-encoded.
@@ -62,18 +62,18 @@ def reduce_ranking(ranking: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
         raise NotPlainError
     buffers = (*text_buffers(query_ids), *text_buffers(doc_ids), numbers(score), numbers(rank) if has_ranks else None)
-    return make_reduced(ranking_reader.reduce_columns(*buffers, wanted.depth, wanted.ids), wanted, has_ranks)
+    return make_reduced(ranking_reader.reduce_columns(*buffers, places.depth, places.ids), places, has_ranks)
 
 
-def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedPlaces, has_ranks: bool = True) -> ReducedRanking:
+def make_reduced(buffers: tuple[bytes, ...] | None, places: WantedPlaces, has_ranks: bool = True) -> ReducedRanking:
     """Return the kept rows and the answers from buffers of the extension.
 
     Raise NotPlainError if a query is repeated.
     """
-    if found is None:
+    if buffers is None:
         raise NotPlainError
     head_ends, heads, lengths, given_rows, kept_rows, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = (
-        found
+        buffers
     )
     query_ids = text_column(head_ends, heads)
     refuse_apart(query_ids)
@@ -89,10 +89,10 @@ def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedPlaces, has_rank
     starts = np.cumsum(given) - given
     for at in np.flatnonzero(given == returned).tolist():
         query_id, start = query_ids[at].as_py(), int(starts[at])
-        if query_id in wanted.judged:
+        if query_id in places.judged:
             own = doc_ids.slice(start, int(given[at]))
-            met[at] = pc.sum(pc.is_in(own, value_set=wanted.judged[query_id])).as_py()
-            if query_id not in wanted.whole:
+            met[at] = pc.sum(pc.is_in(own, value_set=places.judged[query_id])).as_py()
+            if query_id not in places.whole:
                 is_kept[start + kept[at] : start + given[at]] = False
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))

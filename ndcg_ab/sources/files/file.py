@@ -79,8 +79,8 @@ class File(Source):
         self.directory = directory
         self.door = door_of(described.file)
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        keep = asked.keep
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
+        keep = pull.keep
 
         def read_part(part: Part, reading: Reading, at: int | None) -> Any:
             return read_file(part.path, layout, reading, keep if at is None else keep.part(at))
@@ -108,14 +108,14 @@ class File(Source):
         return made
 
     def reduce(
-        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, places: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Return the reduced ranking if the source is a single regular file of this machine, else None."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         refuse_no_file(path)
-        return reduce_file(path, self.reading(path, layout), wanted, threads, keep=keep)
+        return reduce_file(path, self.reading(path, layout), places, threads, keep=keep)
 
     def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
         """Return how one of the files is read; folders: columns and values that the names of folders give."""

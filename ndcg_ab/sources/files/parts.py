@@ -161,7 +161,7 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
         address, place = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
         fetch = f"curl -Lo COPY {shlex.quote(address)} && " if door_of(address) == "web server" else "of a copy: "
         told = re.sub(
-            rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {place}", lambda found: f"{fetch}{found[1]} COPY", str(error)
+            rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {place}", lambda match: f"{fetch}{match[1]} COPY", str(error)
         )
         raise type(error)(told.replace(str(part.path), address)) from None
 

@@ -58,7 +58,7 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
 
 
 def gather_records(
-    placed: Records,
+    records: Records,
     layout: Layout,
     keep: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
@@ -66,17 +66,17 @@ def gather_records(
     """Return one table of records with their places; judgments without a grade are left out and counted."""
     unrated = RemarkCounter("unrated_row")
     if layout.kind == JUDGMENT.kind:
-        placed = rated_rows(placed, unrated, layout.words)
-    pieces = record_pieces(placed, layout)
+        records = rated_rows(records, unrated, layout.words)
+    pieces = record_pieces(records, layout)
     return keep.write(pieces, layout.schema, lambda: remarks_metadata([*remarks(), *unrated.remarks()]))
 
 
-def records_table(placed: Records, layout: Layout) -> pa.Table:
+def records_table(records: Records, layout: Layout) -> pa.Table:
     """Return the table of records with their places; raise InputError for the first record that breaks a rule."""
-    return pa.concat_tables(record_pieces(placed, layout))
+    return pa.concat_tables(record_pieces(records, layout))
 
 
-def record_pieces(placed: Records, layout: Layout) -> Iterator[pa.Table]:
+def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
     """Yield tables of `PIECE` records each, at least one, because Python objects take far more memory than Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
@@ -87,7 +87,7 @@ def record_pieces(placed: Records, layout: Layout) -> Iterator[pa.Table]:
         return pa.table({name: [None] * len(each) if name in unseen else each for name, each in values.items()}, schema)
 
     schema = layout.schema
-    for row, (where, record) in enumerate(placed, 1):
+    for row, (where, record) in enumerate(records, 1):
         unseen.difference_update(record)
         names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
         if present is None:
@@ -305,14 +305,14 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 @contextmanager
-def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
+def explain_broken_parquet(path: Path, problem: str = "the Parquet file is broken, write it again") -> Iterator[None]:
     """Raise InputError that names the file instead of any error of the Parquet library."""
     try:
         yield
     except (InputError, PermissionError):
         raise
     except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
-        raise InputError(f"{path}: {what}: {in_short(error)}") from None
+        raise InputError(f"{path}: {problem}: {in_short(error)}") from None
 
 
 def parquet_batches(

@@ -5,10 +5,10 @@ references in the `storage:` key of a configuration.
 """
 
 import contextlib
-import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from os import environ
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -85,11 +85,11 @@ def open_store(described: FileSource, directory: Path) -> Store:
 class ObjectStore(Store):
     """S3, Google Cloud Storage or Azure, accessed through pyarrow."""
 
-    def __init__(self, address: str, given: dict[str, Any]) -> None:
+    def __init__(self, address: str, options: dict[str, Any]) -> None:
         scheme, _, rest = address.partition("://")
         super().__init__(address, rest.rpartition("@")[2] if scheme.startswith("abfs") else rest)
         with self.meaning():
-            self.system = OPENED[scheme.lower()](rest, given)
+            self.system = OPENED[scheme.lower()](rest, options)
         if scheme.startswith("abfs") and "@" in rest:  # abfs://container@account.dfs.core.windows.net/path
             container, _, path = rest.partition("@")
             self.path = f"{container}/{path.partition('/')[2]}"
@@ -148,16 +148,16 @@ def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple(known.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
 
-def open_s3(_rest: str, given: dict[str, Any]) -> Any:
+def open_s3(_rest: str, options: dict[str, Any]) -> Any:
     from pyarrow import fs
 
-    endpoint = given.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    endpoint = options.get("endpoint") or environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    region = options.get("region") or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
     return fs.S3FileSystem(
-        access_key=given.get("access_key"),
-        secret_key=given.get("secret_key"),
-        session_token=given.get("session_token"),
-        anonymous=given.get("anonymous", False),
+        access_key=options.get("access_key"),
+        secret_key=options.get("secret_key"),
+        session_token=options.get("session_token"),
+        anonymous=options.get("anonymous", False),
         region=region or ("us-east-1" if endpoint else None),
         endpoint_override=endpoint,
         connect_timeout=PATIENCE / 3,
@@ -166,28 +166,28 @@ def open_s3(_rest: str, given: dict[str, Any]) -> Any:
     )
 
 
-def open_gcs(_rest: str, given: dict[str, Any]) -> Any:
+def open_gcs(_rest: str, options: dict[str, Any]) -> Any:
     from datetime import timedelta
 
     from pyarrow import fs
 
-    scheme, _, place = (given.get("endpoint") or "").rpartition("://")
+    scheme, _, place = (options.get("endpoint") or "").rpartition("://")
     found = {"endpoint_override": place, "scheme": scheme or "https"} if place else {}
     return fs.GcsFileSystem(
-        anonymous=given.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **found
+        anonymous=options.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **found
     )
 
 
-def open_azure(rest: str, given: dict[str, Any]) -> Any:
+def open_azure(rest: str, options: dict[str, Any]) -> Any:
     from pyarrow import fs
 
     account = re.match(r"[^/@]*@([^./]+)\.", rest)
-    known = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME") or os.environ.get("AZURE_STORAGE_ACCOUNT")
-    name = given.get("access_key") or (account[1] if account else known)
+    known = environ.get("AZURE_STORAGE_ACCOUNT_NAME") or environ.get("AZURE_STORAGE_ACCOUNT")
+    name = options.get("access_key") or (account[1] if account else known)
     if not name:
         raise InputError("az://: names no account: set AZURE_STORAGE_ACCOUNT, or storage: {access_key: ACCOUNT}")
-    key = given.get("secret_key") or os.environ.get("AZURE_STORAGE_KEY") or os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")
-    token = given.get("session_token") or os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    key = options.get("secret_key") or environ.get("AZURE_STORAGE_KEY") or environ.get("AZURE_STORAGE_ACCOUNT_KEY")
+    token = options.get("session_token") or environ.get("AZURE_STORAGE_SAS_TOKEN")
     return fs.AzureFileSystem(name, account_key=key, sas_token=token if not key else None)
 
 

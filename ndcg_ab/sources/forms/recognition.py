@@ -120,7 +120,7 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     )
 
 
-def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
+def find_reading(path: Path, layout: str, form: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
     """Return how a file is read: by its form, or by its name if no known form fits.
 
     Parameters
@@ -132,17 +132,17 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
     told, columns
         The format and the columns that an option or a configuration names; forms that contradict them are not used.
     """
-    return choose_reading(Sample.of_file(path, columns), layout, told)
+    return choose_reading(Sample.of_file(path, columns), layout, form)
 
 
-def choose_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
+def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a file or data in memory are read; layout: the kind of layout of the rows."""
     kind = KINDS.get(layout)
     found = recognise(sample, kind) if kind else None
-    plain = plain_reading(sample, layout, told)
-    if found and (told is None or has_configured_format(found, plain)):
+    plain = plain_reading(sample, layout, form)
+    if found and (form is None or has_configured_format(found, plain)):
         return found
-    if found is None and kind and told is None and not sample.columns:
+    if found is None and kind and form is None and not sample.columns:
         refuse_other_kind(sample, kind)
     return plain
 
@@ -160,19 +160,19 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
         raise InputError(f"{sample.path}: this looks like {found} ({other.note}), and {needed} needed: {remedy}")
 
 
-def has_configured_format(found: Reading, plain: Reading) -> bool:
+def has_configured_format(recognised: Reading, plain: Reading) -> bool:
     """Return whether a recognised form has the format that was configured."""
     families = {"json": "jsonl"}
-    same = families.get(found.format, found.format) == families.get(plain.format, plain.format)
-    return same and (found.format != "delimited" or found.delimiter == plain.delimiter)
+    same = families.get(recognised.format, recognised.format) == families.get(plain.format, plain.format)
+    return same and (recognised.format != "delimited" or recognised.delimiter == plain.delimiter)
 
 
-def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
+def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a table is read by its configured format, or by its first bytes, first line or name."""
-    found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
-    if not told and found in ("trec", *TOLD) and (sign := find_header_delimiter(sample, found, layout)):
+    found = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
+    if not form and found in ("trec", *TOLD) and (sign := find_header_delimiter(sample, found, layout)):
         return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
-    if not told and found == "trec" and sample.is_json:
+    if not form and found == "trec" and sample.is_json:
         found = "jsonl"
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     value = sample.value

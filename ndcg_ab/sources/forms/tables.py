@@ -42,11 +42,11 @@ class Table(NamedTuple):
     delimiter: str
     columns: Mapping[str, Sequence[str]]
 
-    def reading(self, kind: str, found: Mapping[str, str]) -> Reading:
-        """Return how the rows of the table are read; found: field -> column."""
-        decimals = rated(value for name in NUMBERS if name in found for value in self.columns[found[name]])
+    def reading(self, kind: str, columns: Mapping[str, str]) -> Reading:
+        """Return how the rows of the table are read; columns: field -> column."""
+        decimals = rated(value for name in NUMBERS if name in columns for value in self.columns[columns[name]])
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
-        renamed = {field: column for field, column in found.items() if field != column}
+        renamed = {field: column for field, column in columns.items() if field != column}
         records = partial(read_rows, renamed=renamed) if self.format == "json" else None
         return Reading(kind, self.format, renamed, (), self.delimiter, "," if is_comma else ".", records)
 
@@ -96,7 +96,7 @@ def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    return choose(sample, JUDGMENTS, lambda table, found: {"doc_id", "grade"} <= {*found} and grades_are(table, found))
+    return choose(sample, JUDGMENTS, lambda table, names: {"doc_id", "grade"} <= {*names} and grades_are(table, names))
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
@@ -128,18 +128,18 @@ def sniff_ranking(sample: Sample) -> Reading | None:
     return (
         None
         if sniff_beir(sample)
-        else choose(sample, RANKING, lambda table, found: "doc_id" in found and is_ordered(table, found))
+        else choose(sample, RANKING, lambda table, names: "doc_id" in names and is_ordered(table, names))
     )
 
 
 def sniff_queries(sample: Sample) -> Reading | None:
-    def is_plausible(table: Table, found: Mapping[str, str]) -> bool:
+    def is_plausible(table: Table, columns: Mapping[str, str]) -> bool:
         others = [field for field in ("doc_id", "grade", "score", "rank") if field_column(field, [*table.columns])]
         if "actionname" in map(bare_name, table.columns):  # events of users
             return False
-        rest = [name for name in table.columns if name not in found.values() and bare_name(name) not in OF_QUERIES]
+        rest = [name for name in table.columns if name not in columns.values() and bare_name(name) not in OF_QUERIES]
         are_values = bool(rest) and all(numbers(table.columns[name]) for name in rest)
-        return ("text" in found and others in ([], ["doc_id"])) or (not others and not are_values)
+        return ("text" in columns and others in ([], ["doc_id"])) or (not others and not are_values)
 
     return choose(sample, QUERIES, is_plausible)
 
@@ -157,15 +157,15 @@ def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str
     return None
 
 
-def grades_are(table: Table, found: Mapping[str, str]) -> bool:
-    values = table.columns[found["grade"]]
+def grades_are(table: Table, columns: Mapping[str, str]) -> bool:
+    values = table.columns[columns["grade"]]
     return not values or are_grades(values) or are_grades(values, ",")
 
 
-def is_ordered(table: Table, found: Mapping[str, str]) -> bool:
+def is_ordered(table: Table, columns: Mapping[str, str]) -> bool:
     """Return whether a table has scores or ranks and no grades."""
-    is_graded = field_column("grade", [name for name in table.columns if name not in found.values()]) is not None
-    return bool({"score", "rank"} & {*found}) and not is_graded
+    is_graded = field_column("grade", [name for name in table.columns if name not in columns.values()]) is not None
+    return bool({"score", "rank"} & {*columns}) and not is_graded
 
 
 # ---- values of metrics by query
@@ -281,9 +281,9 @@ def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> Valu
     return ValueColumns(query_id, system_id, values) if values else None
 
 
-def are_values(columns: Mapping[str, Sequence[str]], found: ValueColumns) -> bool:
+def are_values(columns: Mapping[str, Sequence[str]], value_columns: ValueColumns) -> bool:
     """Return whether the value columns hold numbers."""
-    values = found.values or ("value",)
+    values = value_columns.values or ("value",)
     return all(numbers(columns.get(name, ())) is not None for name in values)
 
 

@@ -45,20 +45,20 @@ class Client:
         self.failures: dict[str, QueryError] = {}
         self.next_turn = 0.0
 
-    def ask(self, requests: Sequence[Request], answered: Answered) -> None:
-        """Send every request and pass each answer to `answered` as it arrives.
+    def ask(self, requests: Sequence[Request], on_answer: Answered) -> None:
+        """Send every request and pass each answer to `on_answer` as it arrives.
 
         Stops early if more queries failed than allowed.  Raises DeadlineError.
         """
         with background_loop() as run:
-            run(self.ask_all(requests, answered))
+            run(self.ask_all(requests, on_answer))
 
-    async def ask_all(self, requests: Sequence[Request], answered: Answered) -> None:
+    async def ask_all(self, requests: Sequence[Request], on_answer: Answered) -> None:
         described = self.described
         async with self.session() as self.http:
             waiting = iter(requests)
             workers = [
-                asyncio.create_task(self.work(waiting, answered))
+                asyncio.create_task(self.work(waiting, on_answer))
                 for _ in range(min(described.concurrency, len(requests)))
             ]
             try:
@@ -102,11 +102,11 @@ class Client:
     def is_hopeless(self) -> bool:
         return len(self.failures) > self.described.allow_failed_queries
 
-    async def work(self, waiting: Iterator[Request], answered: Answered) -> None:
+    async def work(self, waiting: Iterator[Request], on_answer: Answered) -> None:
         """Send requests one after the other until there is none left or too many failed."""
         for request in waiting:
             try:
-                answered(request, *await self.answer(request))
+                on_answer(request, *await self.answer(request))
             except QueryError as error:
                 self.failures[request.query_id] = error
             if self.is_hopeless:

@@ -112,12 +112,12 @@ class TemplateFiller:
     def text(self, text: str, safe: bool = False) -> str:
         """Return the text with placeholders filled; safe: whether values are percent-encoded."""
 
-        def filled(found: re.Match[str]) -> str:
-            if found["name"] is None:
-                return f"{{{found['plain']}}}"
-            if found["name"] not in self.values:  # of a secret
-                return found[0]
-            value = self.values[found["name"]]
+        def filled(match: re.Match[str]) -> str:
+            if match["name"] is None:
+                return f"{{{match['plain']}}}"
+            if match["name"] not in self.values:  # of a secret
+                return match[0]
+            value = self.values[match["name"]]
             written = "" if value is None else str(value)
             return quote(written, safe="") if safe else written
 
@@ -253,14 +253,14 @@ class AnswerReader:
         return f"results.{field} = {getattr(self.written, field)!r}"
 
 
-def search(path: Any, content: Any, written: str) -> Any:
+def search(path: Any, content: Any, text: str) -> Any:
     """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails."""
     import jmespath.exceptions
 
     try:
         return path.search(content)
     except jmespath.exceptions.JMESPathError as error:
-        raise QueryError(f"{written} fails: {excerpt(str(error))}") from None
+        raise QueryError(f"{text} fails: {excerpt(str(error))}") from None
 
 
 def compile_path(path: str, where: str) -> Any:

@@ -44,16 +44,16 @@ class SearchEngine(Source):
         self.origin = described.origin
         self.directory = directory
 
-    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking of every query, with the titles and addresses of documents if hits contain them."""
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
-        requests = self.requests(asked)
+        requests = self.requests(pull)
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        kept = AnswerFile(asked.folder)
+        kept = AnswerFile(pull.folder)
         found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
-        record = CostRecord(asked.costs or CostsAsked(()))
+        record = CostRecord(pull.costs or CostsAsked(()))
         for request in requests:
             if request.query_id in found:
                 record.add(request.query_id, kept.known[request.key][1])
@@ -69,9 +69,9 @@ class SearchEngine(Source):
         client = Client(self.described, reader, record.asked.names)
         try:
             left = [request for request in requests if request.query_id not in found]
-            if asked.costs:
-                left = in_random_order(left, asked.costs.seed)
-                client.ask(left[: asked.costs.warm_up], warmed)
+            if pull.costs:
+                left = in_random_order(left, pull.costs.seed)
+                client.ask(left[: pull.costs.warm_up], warmed)
                 client.failures.clear()  # each is asked again, and fails then if it must
             client.ask(left, answered)
         except DeadlineError:
@@ -95,27 +95,27 @@ class SearchEngine(Source):
         if failures:
             remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
             table = with_failed_queries(with_remarks(table, [remark]), list(failures))
-        costs = record.table(self.measured(asked.costs)) if asked.costs else None
+        costs = record.table(self.measured(pull.costs)) if pull.costs else None
         return PullResult(table, make_documents(found), costs)
 
-    def requests(self, asked: PullRequest) -> list[Request]:
+    def requests(self, pull: PullRequest) -> list[Request]:
         """Return the request for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
-        attributes = asked.attributes
-        return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in asked.texts.items()]
+        attributes = pull.attributes
+        return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in pull.texts.items()]
 
     @contextlib.contextmanager
-    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+    def asking(self, pull: PullRequest) -> Iterator[Ask]:
         """Yield a function that sends the request of one query and returns its costs.
 
         Retries and limits are those of a pull.
         """
         from ndcg_ab.sources.http.client import Client
 
-        requests = self.requests(asked)
+        requests = self.requests(pull)
         known = {request.query_id: request for request in requests}
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        client = Client(self.described, reader, asked.costs.names if asked.costs else ())
+        client = Client(self.described, reader, pull.costs.names if pull.costs else ())
         began = time.monotonic()
         with client.one_by_one() as ask_one:
 
@@ -129,18 +129,18 @@ class SearchEngine(Source):
 
             yield ask
 
-    def measured(self, asked: CostsAsked) -> str:
+    def measured(self, costs: CostsAsked) -> str:
         """Return the clause that says how the latencies were measured."""
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"
         rate = f", at most {self.described.per_second:g} a second" if self.described.per_second else ""
-        warm = f" after {asked.warm_up} to warm up" if asked.warm_up else ""
-        return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {asked.seed})"
+        warm = f" after {costs.warm_up} to warm up" if costs.warm_up else ""
+        return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {costs.seed})"
 
-    def refuse(self, failures: Mapping[str, QueryError], asked: int) -> None:
+    def refuse(self, failures: Mapping[str, QueryError], total: int) -> None:
         """Raise InputError or SilentError if more queries failed than allowed, or all of them failed."""
         allowed = self.described.allow_failed_queries
-        if not failures or (len(failures) <= allowed and len(failures) < asked):
+        if not failures or (len(failures) <= allowed and len(failures) < total):
             return
         first = failure_remarks(failures)[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
@@ -179,9 +179,9 @@ def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
     return [f"query {format_value(query_id)}: {error}" for query_id, error in failures.items()]
 
 
-def make_ranking(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
+def make_ranking(hits_by_query: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
     """Return a table with one row per hit, with scores or, if the order of the results counts, ranks."""
-    rows = [(query_id, rank, hit) for query_id, hits in found.items() for rank, hit in enumerate(hits, start=1)]
+    rows = [(query_id, rank, hit) for query_id, hits in hits_by_query.items() for rank, hit in enumerate(hits, start=1)]
     columns = [
         [query_id for query_id, _, _ in rows],
         [hit.doc_id for _, _, hit in rows],
@@ -191,10 +191,10 @@ def make_ranking(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
     return pa.table(columns, schema=layout.schema)
 
 
-def make_documents(found: Mapping[str, list[Hit]]) -> pa.Table | None:
+def make_documents(hits_by_query: Mapping[str, list[Hit]]) -> pa.Table | None:
     """Return one row per document with a title or an address, sorted by id, or None if there is none."""
     known: dict[str, dict[str, str | None]] = {}
-    for hits in found.values():
+    for hits in hits_by_query.values():
         for hit in hits:
             if hit.title or hit.url:
                 row = known.setdefault(hit.doc_id, {"doc_id": hit.doc_id, "title": hit.title, "url": hit.url})

@@ -132,7 +132,7 @@ class AskedFunction:
         return [answer_key(about, query, document) for query, document in pairs]
 
     def answers(
-        self, function: Callable[..., Any], asked: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
+        self, function: Callable[..., Any], pairs: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
     ) -> Iterator[tuple[int, float | None]]:
         """Yield the index of each pair with its grade, as grades arrive."""
 
@@ -140,12 +140,12 @@ class AskedFunction:
             return self.checked(function, query, document, arguments)
 
         if self.workers == 1:
-            for at, query, document in asked:
+            for at, query, document in pairs:
                 yield at, ask(query, document)
             return
         executor = ThreadPoolExecutor(self.workers)
         try:
-            waiting = {executor.submit(ask, query, document): at for at, query, document in asked}
+            waiting = {executor.submit(ask, query, document): at for at, query, document in pairs}
             for future in as_completed([*waiting]):
                 if future.exception() is not None:
                     break

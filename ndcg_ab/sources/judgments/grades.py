@@ -117,9 +117,9 @@ def combine_judgments(
     return now, later, several, disagreed
 
 
-def latest_rows(key: Array, judge: Array, file: Array, most: int) -> Array:
-    """Return the rows of each judge's latest judgment of a document in the files up to `most`."""
-    rows = np.flatnonzero(file <= most)
+def latest_rows(key: Array, judge: Array, file: Array, last_file: int) -> Array:
+    """Return the rows of each judge's latest judgment of a document in the files up to `last_file`."""
+    rows = np.flatnonzero(file <= last_file)
     pairs = np.stack([key[rows], judge[rows]])
     is_last = np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)
     return rows[is_last]
@@ -189,9 +189,9 @@ def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
     return table.set_column(place, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
 
 
-def naming_hint(described: Any, source: Source, layout: Layout, asked: PullRequest) -> str:
+def naming_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
     """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades."""
-    texts = pc.unique(source.answer(as_texts(layout), asked).table["grade"].cast(pa.string())).to_pylist()
+    texts = pc.unique(source.answer(as_texts(layout), pull).table["grade"].cast(pa.string())).to_pylist()
     words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})
     if len(words) > MOST_WORDS:
         return ""

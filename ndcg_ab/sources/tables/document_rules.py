@@ -128,9 +128,9 @@ def codes_of(column: pa.ChunkedArray) -> Codes:
     return found
 
 
-def first_rows(table: pa.Table, query: Codes, document: Codes, kept: npt.NDArray[np.bool_]) -> Codes:
+def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDArray[np.bool_]) -> Codes:
     """Return the best row of each document of a query among the kept rows: by score, or by rank without scores."""
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(is_kept)
     by_rank = table["score"].null_count > 0
     worse = table["rank"].to_numpy() if by_rank else -table["score"].to_numpy()
     pairs = (query * (int(document.max(initial=0)) + 1) + document)[rows]
@@ -140,11 +140,11 @@ def first_rows(table: pa.Table, query: Codes, document: Codes, kept: npt.NDArray
     return found
 
 
-def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], kept: npt.NDArray[np.bool_]) -> Codes:
+def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Codes:
     """Return the ranks of the kept rows without gaps, starting from the lowest rank of each query."""
     lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, query, rank)
-    query, rank = query[kept], rank[kept]
+    query, rank = query[is_kept], rank[is_kept]
     order = np.lexsort((rank, query))
     places = np.arange(len(order))
     begins = np.r_[True, np.diff(query[order]) != 0]
@@ -199,12 +199,12 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
     return {}, [Remark("query_partly_by_text", len(ids), examples, told)]
 
 
-def name_queries(table: Any, ids: Mapping[str, str], noticed: Sequence[Remark], keep: TableWriter) -> Any:
+def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], keep: TableWriter) -> Any:
     """Return a table with query ids instead of query texts, and with remarks; keep: the writer of the table."""
-    if not noticed:
+    if not new_remarks:
         return table
     pieces = with_ids(read_batches(table, table.column_names), ids)
-    remarks = [*read_remarks(table), *noticed]
+    remarks = [*read_remarks(table), *new_remarks]
     return keep.rewrite(table, pieces, table.schema, lambda: remarks_metadata(remarks))
 
 

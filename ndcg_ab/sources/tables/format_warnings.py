@@ -66,8 +66,8 @@ class FormatWatch:
         self.unread, self.comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
         self.tags: dict[str, int] = {}
 
-    def each(self, found: Records) -> Records:
-        for row, (place, record) in enumerate(found, 1):
+    def each(self, records: Records) -> Records:
+        for row, (place, record) in enumerate(records, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
             if "score" in record and not is_plain_number(record.get("rank", "0")):
@@ -79,13 +79,13 @@ class FormatWatch:
         return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
-def rated_rows(placed: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
+def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
     """Yield the judgments that have a grade, each with its place.
 
     unrated: counts judgments whose grade is empty, or a word for "no grade" that has no number.
     """
     absent = {*NO_GRADE} - dict(words).keys()
-    for where, record in placed:
+    for where, record in records:
         grade = record.get("grade", 0)
         if grade in (None, b"") or not str(grade).strip() or (isinstance(grade, str) and grade.strip() in absent):
             unrated.add(where)

@@ -83,9 +83,9 @@ class InMemorySource(Source):
 
     door = "file"
 
-    def __init__(self, given: InMemoryData, columns: dict[str, str]) -> None:
-        self.origin = given.name
-        self.given = given
+    def __init__(self, data: InMemoryData, columns: dict[str, str]) -> None:
+        self.origin = data.name
+        self.given = data
         self.columns = columns
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
@@ -100,29 +100,29 @@ class InMemorySource(Source):
         return f"{self.origin}, {places_text(rows)}"
 
 
-def read_in_memory(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_in_memory(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
     columns: field -> the column name in the data.  Raises InputError for anything that breaks a rule.
     """
-    with translate_foreign_errors(f"{given.name}: cannot be read"):
-        table = (read_table if is_table(given.data) else read_nested)(given, layout, columns)
+    with translate_foreign_errors(f"{data.name}: cannot be read"):
+        table = (read_table if is_table(data.data) else read_nested)(data, layout, columns)
     if table.num_rows == 0:
-        raise InputError(f"{given.name}: there is no {layout.kind} in it")
+        raise InputError(f"{data.name}: there is no {layout.kind} in it")
     return table
 
 
 # ---- tables
 
 
-def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
-    whole = arrow_table(given)
-    chosen = layout.check_columns(given.name, whole.column_names, columns, partial(name_columns, given.name))
+def read_table(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+    whole = arrow_table(data)
+    chosen = layout.check_columns(data.name, whole.column_names, columns, partial(name_columns, data.name))
     part = whole.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
-    table = table_if_clean(lambda: cast_columns(part, layout, chosen, given.name))
-    return gather_records(placed_rows(given.name, part, chosen), layout) if table is None else table
+    table = table_if_clean(lambda: cast_columns(part, layout, chosen, data.name))
+    return gather_records(placed_rows(data.name, part, chosen), layout) if table is None else table
 
 
 def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
@@ -130,24 +130,20 @@ def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
     return f"{'columns' if kind == 'ranking' else f'{argument}_columns'}={dict(mapping)}"
 
 
-def column_names(given: InMemoryData) -> Sequence[str]:
+def column_names(data: InMemoryData) -> Sequence[str]:
     """Return the column names of a table or of a list of objects; empty for other data."""
-    is_columnar = is_table(given.data)
-    return (
-        list(arrow_table(given).schema.names) if is_columnar else Sample.of_value(given.name, given.data).column_names
-    )
+    is_columnar = is_table(data.data)
+    return list(arrow_table(data).schema.names) if is_columnar else Sample.of_value(data.name, data.data).column_names
 
 
-def arrow_table(given: InMemoryData) -> pa.Table:
+def arrow_table(data: InMemoryData) -> pa.Table:
     try:
-        if isinstance(given.data, pa.RecordBatchReader):  # which may be without end
-            return pa.Table.from_batches(Passage(BOUNDS["extension"], given.name).each(given.data), given.data.schema)
-        return pa.table(given.data)
+        if isinstance(data.data, pa.RecordBatchReader):  # which may be without end
+            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.name).each(data.data), data.data.schema)
+        return pa.table(data.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
-        raise InputError(
-            f"{given.name}: its {type_name(given.data)} cannot be read as an Arrow table: {said}"
-        ) from error
+        raise InputError(f"{data.name}: its {type_name(data.data)} cannot be read as an Arrow table: {said}") from error
 
 
 def type_name(data: Any) -> str:
@@ -166,31 +162,31 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 # ---- dictionaries and lists
 
 
-def read_nested(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_nested(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return dictionaries and lists as a table."""
-    if not given.data:
+    if not data.data:
         return layout.schema.empty_table()
-    if isinstance(given.data, Mapping):
-        refuse_like_keys(given)
+    if isinstance(data.data, Mapping):
+        refuse_like_keys(data)
         if layout.kind not in IN_DICTIONARIES:
-            return records_by_key(given, layout)
-        table = table_of_plain_dictionaries(given.data, layout)
+            return records_by_key(data, layout)
+        table = table_of_plain_dictionaries(data.data, layout)
         if table is not None and table_if_clean(lambda: table) is not None:
             return table
-    return gather_records(placed_records(given, layout, columns), layout)
+    return gather_records(placed_records(data, layout, columns), layout)
 
 
-def placed_records(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> Placed:
+def placed_records(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> Placed:
     """Yield each record with its place, such as ``judgments, query 'q1', document 'd1'``."""
-    reading = choose_reading(Sample.of_value(given.name, given.data, columns), layout.kind)
-    with prefix_errors(given.name):
+    reading = choose_reading(Sample.of_value(data.name, data.data, columns), layout.kind)
+    with prefix_errors(data.name):
         if reading.records is not None:
-            found = reading.records(given.data)
+            found = reading.records(data.data)
         else:
-            objects, named = listed_objects(given.name, given.data), {**reading.columns, **columns}
-            found = object_records(given.name, objects, layout, named, partial(name_columns, given.name))
+            objects, named = listed_objects(data.name, data.data), {**reading.columns, **columns}
+            found = object_records(data.name, objects, layout, named, partial(name_columns, data.name))
         for place, record in found:
-            yield f"{given.name}, {place}", {name: python_number(value) for name, value in record.items()}
+            yield f"{data.name}, {place}", {name: python_number(value) for name, value in record.items()}
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
@@ -218,13 +214,13 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     return select_columns(pa.table(found), layout, {name: name for name in found})
 
 
-def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
+def records_by_key(data: InMemoryData, layout: Layout) -> pa.Table:
     """Return one record per key, which is the id; each value is a mapping of columns, or a text alone."""
-    refuse_like_keys(given, layout.fields[0].name, layout.kind)
+    refuse_like_keys(data, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])
     found: list[tuple[str, dict[str, Any]]] = []
-    for each, about in given.data.items():
-        where = f"{given.name}[{format_value(each)}]"
+    for each, about in data.data.items():
+        where = f"{data.name}[{format_value(each)}]"
         record = {text: about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
             rule = f"must be the {layout.kind}'s {text}, or map columns to their values"
@@ -233,17 +229,17 @@ def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
         found.append((where, values | {key: python_number(each)}))
     if found:
         names = dict.fromkeys(chain.from_iterable(record for _, record in found))
-        layout.check_columns(given.name, list(names), {})
+        layout.check_columns(data.name, list(names), {})
     return records_table(iter(found), layout)
 
 
-def refuse_like_keys(given: InMemoryData, name: str = "query_id", kind: str = "query") -> None:
+def refuse_like_keys(data: InMemoryData, name: str = "query_id", kind: str = "query") -> None:
     """Raise InputError for two keys with equal texts, such as 1 and '1'."""
     known: dict[str, Any] = {}
-    for key in given.data:
+    for key in data.data:
         if known.setdefault(str(key), key) != key:
             raise InputError(
-                f"{given.name}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
+                f"{data.name}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
                 f" {kind} is one"
             )
 

@@ -137,14 +137,14 @@ class TableWriter:
 IN_MEMORY = TableWriter()
 
 
-def group_pieces(pieces: Iterable[pa.Table], most: float) -> Iterator[pa.Table]:
-    """Yield the rows of the pieces in tables of at least `most` rows; the last table has the rest."""
+def group_pieces(pieces: Iterable[pa.Table], least_rows: float) -> Iterator[pa.Table]:
+    """Yield the rows of the pieces in tables of at least `least_rows` rows; the last table has the rest."""
     waiting: list[pa.Table] = []
     count = 0
     for piece in pieces:
         waiting.append(piece)
         count += piece.num_rows
-        if count >= most:
+        if count >= least_rows:
             yield pa.concat_tables(waiting, promote_options="permissive")
             waiting, count = [], 0
     if waiting:

@@ -82,19 +82,19 @@ class Layout:
             kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
             raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(known)}){hint}")
 
-    def names_in(self, found: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    def names_in(self, column_names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
         """Return the mapping field -> column: the configured name, the field's name, or one that other tools use."""
         names = {field.name: columns.get(field.name, field.name) for field in self.fields}
-        lacking = [field for field in self.fields if field.name not in columns and field.name not in found]
-        others = {field.name: field.other for field in lacking if field.other and field.other in found}
-        free = [name for name in found if name not in names.values()]
+        lacking = [field for field in self.fields if field.name not in columns and field.name not in column_names]
+        others = {field.name: field.other for field in lacking if field.other and field.other in column_names}
+        free = [name for name in column_names if name not in names.values()]
         alike = match_columns([field.name for field in lacking], free)
         if self.kind == "query" and lacking and lacking[0].name == "query_id" and (column := query_column(free)):
             alike["query_id"] = column
         return names | alike | others
 
     def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
+        self, where: str, names: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
         """Return the mapping field -> column name for the fields that a file has.
 
@@ -104,25 +104,25 @@ class Layout:
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
-        for field, name in zip(self.fields, self.names_in(found, columns).values(), strict=True):
+        for field, name in zip(self.fields, self.names_in(names, columns).values(), strict=True):
             shown = format_value(name)
-            if found.count(name) > 1:
+            if names.count(name) > 1:
                 rule = "each column needs a name of its own"
-                raise InputError(f"{where}: column {shown} is there {found.count(name)} times: {rule}")
+                raise InputError(f"{where}: column {shown} is there {names.count(name)} times: {rule}")
             if name in chosen.values():
                 raise InputError(f"{where}: column {shown} is named for two fields: every field has its own column")
-            alike = [each for each in found if each != name and each.casefold() == name.casefold()]
-            if name in found and alike and field.name not in columns:
+            alike = [each for each in names if each != name and each.casefold() == name.casefold()]
+            if name in names and alike and field.name not in columns:
                 raise InputError(
                     f"{where}: columns {shown} and {format_value(alike[0])} differ in upper and lower case alone: leave"
                     f" one out, or name the one that is meant: columns: {{{field.name}: {name}}}"
                 )
-            if name in found:
+            if name in names:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
                 missing.append(field)
         text = f"{where}: there is no column"
-        left = [name for name in found if name not in chosen.values()]
+        left = [name for name in names if name not in chosen.values()]
         for field in missing:
             name = columns.get(field.name, field.name)
             if isinstance(field.blank, str) and field.required:
@@ -134,13 +134,13 @@ class Layout:
             guesses = {field.name: guess_column(field.name, left) or "COLUMN" for field in missing}
             name = columns.get(missing[0].name, missing[0].name)
             raise InputError(
-                f"{text} {format_value(name)} for {missing[0].name} (columns: {names_text(found)}); say"
+                f"{text} {format_value(name)} for {missing[0].name} (columns: {names_text(names)}); say"
                 f" {say(self.kind, {**columns, **guesses})}"
             )
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
             guess = guess_column("score", left) or "COLUMN"
             raise InputError(
-                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(found)});"
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(names)});"
                 f" say {say(self.kind, {**columns, 'score': guess})}"
             )
         return chosen
@@ -197,16 +197,16 @@ NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 def query_layout(
     attributes: Sequence[str],
     *,
-    named: Sequence[str] = (),
+    columns: Sequence[str] = (),
     needs_text: bool,
     needs_weight: bool,
     needs_cluster: bool = False,
 ) -> Layout:
     """Return the layout of queries: id, text, weight, cluster, columns of a draw, attributes to slice by, and others.
 
-    named: further columns, which requests use.
+    columns: further columns, which requests use.
     """
-    blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
+    blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
     cluster = Field("cluster", pa.string(), required=needs_cluster)
@@ -310,16 +310,16 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
             raise InputError(f"{column} must be a number")
 
 
-def is_id_type(given: pa.DataType) -> bool:
-    inner = given.value_type if pa.types.is_dictionary(given) else given
+def is_id_type(column: pa.DataType) -> bool:
+    inner = column.value_type if pa.types.is_dictionary(column) else column
     is_whole = pa.types.is_integer(inner) or (pa.types.is_decimal(inner) and inner.scale <= 0)
     return is_whole or is_text_type(inner) or pa.types.is_binary(inner) or pa.types.is_null(inner)
 
 
-def is_text_type(given: pa.DataType) -> bool:
-    return any(is_kind(given) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+def is_text_type(column: pa.DataType) -> bool:
+    return any(is_kind(column) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
-def is_number_type(given: pa.DataType) -> bool:
+def is_number_type(column: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
-    return any(is_kind(given) for is_kind in kinds)
+    return any(is_kind(column) for is_kind in kinds)

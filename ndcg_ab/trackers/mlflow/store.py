@@ -82,20 +82,20 @@ def lock_store(path: Path) -> Iterator[None]:
 
 
 def note_in_store(
-    uri: str, experiment: str, wanted: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
+    uri: str, experiment: str, run_tags: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
 ) -> tuple[str, str] | None:
     """Set tags of a run in an embedded store; return the ids of its experiment and of the run, or None.
 
     It is done in SQL, since importing mlflow takes longer than a small evaluation.  None if the address is no file, or
     if the file has no such run or other tables: then MLflow itself is to be used.
 
-    experiment: its name.  wanted: the three tags of the run.  note: tags of the experiment, which are set if no run is
-    later than the `night` (Unix time in milliseconds).
+    experiment: its name.  run_tags: the three tags that find the run. note: tags of the experiment, which are
+    set if no run is later than the `night` (Unix time in milliseconds).
     """
     path = Path(uri.removeprefix(SQLITE))
     if not uri.startswith(SQLITE) or not path.is_file():
         return None
-    given = [text for tag in wanted.items() for text in tag]
+    given = [text for tag in run_tags.items() for text in tag]
     try:
         with contextlib.closing(sqlite3.connect(path)) as store, store:
             row = store.execute(FIND_RUN, [experiment, *given]).fetchone()

@@ -32,8 +32,8 @@ metric that decides, **Nightly trend** one chart for each metric."""
 SYSTEMS = 8  # that a line names; more are counted
 
 
-def to_milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+def to_milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)
 
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
@@ -84,10 +84,10 @@ def metric_tags(outcome: Outcome) -> dict[str, str]:
     return {"metric": name, "metric_key": metric_name(name)}
 
 
-def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
+def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     """Return tags with the change of each system since the previous evaluation, its worst metric first.
 
-    named: the name of each system inside a tag.
+    tag_names: the name of each system inside a tag.
     """
     since = bundle.since_last
     found = {}
@@ -95,7 +95,7 @@ def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
         rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
         told = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
         untold = f": cannot be told, {system.unknown}" if system.unknown else ""
-        found[f"since_last/{named[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
+        found[f"since_last/{tag_names[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
     return found
 
 

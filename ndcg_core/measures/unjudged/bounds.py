@@ -113,11 +113,11 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
 
 
 def _greatest_quotients(
-    pair: ShownPair, known: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
+    pair: ShownPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
 ) -> FloatArray:
     """Return (queries,) largest quotients over all gains of unjudged documents.
 
-    known: (queries,) numerators of the judged documents. weights: of the unjudged documents. levels: gains, rising.
+    numerators: (queries,) of the judged documents. weights: of the unjudged documents. levels: gains, rising.
     """
     metric, judged, query = pair.metric, pair.judged, pair.unjudged.query
     weights = weights[np.lexsort((-weights, query))]
@@ -128,7 +128,7 @@ def _greatest_quotients(
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     sums = discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
     step = np.diff(levels, prepend=0.0)[:, None, None]
-    found = known.copy()
+    found = numerators.copy()
     for rows in split_by(np.frexp(documents)[1].astype(np.int64))[1:]:  # queries with about as many documents
         if not len(rows):
             continue
@@ -137,8 +137,8 @@ def _greatest_quotients(
         best = np.zeros((len(rows), len(counts)))
         best[:, 1:] = np.cumsum(np.where(counts[:-1] < documents[rows, None], of_place, -np.inf), axis=1)
         ideal = step * sums[np.minimum(reached[:, rows, None] + counts, len(sums) - 1)]
-        above = known[rows] * ideal[:, :, 0].sum(axis=0)
-        start = np.where(is_open[rows], best[:, 1] / sums[1], known[rows])
+        above = numerators[rows] * ideal[:, :, 0].sum(axis=0)
+        start = np.where(is_open[rows], best[:, 1] / sums[1], numerators[rows])
         found[rows] = _raise_quotients(start, above, step * best, ideal)
     return found
 

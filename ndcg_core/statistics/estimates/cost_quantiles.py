@@ -100,12 +100,12 @@ def draw_quantiles(
     return low, high
 
 
-def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
+def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
     """Return the mean weights of the queries up to a quantile, and from it on, for draws beyond all queries.
 
-    share: (n,) weights over their mean, in the order of the values. wanted: the share of the quantile, in (0, 1).
+    share: (n,) weights over their mean, in the order of the values. quantile: the share of the quantile, in (0, 1).
     """
-    place = min(int(np.searchsorted(np.cumsum(share), wanted * share.sum())), len(share) - 1)
+    place = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
     return float(share[: place + 1].mean()), float(share[place:].mean())
 
 

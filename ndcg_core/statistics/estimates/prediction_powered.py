@@ -101,8 +101,8 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     values = np.array([known.get(query_id, 0.0) for query_id in ids])
     is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, known))
     shares, members = pairs.shares, pairs.units.members
-    given = ProxySample(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
-    return estimate_from_arrays(given, alpha)
+    sample = ProxySample(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
+    return estimate_from_arrays(sample, alpha)
 
 
 def correct_drawn(
@@ -114,39 +114,39 @@ def correct_drawn(
         queries, unscaled, in the column's order. known_mean: mean of the proxy differences over the whole log. queries:
         number of queries of the log with proxy judgments.
     """
-    given = replace(careful, differences=proxy, baseline_values=None)
-    exact, near = sort_by_query([careful, given])
+    sample = replace(careful, differences=proxy, baseline_values=None)
+    exact, near = sort_by_query([careful, sample])
     every, sampled = np.ones(len(exact.query_ids), dtype=np.bool_), (exact.shares, exact.units.members)
     judged = ProxySample(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
     found = estimate_from_arrays(judged, alpha)
     return found and replace(found, cheap_queries=queries)
 
 
-def estimate_from_arrays(given: ProxySample, alpha: float) -> ProxyCorrected | None:
+def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
     """Compute the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
-    alone = _careful_moments(given)
-    others = ~given.is_careful
-    is_known = given.known_mean is not None
-    least = math.inf if is_known else _units(given, others)
+    alone = _careful_moments(sample)
+    others = ~sample.is_careful
+    is_known = sample.known_mean is not None
+    least = math.inf if is_known else _units(sample, others)
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
-    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
-    if (differing := np.count_nonzero(_summed(differs.astype(np.float64), given))) < LEAST_DIFFERING:
-        units = f"{differing} carefully judged {'queries' if given.members is None else 'clusters'} differ"
-        return _refused(given, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
-    weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
-    exact_mean, exact_residuals = _part(given.careful, weights * given.is_scored)
-    near_mean, near_residuals = _part(given.proxy, weights * given.is_careful)
-    far_mean, far_residuals = given.known_mean, 0 * weights
+    differs = sample.is_scored & (np.abs(sample.careful) > TIE_TOLERANCE)
+    if (differing := np.count_nonzero(_summed(differs.astype(np.float64), sample))) < LEAST_DIFFERING:
+        units = f"{differing} carefully judged {'queries' if sample.members is None else 'clusters'} differ"
+        return _refused(sample, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
+    weights = np.ones(len(sample.proxy)) if sample.shares is None else sample.shares
+    exact_mean, exact_residuals = _part(sample.careful, weights * sample.is_scored)
+    near_mean, near_residuals = _part(sample.proxy, weights * sample.is_careful)
+    far_mean, far_residuals = sample.known_mean, 0 * weights
     if far_mean is None:
-        far_mean, far_residuals = _part(given.proxy, weights * others)
+        far_mean, far_residuals = _part(sample.proxy, weights * others)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
-    errors = _summed(exact_residuals, given)
+    errors = _summed(exact_residuals, sample)
     scale = alone.error / _norm(errors)
-    errors, close = scale * errors, scale * _summed(near_residuals, given)
-    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far_residuals, given)
-    is_near = _summed(given.is_careful.astype(np.float64), given) > 0
-    varies = is_known or np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
+    errors, close = scale * errors, scale * _summed(near_residuals, sample)
+    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far_residuals, sample)
+    is_near = _summed(sample.is_careful.astype(np.float64), sample) > 0
+    varies = is_known or np.ptp(sample.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
     squares = exact_sum(np.square(slopes))
     share = max(0.0, exact_sum(errors * slopes) / squares) if varies and squares > 0 else 0.0
     left = np.square(errors - share * slopes)
@@ -155,7 +155,7 @@ def estimate_from_arrays(given: ProxySample, alpha: float) -> ProxyCorrected | N
     variance = careful_variance + proxy_variance
     if variance <= NO_VARIANCE * alone.error**2:
         in_proportion = "the proxy differences are in proportion to the careful ones"
-        return _refused(given, f"{in_proportion}: nothing tells how far off they are")
+        return _refused(sample, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = alone.freedom - 1
     if is_known:  # drawn queries, see `paired.moments_of`
         alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
@@ -166,24 +166,24 @@ def estimate_from_arrays(given: ProxySample, alpha: float) -> ProxyCorrected | N
         share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
     difference = exact_mean + share * (far_mean - near_mean)
     spread = _norm(errors) * _norm(close)
-    careful = int(np.count_nonzero(given.is_scored))
+    careful = int(np.count_nonzero(sample.is_scored))
     return ProxyCorrected(
         difference=difference,
         low=alone.clip(difference - width),
         high=alone.clip(difference + width),
         p_value=2 * float(stdtr(freedom, -abs(difference) / math.sqrt(variance))),
         careful_queries=careful,
-        cheap_queries=len(given.proxy),
+        cheap_queries=len(sample.proxy),
         correlation=float(np.clip(exact_sum(errors * close) / spread, -1, 1)) if spread > 0 else None,
         share=share,
         saved=careful * ((usual / width) ** 2 - 1),
     )
 
 
-def _refused(given: ProxySample, why: str) -> ProxyCorrected:
+def _refused(sample: ProxySample, why: str) -> ProxyCorrected:
     """Return a record without a difference, with the reason."""
-    careful = int(np.count_nonzero(given.is_scored))
-    return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
+    careful = int(np.count_nonzero(sample.is_scored))
+    return ProxyCorrected(None, None, None, None, careful, len(sample.proxy), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
@@ -194,15 +194,15 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     (pairs,) = sort_by_query([proxy])
     known = set(judged)
     inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
-    given = ProxySample(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
+    sample = ProxySample(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
-    near_mean, near_residuals = _part(given.proxy, weights * inside)
-    far_mean, far_residuals = _part(given.proxy, weights * ~inside)
-    units = _units(given, inside), _units(given, ~inside)
+    near_mean, near_residuals = _part(sample.proxy, weights * inside)
+    far_mean, far_residuals = _part(sample.proxy, weights * ~inside)
+    units = _units(sample, inside), _units(sample, ~inside)
     if min(units) < 2:
         return Balance(near_mean, far_mean, 1.0)
     sides = zip((near_residuals, far_residuals), units, strict=True)
-    parts = [_summed(residuals, given) * math.sqrt(n / (n - 1)) for residuals, n in sides]
+    parts = [_summed(residuals, sample) * math.sqrt(n / (n - 1)) for residuals, n in sides]
     variance = exact_sum(np.square(parts[0] - parts[1]))
     if variance == 0:
         return Balance(near_mean, far_mean, 1.0)
@@ -212,16 +212,16 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     return Balance(near_mean, far_mean, p_value)
 
 
-def _careful_moments(given: ProxySample) -> Moments | None:
+def _careful_moments(sample: ProxySample) -> Moments | None:
     """Return the moments of the careful differences; None if too few, or if one has nearly all the weight."""
-    scored = given.is_scored
-    shares = None if given.shares is None else given.shares[scored]
+    scored = sample.is_scored
+    shares = None if sample.shares is None else sample.shares[scored]
     if np.count_nonzero(scored) < 2 or (shares is not None and has_one_heavy(shares)):
         return None
-    members = None if given.members is None else np.unique(given.members[scored], return_inverse=True)[1]
+    members = None if sample.members is None else np.unique(sample.members[scored], return_inverse=True)[1]
     if members is not None and members.max() < 1:
         return None
-    return compute_moments(given.careful[scored], shares, members)._replace(widest=given.widest)
+    return compute_moments(sample.careful[scored], shares, members)._replace(widest=sample.widest)
 
 
 def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
@@ -231,18 +231,18 @@ def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
     return mean, weights * (values - mean) / total
 
 
-def _summed(values: FloatArray, given: ProxySample) -> FloatArray:
+def _summed(values: FloatArray, sample: ProxySample) -> FloatArray:
     """Sum values of queries within clusters; return the values unchanged if there are no clusters."""
-    if given.members is None:
+    if sample.members is None:
         return values
-    return np.bincount(given.members, values).astype(np.float64)
+    return np.bincount(sample.members, values).astype(np.float64)
 
 
-def _units(given: ProxySample, chosen: NDArray[np.bool_]) -> float:
+def _units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
     """Return the effective number of units among the chosen queries."""
     if not chosen.any():
         return 0.0
-    weights = _summed(chosen.astype(np.float64) if given.shares is None else chosen * given.shares, given)
+    weights = _summed(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)
     return effective_number(weights[weights > 0])
 
 

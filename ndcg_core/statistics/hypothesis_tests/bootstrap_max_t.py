@@ -52,14 +52,14 @@ def bootstrap_max_t(
     resamples: int,
     seed: int,
     workers: int | None = None,
-    least: int = 1,
+    least_values: int = 1,
 ) -> Resampled:
     """Compute two-sided p-values of k means, family-wise adjusted p-values, and bounds for simultaneous intervals.
 
     means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
     shares: (units x k), weights over their mean, 0 if a column lacks the unit; None for all 1.
     levels: of the simultaneous intervals, in (0, 1). resamples, seed, workers: as in `sign_flip`.
-    least: a column with fewer differing units has p = 1 and is left out of every maximum.
+    least_values: a column with fewer differing units has p = 1 and is left out of every maximum.
 
     Raises ValueError for wrong settings, as `sign_flip` does.
 
@@ -73,7 +73,7 @@ def bootstrap_max_t(
     present = np.ones_like(residuals) if shares is None else shares
     means_ = np.asarray(means, dtype=np.float64)
     values = residuals + present * means_
-    active = np.flatnonzero(np.count_nonzero(np.abs(values) > 0, axis=0) >= max(least, 1))
+    active = np.flatnonzero(np.count_nonzero(np.abs(values) > 0, axis=0) >= max(least_values, 1))
     count = residuals.shape[1]
     statistic, p_value, p_adjusted = np.zeros(count), np.ones(count), np.ones(count)
     if not len(active):

@@ -110,7 +110,7 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels, how = _interval_levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     means = [each.mean for each in of]
-    found = bootstrap_max_t(means, residuals, shares, levels=levels, least=TESTABLE, **how.drawing)
+    found = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
     reaches = _reaches(of, how.alpha)
@@ -133,10 +133,10 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def combine_tests(flipped: Tested, drawn: Tested) -> Tested:
+def combine_tests(flipped: Tested, resampled: Tested) -> Tested:
     """Combine a sign-flip test and a bootstrap test: the larger p_adjusted and the wider intervals."""
-    larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
-    pairs = zip(flipped.reaches, drawn.reaches, strict=True)
+    larger = max((flipped, resampled), key=lambda tested: tested.p_adjusted)
+    pairs = zip(flipped.reaches, resampled.reaches, strict=True)
     return replace(
         flipped,
         p_adjusted=larger.p_adjusted,

@@ -48,8 +48,8 @@ def find_tipping(
     def states(factor: float) -> list[State]:
         return [state_under(column, row, assume(factor, side)) for side in sides]
 
-    def keeps_state(found: list[State]) -> bool:
-        return all(measured.stands_as(state) for state in found)
+    def keeps_state(states: list[State]) -> bool:
+        return all(measured.stands_as(state) for state in states)
 
     tipping = next((factor for factor in FACTORS if not keeps_state(states(factor))), None)
     reached = states(label_factor)

@@ -41,9 +41,9 @@ def in_memory_file(name: str, data: Any) -> InMemoryFile:
     return file
 
 
-def in_memory_function(name: str, shown: str, function: Any) -> InMemoryFunction:
+def in_memory_function(name: str, label: str, function: Any) -> InMemoryFunction:
     """Return a text such as ``module:function`` that carries a function given as an argument."""
-    text = InMemoryFunction(shown)
+    text = InMemoryFunction(label)
     text.given = InMemoryData(name, function)
     return text
 

@@ -99,14 +99,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def complete_preset(given: dict[Any, Any]) -> dict[Any, Any]:
+def complete_preset(keys: dict[Any, Any]) -> dict[Any, Any]:
     """Return the given keys completed with the defaults of the preset that they name; a null key has the default.
 
     Inside parameters and body a null removes the entry of the preset, and remains, so that completing twice has the
     effect of completing once.
     """
-    below = PRESETS.get(str(given.get("preset")), {})
-    found = {**below, **{key: value for key, value in given.items() if value is not None}}
+    below = PRESETS.get(str(keys.get("preset")), {})
+    found = {**below, **{key: value for key, value in keys.items() if value is not None}}
     for key in MERGED:
         if isinstance(below.get(key), dict) and isinstance(found[key], dict):
             own = {name: value for name, value in found[key].items() if value is not None or key in REMOVABLE}
@@ -165,8 +165,8 @@ class HttpRequest(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_preset(cls, given: Any) -> Any:
-        return complete_preset(given) if isinstance(given, dict) else given
+    def _with_preset(cls, keys: Any) -> Any:
+        return complete_preset(keys) if isinstance(keys, dict) else keys
 
     @field_validator("costs")
     @classmethod
