@@ -96,11 +96,11 @@ def test_columns_that_hardly_differ_disturb_no_other() -> None:
     values = skewed(6, columns=3, shift=0.4)
     sparse = np.zeros((40, 2))
     sparse[:2, 0] = 1.0
-    found = resampled(np.hstack([values, sparse]), least=6)
+    found = resampled(np.hstack([values, sparse]), least_values=6)
     assert found.p_value[3:] == found.p_adjusted[3:] == (1.0, 1.0)
     alone = resampled(values)
     assert (found.p_adjusted[:3], found.quantiles) == (alone.p_adjusted, alone.quantiles)
-    assert resampled(sparse, least=6) == Resampled((1.0, 1.0), (1.0, 1.0), (0.0, 0.0))
+    assert resampled(sparse, least_values=6) == Resampled((1.0, 1.0), (1.0, 1.0), (0.0, 0.0))
     assert resampled(np.full((20, 1), 0.25)).p_value == (1 / (RESAMPLES + 1),), "no variance, and never 0"
 
 
