@@ -427,7 +427,7 @@ def run(seconds: float, seed: int, folder: Path, keep: Path | None = None) -> tu
     end = time.monotonic() + seconds
     of_forms = 0
     for count, (kind, file_format, content, columns) in enumerate(inputs(chance)):
-        if time.monotonic() > end:
+        if count and time.monotonic() > end:  # making the first takes seconds on a busy machine
             print(f"{of_forms} of the inputs are of forms")
             return count, found
         is_configuration = count % 8 == 0

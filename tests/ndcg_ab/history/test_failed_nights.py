@@ -10,9 +10,10 @@ import pytest
 from flows.run import run_evaluation
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError
+from ndcg_ab.history import database
 from ndcg_ab.history.digest import make_digest
 from ndcg_ab.history.failed_nights import FailedNight, note_failed_night, read_failed_nights
-from ndcg_ab.history.timeline import read_timeline
+from ndcg_ab.history.timeline import Reused, read_timeline
 from ndcg_ab.history.working_folder import KEEPING
 from tests.ndcg_ab.history.test_digest import printed as printed_digest
 from tests.ndcg_ab.history.test_timeline import printed
@@ -77,6 +78,15 @@ def test_what_is_kept_stays_small_and_a_damaged_file_is_left_out(
     (tmp_path / "out" / "small" / "20311102T020000Z.failed.json").write_text("[]")
     (night,) = read_failed_nights(evaluation)
     assert night.began.startswith("2031-11-03") and len(night.reason) < 510
+
+
+def test_a_night_that_began_with_the_first_one_shown_is_shown(tmp_path: Path) -> None:
+    nights(tmp_path, 1)
+    evaluation = small(tmp_path)
+    (shown,) = read_timeline(evaluation, None, 1).evaluations
+    with database.open_history_for(database.history_path(evaluation)) as past:
+        database.enter_reruns(past, [shown.began], 1)
+    assert read_timeline(evaluation, None, 1).reused == (Reused(shown.began, 1),)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from ndcg_core.statistics.averages import quantile, quantile_share
 from ndcg_core.statistics.estimates.cost_quantiles import (
     Sample,
     Tails,
+    _weights_beyond,
     draw_quantiles,
     interval_from_draws,
     least_queries,
@@ -149,6 +150,11 @@ def test_what_lies_beyond_weighs_as_the_queries_near_it() -> None:
     expected = np.mean(beyond > 0.05 * (gaps[:, :60] @ weights + beyond))
     assert np.mean(np.isinf(high)) == pytest.approx(expected, abs=0.01)
     assert not np.isinf(low).any(), "light ones below leave hardly anything there"
+
+
+def test_the_query_of_the_quantile_is_near_on_both_sides() -> None:
+    near = _weights_beyond(np.array([0.5, 0.25, 0.25, 1.0, 3.0]), 0.3)  # the first three weigh 1 of 5, four weigh 2
+    assert near == (0.5, 2.0)
 
 
 def test_the_interval_of_a_mean_is_students() -> None:

@@ -12,8 +12,8 @@ from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, drawn_counts
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, max_t
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
+from ndcg_core.statistics.verdicts import verdict
 from ndcg_core.statistics.verdicts.comparison import compare_family
-from ndcg_core.statistics.verdicts.verdict import Tested
 from tests.ndcg_core.statistics.columns import column
 
 RESAMPLES = 700
@@ -107,7 +107,7 @@ def test_columns_that_hardly_differ_disturb_no_other() -> None:
 HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
 
 
-def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[Tested]]:
+def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[verdict.Tested]]:
     """The columns as a family of the bootstrap alone."""
     paired = sort_by_query(columns)
     known = [moments for pairs in paired if (moments := moments_of(pairs)) is not None]
