@@ -1,4 +1,4 @@
-"""Run work with a time limit: the work runs in its own thread and is abandoned when its time is over."""
+"""Run work with a time limit in a thread that is abandoned when the time is over, and say how much work is left."""
 
 import contextvars
 import threading
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+Say = Callable[[str], object]
+PAUSE = 2.0  # seconds between two messages about the work that is left
 LOOK = 0.1  # seconds between two looks at what is awaited: so soon a signal is obeyed
 _left: list[threading.Thread] = []
 
@@ -27,6 +29,23 @@ class Budget:
         if self._end is None:
             self._end = time.monotonic() + self.seconds
         return self._end - time.monotonic()
+
+
+class Countdown:
+    """A count of finished work items that reports the share and the time left, at most every `PAUSE` seconds."""
+
+    def __init__(self, step: str, total: int, say: Say) -> None:
+        self.step, self.total, self.say = step, total, say
+        self.count = 0
+        self.began = self.reported = time.monotonic()
+
+    def advance(self) -> None:
+        """Count one finished item."""
+        self.count += 1
+        if (now := time.monotonic()) - self.reported > PAUSE:
+            self.reported, left = now, (now - self.began) * (self.total - self.count) / self.count
+            share = f"{self.count:,} of {self.total:,} ({self.count / self.total:.0%})"
+            self.say(f"{self.step}: {share}, about {left:,.0f} s left")
 
 
 class BackgroundTask(Generic[T]):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import MOST_GRADED_DEPTH, JudgeSource
+from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import FunctionJudge
 from ndcg_ab.scoring.loading import document_table, load_tables
@@ -20,7 +21,7 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
-from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query, Say
+from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
 from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_of_columns
 from ndcg_ab.sources.queries import make_documents, merge_documents
 from ndcg_ab.sources.tables.schema import Layout

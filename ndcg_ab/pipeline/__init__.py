@@ -1,6 +1,6 @@
 """Run an evaluation as one pipeline of stages."""
 
-from ndcg_ab.pipeline.context import Context, Say, Stage
+from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, pull_inputs, run_stages, score_systems
 from ndcg_ab.pipeline.store import MemoryStore, Place, Store
 
@@ -9,7 +9,6 @@ __all__ = [
     "Context",
     "MemoryStore",
     "Place",
-    "Say",
     "Stage",
     "Store",
     "check_only",

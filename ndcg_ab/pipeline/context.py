@@ -11,14 +11,13 @@ import pyarrow as pa
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Prefect
-from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
+from ndcg_ab.deadlines import Budget, OverdueError, Say, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.change_records import Judges
 from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
-Say = Callable[[str], object]
 PUBLISHING = 180.0  # seconds for all attempts to publish a run
 UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
 

@@ -127,6 +127,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 costs=costs_to_record(evaluation),
                 system=system.name,
                 rules=rules,
+                say=context.say,
             )
 
         about = f"{digest_texts(queries.texts)} {rules}"
@@ -155,7 +156,7 @@ def measure_by_turns(context: Context, _: str) -> str:
             source = system.source
             request = PullRequest(queries.texts, attributes_for(source, queries), costs=asked)
             asks.append(opened.enter_context(make_source(source, evaluation.directory).asking(request)))
-        records = ask_by_turns(asks, list(queries.texts), asked.names, asked.seed)
+        records = ask_by_turns(asks, list(queries.texts), asked.names, asked.seed, context.say)
     how = f"one request at a time, systems by turns, queries in random order (seed {asked.seed})"
     for at, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):
         cold = rankings[system.name].costs

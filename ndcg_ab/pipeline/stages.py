@@ -14,6 +14,7 @@ from ndcg_ab.comparing.changes import check_intended
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries, with_drawn_findings
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
@@ -21,7 +22,7 @@ from ndcg_ab.labels.left_out import leave_out, sources_among
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
-from ndcg_ab.pipeline.context import Context, Say, Stage
+from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
     judge_with_function,
     measure_by_turns,

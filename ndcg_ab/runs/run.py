@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
-from ndcg_ab.deadlines import Budget
+from ndcg_ab.deadlines import Budget, Say
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, in_short, words_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.failed_nights import note_failed_night, read_failed_nights
 from ndcg_ab.history.working_folder import working_folder
-from ndcg_ab.pipeline import Context, Say, Stage, run_stages
+from ndcg_ab.pipeline import Context, Stage, run_stages
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT

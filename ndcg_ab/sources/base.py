@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, content_digest, count_nulls, distinct_texts
@@ -92,6 +93,7 @@ class PullRequest:
     keep: the writer that receives the rows.
     costs: what is recorded of every request; None: nothing, and queries are asked in their order.
     resources: the threads and memory that the source may use; None: everything.
+    say: receives messages about the queries that are still to be asked.
     """
 
     texts: Mapping[str, str]
@@ -100,6 +102,7 @@ class PullRequest:
     keep: TableWriter = IN_MEMORY
     costs: CostsAsked | None = None
     resources: Resources | None = None
+    say: Say = lambda text: None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource, PythonSource
+from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Ask, CostsAsked
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
@@ -73,7 +74,9 @@ def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
     return random.Random(seed).sample(list(requests), len(requests))
 
 
-def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[str], seed: int) -> list[CostRecord]:
+def ask_by_turns(
+    asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[str], seed: int, say: Say
+) -> list[CostRecord]:
     """Return the costs of asking each system every query, one request at a time and the systems alternating.
 
     In each turn every system is asked one query; the order of the systems and, per system, of the queries is random.
@@ -81,9 +84,11 @@ def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[
     chance = random.Random(seed)
     orders = [chance.sample(list(query_ids), len(query_ids)) for _ in asks]
     records = [CostRecord(CostsAsked(tuple(names))) for _ in asks]
+    countdown = Countdown("asking by turns", len(query_ids), say)
     for turn in range(len(query_ids)):
         for at in chance.sample(range(len(asks)), len(asks)):
             records[at].add(orders[at][turn], *asks[at](orders[at][turn]))
+        countdown.advance()
     return records
 
 

@@ -39,6 +39,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.connections import InMemoryData
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
+from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.files import resolved
@@ -66,26 +67,29 @@ class Function(Source):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking that the function returns, with the time of each call if costs are recorded."""
         record = CostRecord(pull.costs) if pull.costs else None
-        table = self.ranking(layout, pull.texts, record)
+        table = self.ranking(layout, pull.texts, record, pull.say)
         if record is None:
             return PullResult(table)
         warm = f" after {record.asked.warm_up} to warm up" if record.asked.warm_up else ""
         how = f"one call at a time{warm}, queries in random order (seed {record.asked.seed})"
         return PullResult(table, costs=record.table(how))
 
-    def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
+    def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None, say: Say) -> pa.Table:
         """Return the ranking that the function returns.
 
         Raise InputError if the function fails or returns something else.
 
-        costs: receives the time of each call.
+        costs: receives the time of each call.  say: receives messages about the queries that are still to be asked.
         """
+        countdown = Countdown(f"{self.shown}: asking", len(queries), say)
         with self.loaded() as function, self.translate_errors():
             if costs is not None:
-                entries = iter(self.timed(function, queries, costs))
+                entries = iter(self.timed(function, queries, costs, countdown))
             elif self.per_query:
-                calls = ((query_id, self.timed_call(function, query_id, text)) for query_id, text in queries.items())
-                entries = ((query_id, results) for query_id, (results, _) in calls)
+                entries = (
+                    (query_id, self.timed_call(function, query_id, text, countdown)[0])
+                    for query_id, text in queries.items()
+                )
             else:
                 entries = self.all_at_once(function, queries)
             rows = self.checked_rows(entries)
@@ -102,7 +106,9 @@ class Function(Source):
             function = load_function(self.origin, self.directory)
             yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
 
-    def timed(self, function: Called, queries: Mapping[str, str], record: CostRecord) -> list[Entry]:
+    def timed(
+        self, function: Called, queries: Mapping[str, str], record: CostRecord, countdown: Countdown
+    ) -> list[Entry]:
         """Return the results of every query, with each call timed until its iterator is exhausted.
 
         Queries are called in random order, after the warm-up calls, and returned in the given order.
@@ -110,16 +116,21 @@ class Function(Source):
         order = in_random_order(list(queries), record.asked.seed)
         found: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
-            found[query_id], costs = self.timed_call(function, query_id, queries[query_id])
+            found[query_id], costs = self.timed_call(function, query_id, queries[query_id], countdown)
             record.add(query_id, costs, is_cold=at < min(record.asked.warm_up, len(order)))
         return [(query_id, found[query_id]) for query_id in queries]
 
-    def timed_call(self, function: Called, query_id: str, text: str) -> tuple[Any, dict[str, float]]:
+    def timed_call(
+        self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
+    ) -> tuple[Any, dict[str, float]]:
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
             found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
-            return found, {LATENCY: 1000 * (time.perf_counter() - began)}
+            costs = {LATENCY: 1000 * (time.perf_counter() - began)}
+        if countdown:
+            countdown.advance()
+        return found, costs
 
     @contextlib.contextmanager
     def asking(self, pull: PullRequest) -> Iterator[Ask]:

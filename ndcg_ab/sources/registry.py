@@ -21,6 +21,7 @@ from ndcg_ab.config.model.inputs.sources import (
 )
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
@@ -95,6 +96,7 @@ def pull_source(
     resources: Resources | None = None,
     system: str | None = None,
     rules: DocumentRules = AS_IT_IS,
+    say: Say = lambda text: None,
 ) -> Pulled:
     """Read a source and check the rows against a layout; raise InputError that says what is wrong and where.
 
@@ -107,6 +109,7 @@ def pull_source(
     resources: threads and memory for sources that compute; None: everything.
     system: the system whose rows are read from a table of several systems.
     rules: how document ids of a ranking are interpreted.
+    say: receives messages about the queries that are still to be asked.
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, FileSource):
@@ -116,7 +119,7 @@ def pull_source(
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
+    asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
     if places and rules == AS_IT_IS and not is_shared:
         short = source.reduce(layout, places, threads, keep.beside("reduced"))
         if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts)[1]:

@@ -19,11 +19,12 @@ from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
 from ndcg_ab.labels.rescoring import rescore
-from ndcg_ab.pipeline.context import Context, Say
+from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.scoring.metric_tables import looks_beyond

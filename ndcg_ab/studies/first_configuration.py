@@ -24,10 +24,11 @@ from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.config.options.positional import NamedFile, distinct_names
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named, resolved, write_text
-from ndcg_ab.pipeline import Say, check_only
+from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import make_source

@@ -15,10 +15,11 @@ import pyarrow as pa
 from ndcg_ab.comparing.families import candidate_names, make_families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import Shown, add_unjudged, has_expected_value, number_values, read_shown
-from ndcg_ab.pipeline import Say, score_systems
+from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.decisions import settled_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
 from ndcg_ab.sources.queries import make_documents

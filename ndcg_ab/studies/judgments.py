@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import Say, evaluate
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for

@@ -13,8 +13,9 @@ from ndcg_ab.comparing.drawn_queries import with_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.pipeline import Say, score_systems
+from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding

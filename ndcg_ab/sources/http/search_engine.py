@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.deadlines import Countdown
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
 from ndcg_ab.sources.base import (
     Ask,
@@ -58,10 +59,13 @@ class SearchEngine(Source):
             if request.query_id in found:
                 record.add(request.query_id, kept.known[request.key][1])
 
+        countdown = Countdown(f"{self.origin}: asking", len(requests) - len(found), asked.say)
+
         def answered(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             found[request.query_id] = hits
             record.add(request.query_id, costs)
             kept.add(request, hits, {name: costs[name] for name in record.asked.names if name in costs})
+            countdown.advance()
 
         def warmed(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             record.add(request.query_id, costs, is_cold=True)

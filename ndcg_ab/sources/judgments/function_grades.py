@@ -27,13 +27,12 @@ from typing import Any
 
 from ndcg_ab.config.model.inputs.sources import JudgeSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
+from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.functions import is_finite, load_function, modules_first_in
 
-Say = Callable[[str], object]
-PAUSE = 2.0  # seconds between two messages of progress
 KEYS = 1  # to be raised with every change of what a key is made from
 
 
@@ -111,15 +110,13 @@ class AskedFunction:
             arguments = reveal_arguments(
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
-            began = said = time.monotonic()
+            countdown = Countdown("judging", len(asked), say)
             answers = self.answers(function, [(at, *pairs[at]) for at in asked], arguments)
-            for count, (at, grade) in enumerate(answers, 1):
+            for at, grade in answers:
                 grades[at] = grade
                 if keys:
                     known.keep(keys[at], grade)
-                if (now := time.monotonic()) - said > PAUSE:
-                    said, left = now, (now - began) * (len(asked) - count) / count
-                    say(f"judging: {count:,} of {len(asked):,} ({count / len(asked):.0%}), about {left:,.0f} s left")
+                countdown.advance()
         return grades, len(pairs) - len(asked)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:

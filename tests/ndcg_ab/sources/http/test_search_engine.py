@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab import deadlines
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.secrets.lookup import remember_secret
 from ndcg_ab.errors import InputError, SilentError
@@ -34,8 +35,8 @@ def described(server: Loopback | None, **keys: Any) -> HttpSource:
 
 def pulled(server: Loopback | None, queries: dict[str, str] = QUERIES, **keys: Any) -> Pulled:
     attributes = keys.pop("attributes", {})
-    folder = keys.pop("folder", None)
-    return pull_source(described(server, **keys), RANKING, Path(), queries, attributes=attributes, folder=folder)
+    options = {name: keys.pop(name) for name in ("folder", "say") if name in keys}
+    return pull_source(described(server, **keys), RANKING, Path(), queries, attributes=attributes, **options)
 
 
 def rows(found: Pulled) -> list[tuple[Any, ...]]:
@@ -44,6 +45,15 @@ def rows(found: Pulled) -> list[tuple[Any, ...]]:
 
 def always(content: Any, **keys: Any) -> Callable[[Asked], Said]:
     return lambda asked: Said(content, **keys)
+
+
+def test_a_long_pull_says_its_share_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "PAUSE", 0)
+    messages: list[str] = []
+    with serving(always(TWO)) as server:
+        pulled(server, concurrency=1, say=messages.append)
+    assert messages[3].endswith(": asking: 4 of 8 (50%), about 0 s left")
+    assert messages[7].endswith(": asking: 8 of 8 (100%), about 0 s left")
 
 
 # ---- the request
