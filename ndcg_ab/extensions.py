@@ -9,19 +9,23 @@ A package names its extension in its own pyproject.toml, and the extension is im
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.config.secrets.redaction import discreet_error
 from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, on_one_line, words_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
 FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sources"  # groups of entry points
 
 
-def extensions(group: str) -> dict[str, EntryPoint]:
+def extensions(group: str) -> "dict[str, EntryPoint]":
     """Return the entry points that installed packages add to a group, by name."""
+    from importlib.metadata import entry_points
+
     return {found.name: found for found in entry_points(group=group)}
 
 
@@ -37,7 +41,7 @@ def load_named(group: str, name: str, where: str) -> Any:
     return load_extension(added[name])
 
 
-def load_extension(entry: EntryPoint) -> Any:
+def load_extension(entry: "EntryPoint") -> Any:
     """Import the object that an entry point names; raise InputError with the name of the package if that fails."""
     package = entry.dist.name if entry.dist else "a package"
     failure = f"{entry.group}: {entry.name}: {entry.value} of {package} cannot be loaded, mend or uninstall {package}"

@@ -19,7 +19,7 @@ from ndcg_ab.checks.unjudged_checks import check_rankings_alone
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.layers import fill_in_content
 from ndcg_ab.config.loading.templates import resolve_at, stands_for_many
-from ndcg_ab.config.loading.yaml_files import Loader
+from ndcg_ab.config.loading.yaml_files import parse_yaml
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import validate_evaluation
@@ -214,7 +214,7 @@ def yaml_scalar(text: str) -> str:
 
 def read_evaluation(text: str, folder: Path) -> Evaluation:
     """Return the evaluation of a configuration's text; raise InputError if it is invalid."""
-    content: dict[str, Any] = fill_in_content(yaml.load(text, Loader), "init")
+    content: dict[str, Any] = fill_in_content(parse_yaml(text), "init")
     try:
         evaluation = Evaluation.model_validate({**content, "directory": resolved(folder)})
     except ValidationError as error:

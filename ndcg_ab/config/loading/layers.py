@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-import yaml
-
 from ndcg_ab.config.loading.hints import removed_key_text, similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
@@ -19,7 +17,6 @@ from ndcg_ab.config.loading.keys import (
     known_keys,
     takes_text,
 )
-from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.keys import as_several, inner_types, is_model, is_reference
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
@@ -86,6 +83,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
     if not path.is_file():
         reason = f" ({above[-1]}: {EXTENDS})" if above else ""
         raise InputError(f"{path}: there is no such configuration file{reason}{similar_file_hint(path)}")
+    from ndcg_ab.config.loading.yaml_files import read_yaml
+
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
@@ -168,9 +167,11 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
             return value
         if takes_text(place):
             return value or None
+        from ndcg_ab.config.loading.yaml_files import parse_yaml
+
         try:
-            return yaml.load(value, Loader)
-        except (yaml.YAMLError, ValueError):
+            return parse_yaml(value)
+        except ValueError:
             return value
 
     return map_texts(content, fill, place)
@@ -185,10 +186,12 @@ def assign_setting(content: dict[Any, Any], text: str) -> Place:
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
     place, holder = find_place(content, key, text)
+    from ndcg_ab.config.loading.yaml_files import parse_yaml
+
     try:
-        value = yaml.load(written, Loader)
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{SET} {text!r}: {written!r} is not YAML: {getattr(error, 'problem', error)}") from None
+        value = parse_yaml(written)
+    except ValueError as error:
+        raise InputError(f"{SET} {text!r}: {written!r} is not YAML: {error}") from None
     if takes_text(place) and isinstance(value, int | float):
         value = written
     if value is None and isinstance(holder, dict) and annotation_of(place) is not Any:

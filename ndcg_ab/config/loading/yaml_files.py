@@ -92,6 +92,14 @@ Loader.yaml_implicit_resolvers = {
 UNQUOTED = re.compile(r"""[^\s,"'{}\[\]]*\{[A-Za-z_]\w*(?::[^{}]*)?\}[^\s,"'}\]]*""")
 
 
+def parse_yaml(text: str) -> Any:
+    """Return the value of a YAML text; raise ValueError with the problem if it is not YAML."""
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(getattr(error, "problem", error)) from None
+
+
 def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file; raise InputError that names the line of an error."""
     text = read_text(path)

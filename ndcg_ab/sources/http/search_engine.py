@@ -59,7 +59,7 @@ class SearchEngine(Source):
             if request.query_id in found:
                 record.add(request.query_id, kept.known[request.key][1])
 
-        countdown = Countdown(f"{self.origin}: asking", len(requests) - len(found), asked.say)
+        countdown = Countdown(f"{self.origin}: asking", len(requests) - len(found), pull.say)
 
         def answered(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             found[request.query_id] = hits
