@@ -4,7 +4,7 @@ A system whose document ids are spelt differently from the judged ones scores 0,
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from ndcg_ab.checks.id_spellings import (
     describe_remedy,
     find_alike,
     respell,
+    respell_ids,
 )
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value, shortened
@@ -61,13 +62,19 @@ def check_spellings(
         first = IdTable("the judgments", judgments, parts, read_judgments)
     compared = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
     compared += [(each, first) for each in systems if each is not first]
+
+    @cache  # systems mostly share their queries
+    def changed_rankings(shared: tuple[str, ...], field: str, spellings: tuple[Spelling, ...]) -> list[IdTable]:
+        sampled = (sample_ids(system, shared, field) for system in systems)
+        return [table for table in sampled if respell_ids(table.ids, spellings) != table.ids]
+
     found = []
     for own, other in compared:
         shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
-        found += compare_tables(own, other, systems, shared, "query_id")
+        found += compare_tables(own, other, changed_rankings, shared, "query_id")
         if shared:
             each = max(places, other.pulled.count // len(other.pulled.query_ids))
-            found += compare_tables(own, other, systems, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id")
+            found += compare_tables(own, other, changed_rankings, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id")
     return found
 
 
@@ -96,41 +103,41 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 
 
 def compare_tables(
-    first: IdTable, other: IdTable, systems: Sequence[IdTable], shared: Sequence[str], field: str
+    own: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
 ) -> list[Finding]:
     """Return the finding about the query ids, or the document ids of shared queries, if there is one."""
-    first, other = (sample_ids(table, shared, field) for table in (first, other))
-    difference = find_difference(first.ids, other.ids)
+    own, other = (sample_ids(table, shared, field) for table in (own, other))
+    difference = find_difference(own.ids, other.ids)
     if difference is None:
         return []
     words, spellings, pairs, is_whole = difference
-    unmatched = sum(map(len, first.ids.values())) - count_equal(first.ids, other.ids)
+    unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
-    message = f"{first.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
+    message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
     is_cut = len(spellings) == 1 and all(respell(pair.own, spellings) == pair.other for pair in pairs)
-    if first.system and field == "doc_id" and is_cut and spellings[0].option:
+    if own.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
-        rankings = partial(map, partial(sample_ids, shared=shared, field=field), systems)
-        message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
+        rankings = partial(changed_rankings, tuple(shared), field)
+        message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
     places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
-    examples = examples_of(first.pulled, places)
-    return [make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)]
+    examples = examples_of(own.pulled, places)
+    return [make_finding("id_spelling", message, len(pairs), own.system, examples=examples, severity=severity)]
 
 
-def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
+def find_difference(own: Ids, other: Ids) -> Difference | None:
     """Return how ids of two tables differ that match only in another spelling, or None without such ids.
 
     A single match among several unmatched ids does not count.
     """
-    spellings, needed = find_alike(ids_by_query, other)
+    spellings, needed = find_alike(own, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
-    both = [(ids, other.get(query_id, frozenset())) for query_id, ids in ids_by_query.items()]
+    both = [(ids, other.get(query_id, frozenset())) for query_id, ids in own.items()]
     could = sum(min(len(ids - others), len(others - ids)) for ids, others in both)
     if not needed or (len(needed) == 1 and could > 2 and not is_form):
         return None
-    matched = count_equal(ids_by_query, other)
+    matched = count_equal(own, other)
     is_whole = matched < HARDLY_ANY * (matched + len(needed)) and len(needed) >= HARDLY_ANY * could
     counts = Counter(spelling for each in needed.values() for spelling in each)
     words = " and ".join(
@@ -145,7 +152,7 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
 
 
-def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
+def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:
     """Return ``; they match if …`` if query ids match in another spelling, and nothing else."""
-    found = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
+    found = find_difference({"": frozenset(own)}, {"": frozenset(judged)})
     return f"; they match {found.words}" if found else ""

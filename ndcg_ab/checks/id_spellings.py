@@ -7,7 +7,7 @@ import shlex
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,10 +24,10 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
 
 
 class Spelling(NamedTuple):
-    """One way to write an id.
+    """One way to write ids.
 
-    words: description. expression: Python expression with ``{}`` for the id. respell: the function. option: command
-        option that writes ids so, or empty.
+    words: description. expression: Python expression with ``{}`` for an id. respell: the function, for a text of ids in
+        lines. option: command option that writes ids so, or empty.
     """
 
     words: str
@@ -44,6 +44,11 @@ class Pair(NamedTuple):
     other: str
 
 
+def remover(pattern: str) -> Callable[[str], str]:
+    """Return the function that removes what a pattern matches from a text of ids in lines."""
+    return partial(re.compile(pattern, re.MULTILINE).sub, "")
+
+
 ZEROS = "(?<![0-9.])0+(?=[0-9])"
 # In the order of their use. Each is left out if the ids are equal without it, the last one first.
 SPELLINGS: tuple[Spelling, ...] = (
@@ -51,40 +56,47 @@ SPELLINGS: tuple[Spelling, ...] = (
     Spelling("HTML escapes are decoded", "html.unescape({})", html.unescape),
     Spelling("their Unicode form is NFC", 'unicodedata.normalize("NFC", {})', partial(normalize, "NFC")),
     Spelling("their Unicode form is NFKC", 'unicodedata.normalize("NFKC", {})', partial(normalize, "NFKC")),
-    Spelling("spaces and quotes around them are removed", '{}.strip(" \\x22\\x27")', lambda text: text.strip(" \"'")),
+    Spelling("spaces and quotes around them are removed", '{}.strip(" \\x22\\x27")', remover("^[ \"']+|[ \"']+$")),
     Spelling("letters are compared without case", "{}.casefold()", str.casefold),
-    Spelling(
-        "http:// and https:// are removed", 're.sub("https?://", "", {})', partial(re.compile("https?://").sub, "")
-    ),
+    Spelling("http:// and https:// are removed", 're.sub("https?://", "", {})', remover("https?://")),
     Spelling("'-' and spaces are replaced by '_'", 're.sub("[- ]", "_", {})', partial(re.compile("[- ]").sub, "_")),
-    Spelling("leading zeros are removed", f're.sub("{ZEROS}", "", {{}})', partial(re.compile(ZEROS).sub, "")),
+    Spelling("leading zeros are removed", f're.sub("{ZEROS}", "", {{}})', remover(ZEROS)),
 )
 UNICODE_FORMS = frozenset(SPELLINGS[2:4])
 
 
 def respell(text: str, spellings: Iterable[Spelling]) -> str:
-    """Return an id after applying several spellings in order."""
+    """Return an id, or several ids in lines, after applying several spellings in order."""
     for spelling in spellings:
         text = spelling.respell(text)
     return text
 
 
+def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str, str]:
+    """Return each id with the id after applying several spellings in order: all at once if none holds a line break."""
+    found = respell("\n".join(ids), spellings).split("\n")
+    if len(found) != len(ids):
+        found = [respell(text, spellings) for text in ids]
+    return dict(zip(ids, found, strict=True))
+
+
 def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
     """Return spellings in order of application, and the pairs of unmatched ids that some of them make equal."""
-    key, spellings = cache(partial(respell, spellings=SPELLINGS)), SPELLINGS
-    pairs = equal_pairs(own, other, key)
-    matched = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
-    if affixes := find_affixes(own, other, matched, str):
+    every = frozenset[str]().union(*own.values(), *other.values())
+    keys, spellings = respell_all(every, SPELLINGS), SPELLINGS
+    pairs = equal_pairs(own, other, keys)
+    taken = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
+    if affixes := find_affixes(own, other, taken, {text: text for text in every}):
         spellings = (*affixes, *SPELLINGS)
-    elif affixes := find_affixes(own, other, matched, key):
+    elif affixes := find_affixes(own, other, taken, keys):
         spellings = (*SPELLINGS, *affixes)
     if affixes:
-        pairs = equal_pairs(own, other, partial(respell, spellings=spellings))
+        pairs = equal_pairs(own, other, respell_all(every, spellings))
     needed = {pair: needed_spellings(pair, spellings) for pair in pairs}
     return [spelling for spelling in spellings if any(spelling in each for each in needed.values())], needed
 
 
-def equal_pairs(own: Ids, other: Ids, key: Callable[[str], str]) -> list[Pair]:
+def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
     """Return the pairs of ids whose keys are equal; an id with the key of a matched id is left out."""
     found = []
     for query_id, ids in own.items():
@@ -93,9 +105,9 @@ def equal_pairs(own: Ids, other: Ids, key: Callable[[str], str]) -> list[Pair]:
             continue
         by_key = defaultdict(list)
         for each in others:
-            by_key[key(each)].append(each)
+            by_key[keys[each]].append(each)
         for each in sorted(ids - others):
-            same = by_key.get(key(each), ())
+            same = by_key.get(keys[each], ())
             if len(same) == 1 and same[0] not in ids:
                 found.append(Pair(query_id, each, same[0]))
     return found
@@ -111,10 +123,11 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
     return needed
 
 
-def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], key: Callable[[str], str]) -> list[Spelling]:
-    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by key.
+def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
+    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by their
+    keys.
 
-    matched: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
+    taken: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
         documents, as a chapter and its sections are.
     """
     found = []
@@ -123,16 +136,16 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], key: Calla
         for query_id, ids in longer.items():
             others = shorter.get(query_id, frozenset())
             known, left = (
-                {key(text) for text in side if (query_id, text) not in matched} for side in (others - ids, ids - others)
+                {keys[text] for text in side if (query_id, text) not in taken} for side in (others - ids, ids - others)
             )
             for is_prefix, text in each_affix(left, known):
                 seam = text[-1] if is_prefix else text[0]
                 affixes[is_prefix, text if seam.isalnum() else seam].append(text)
-        every = [key(text) for ids in shorter.values() for text in ids] if affixes else []
+        every = [keys[text] for ids in shorter.values() for text in ids] if affixes else []
         for (is_prefix, seam), texts in affixes.items():
             single = texts[0] if len(set(texts)) == 1 else ""
             has_affix = (str.startswith if is_prefix else str.endswith) if single else str.__contains__
-            if len(texts) >= LEAST and not any(has_affix(affix, single or seam) for affix in every):
+            if len(texts) >= LEAST and not any(has_affix(each, single or seam) for each in every):
                 found.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
     return [spelling for _, spelling in sorted(found, key=lambda each: -each[0])[:MOST_AFFIXES]]
 
@@ -153,20 +166,20 @@ def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tupl
 
 def remove_affix(is_prefix: bool, text: str) -> Spelling:
     """Return the spelling without one prefix or suffix."""
-    kind, remove = ("prefix", str.removeprefix) if is_prefix else ("suffix", str.removesuffix)
-    return Spelling(
-        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", lambda value: remove(value, text)
-    )
+    kind, pattern = ("prefix", f"^{re.escape(text)}") if is_prefix else ("suffix", f"{re.escape(text)}$")
+    return Spelling(f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", remover(pattern))
 
 
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
     """Return the spelling without the text before the last, or after the first, occurrence of a character."""
     if is_prefix:
         expression = f"{{}}.rpartition({literal(sign)})[2]"
-        return Spelling(f"all up to the last {sign!r} is removed", expression, lambda value: value.rpartition(sign)[2])
+        return Spelling(f"all up to the last {sign!r} is removed", expression, remover(f".*{re.escape(sign)}"))
     expression = f"{{}}.partition({literal(sign)})[0]"
     option = f"--document-prefix {shlex.quote(sign)} (in a configuration documents: {{prefix: {sign!r}}})"
-    return Spelling(f"all from {sign!r} on is removed", expression, lambda value: value.partition(sign)[0], option)
+    return Spelling(
+        f"all from {sign!r} on is removed", expression, partial(re.compile(f"{re.escape(sign)}.*").sub, ""), option
+    )
 
 
 def literal(text: str) -> str:
@@ -194,15 +207,14 @@ class IdTable(NamedTuple):
 def describe_remedy(
     own: IdTable,
     other: IdTable,
-    rankings: Callable[[], Iterable[IdTable]],
+    changed_rankings: Callable[[tuple[Spelling, ...]], Sequence[IdTable]],
     spellings: Sequence[Spelling],
     pairs: int,
     field: str,
 ) -> str:
     """Return the commands that make pairs of ids equal, or other advice if no command does.
 
-    rankings: reads the tables whose ids must change as well if those of the judgments do. pairs: number of ids that
-        become equal.
+    changed_rankings: returns the rankings whose ids would change. pairs: number of ids that become equal.
     """
     expected = count_equal(own.ids, other.ids) + pairs
     respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}
@@ -210,10 +222,9 @@ def describe_remedy(
         sides = [respelled[table.name] if table.name in changed else table.ids for table in (own, other)]
         if None in sides or count_equal(*sides) < expected:  # type: ignore[arg-type]
             continue
-        more = [table for table in rankings() if table.name not in respelled] if other.name in changed else []
-        respelled |= {table.name: respell_ids(table.ids, spellings) for table in more}
-        tables = [table for table in (own, other) if table.name in changed] + more
-        tables = [table for table in tables if respelled[table.name] != table.ids]
+        tables = [table for table in (own, other) if table.name in changed and respelled[table.name] != table.ids]
+        if other.name in changed:  # then the other rankings must change as well
+            tables += [table for table in changed_rankings(tuple(spellings)) if table.name not in respelled]
         files = [
             (part, table.ids)
             for table in sorted(tables, key=lambda table: (bool(table.system), table.name))
@@ -235,7 +246,8 @@ def count_equal(own: Ids, other: Ids) -> int:
 
 def respell_ids(ids: Ids, spellings: Sequence[Spelling]) -> Ids | None:
     """Return ids in another spelling, or None if different ids of a query become equal."""
-    found = {query_id: frozenset(respell(text, spellings) for text in each) for query_id, each in ids.items()}
+    known = respell_all(frozenset[str]().union(*ids.values()), spellings)
+    found = {query_id: frozenset(map(known.__getitem__, each)) for query_id, each in ids.items()}
     return found if all(len(each) == len(ids[query_id]) for query_id, each in found.items()) else None
 
 

@@ -105,7 +105,6 @@ def test_a_source_that_fails_is_one_sentence(place: dict[str, object], sentence:
 
 
 def test_nothing_of_others_is_looked_for_that_no_configuration_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab import extensions
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: pytest.fail("packages are searched"))
     refuse_unknown_tracker(Evaluation.model_validate({"name": "t", "scores": "s.csv"}))

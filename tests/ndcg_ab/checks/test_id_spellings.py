@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ndcg_ab
 from ndcg_ab.checks.id_checks import find_difference, query_spelling_hint
-from ndcg_ab.checks.id_spellings import SPELLINGS, cut_at, find_alike, remove_affix
+from ndcg_ab.checks.id_spellings import SPELLINGS, cut_at, find_alike, remove_affix, respell, respell_all
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
 from tests.commands import invoke
@@ -203,6 +203,12 @@ def test_an_expression_is_its_function(text: str, affix: str) -> None:
     more = [make(is_prefix, affix) for make in (remove_affix, cut_at) for is_prefix in (True, False)]
     for spelling in (*SPELLINGS, *more):
         assert eval(spelling.expression.format("t"), names) == spelling.respell(text)
+
+
+@given(st.sets(st.text("aA0.é&;%26-_ \"'#\n\u0301ﬁ", max_size=12), max_size=5))
+@settings(max_examples=examples(200))
+def test_ids_are_respelled_together_as_each_alone(ids: set[str]) -> None:
+    assert respell_all(ids, SPELLINGS) == {text: respell(text, SPELLINGS) for text in ids}
 
 
 @pytest.mark.slow
