@@ -7,7 +7,7 @@ import shlex
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -164,12 +164,14 @@ def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tupl
                 yield False, text[length:]
 
 
+@cache  # equal spellings have the same function
 def remove_affix(is_prefix: bool, text: str) -> Spelling:
     """Return the spelling without one prefix or suffix."""
     kind, pattern = ("prefix", f"^{re.escape(text)}") if is_prefix else ("suffix", f"{re.escape(text)}$")
     return Spelling(f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", remover(pattern))
 
 
+@cache
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
     """Return the spelling without the text before the last, or after the first, occurrence of a character."""
     if is_prefix:
