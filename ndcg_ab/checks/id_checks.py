@@ -103,41 +103,41 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 
 
 def compare_tables(
-    own: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
+    first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
 ) -> list[Finding]:
     """Return the finding about the query ids, or the document ids of shared queries, if there is one."""
-    own, other = (sample_ids(table, shared, field) for table in (own, other))
-    difference = find_difference(own.ids, other.ids)
+    first, other = (sample_ids(table, shared, field) for table in (first, other))
+    difference = find_difference(first.ids, other.ids)
     if difference is None:
         return []
     words, spellings, pairs, is_whole = difference
-    unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
+    unmatched = sum(map(len, first.ids.values())) - count_equal(first.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
-    message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
+    message = f"{first.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
     is_cut = len(spellings) == 1 and all(respell(pair.own, spellings) == pair.other for pair in pairs)
-    if own.system and field == "doc_id" and is_cut and spellings[0].option:
+    if first.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
         rankings = partial(changed_rankings, tuple(shared), field)
-        message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
+        message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
     places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
-    examples = examples_of(own.pulled, places)
-    return [make_finding("id_spelling", message, len(pairs), own.system, examples=examples, severity=severity)]
+    examples = examples_of(first.pulled, places)
+    return [make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)]
 
 
-def find_difference(own: Ids, other: Ids) -> Difference | None:
+def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     """Return how ids of two tables differ that match only in another spelling, or None without such ids.
 
     A single match among several unmatched ids does not count.
     """
-    spellings, needed = find_alike(own, other)
+    spellings, needed = find_alike(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
-    both = [(ids, other.get(query_id, frozenset())) for query_id, ids in own.items()]
+    both = [(ids, other.get(query_id, frozenset())) for query_id, ids in ids_by_query.items()]
     could = sum(min(len(ids - others), len(others - ids)) for ids, others in both)
     if not needed or (len(needed) == 1 and could > 2 and not is_form):
         return None
-    matched = count_equal(own, other)
+    matched = count_equal(ids_by_query, other)
     is_whole = matched < HARDLY_ANY * (matched + len(needed)) and len(needed) >= HARDLY_ANY * could
     counts = Counter(spelling for each in needed.values() for spelling in each)
     words = " and ".join(
@@ -152,7 +152,7 @@ def find_difference(own: Ids, other: Ids) -> Difference | None:
     return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
 
 
-def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:
+def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
     """Return ``; they match if …`` if query ids match in another spelling, and nothing else."""
-    found = find_difference({"": frozenset(own)}, {"": frozenset(judged)})
+    found = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
     return f"; they match {found.words}" if found else ""

@@ -85,10 +85,10 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
     every = frozenset[str]().union(*own.values(), *other.values())
     keys, spellings = respell_all(every, SPELLINGS), SPELLINGS
     pairs = equal_pairs(own, other, keys)
-    taken = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
-    if affixes := find_affixes(own, other, taken, {text: text for text in every}):
+    matched = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
+    if affixes := find_affixes(own, other, matched, {text: text for text in every}):
         spellings = (*affixes, *SPELLINGS)
-    elif affixes := find_affixes(own, other, taken, keys):
+    elif affixes := find_affixes(own, other, matched, keys):
         spellings = (*SPELLINGS, *affixes)
     if affixes:
         pairs = equal_pairs(own, other, respell_all(every, spellings))
@@ -123,11 +123,10 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
     return needed
 
 
-def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
-    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by their
-    keys.
+def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
+    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by key.
 
-    taken: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
+    matched: (query_id, id) that equal another id. If other ids have the affix as well, the two are different
         documents, as a chapter and its sections are.
     """
     found = []
@@ -136,7 +135,8 @@ def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], keys: Mappin
         for query_id, ids in longer.items():
             others = shorter.get(query_id, frozenset())
             known, left = (
-                {keys[text] for text in side if (query_id, text) not in taken} for side in (others - ids, ids - others)
+                {keys[text] for text in side if (query_id, text) not in matched}
+                for side in (others - ids, ids - others)
             )
             for is_prefix, text in each_affix(left, known):
                 seam = text[-1] if is_prefix else text[0]
@@ -179,9 +179,7 @@ def cut_at(is_prefix: bool, sign: str) -> Spelling:
         return Spelling(f"all up to the last {sign!r} is removed", expression, remover(f".*{re.escape(sign)}"))
     expression = f"{{}}.partition({literal(sign)})[0]"
     option = f"--document-prefix {shlex.quote(sign)} (in a configuration documents: {{prefix: {sign!r}}})"
-    return Spelling(
-        f"all from {sign!r} on is removed", expression, partial(re.compile(f"{re.escape(sign)}.*").sub, ""), option
-    )
+    return Spelling(f"all from {sign!r} on is removed", expression, remover(f"{re.escape(sign)}.*"), option)
 
 
 def literal(text: str) -> str:
