@@ -1,7 +1,7 @@
 """Make the events on which automations of Prefect can act (docs/scheduling.md)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -12,19 +12,12 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
-class Event(NamedTuple):
-    """An event of Prefect: its name, resource and payload."""
-
-    name: str
-    resource: dict[str, str]
-    payload: dict[str, Any]
-
-
 def events_of(
     evaluation: Evaluation, common: dict[str, Any], outcome: Outcome, since: SinceLast | None
-) -> Iterator[Event]:
-    """Yield the events of a failed gate, of each candidate that regressed, and of each system that dropped.
+) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of Prefect's `emit_event` for each event.
 
+    There is an event of a failed gate, of each candidate that regressed, and of each system that dropped.
     A drop is an event only in the first evaluation that has it.
     common: properties of every payload.  `message` in each payload is a sentence that can be posted as it is.
     """
@@ -32,23 +25,21 @@ def events_of(
         failures = {gate.name: gate.message for gate in outcome.failures}
         message = "\n".join([f"{evaluation.name}: {format_headline(outcome)}", *map(": ".join, failures.items())])
         payload = {**common, "gates": failures, "message": message}
-        yield Event("ndcg-ab.gate.failed", event_resource(evaluation.name), payload)
+        yield {"event": "ndcg-ab.gate.failed", "resource": event_resource(evaluation.name), "payload": payload}
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
             message = f"{evaluation.name}: {row.candidate} regressed against {row.baseline}, {figure_text(row)}"
             payload = common | comparison_payload(row) | {"message": message}
-            yield Event("ndcg-ab.verdict.regressed", event_resource(evaluation.name, row.candidate), payload)
+            resource = event_resource(evaluation.name, row.candidate)
+            yield {"event": "ndcg-ab.verdict.regressed", "resource": resource, "payload": payload}
     if since is None:
         return
     changed = {system.system_id: list(system.changed) for system in since.systems}
     for row in since.dropped:
-        payload = (
-            common
-            | comparison_payload(row)
-            | {"since": since.ordinal, "changed": changed[row.candidate]}
-            | {"message": f"{evaluation.name}: {drop_text(row, since.ordinal, changed[row.candidate])}"}
-        )
-        yield Event("ndcg-ab.dropped", event_resource(evaluation.name, row.candidate), payload)
+        payload = common | comparison_payload(row) | {"since": since.ordinal, "changed": changed[row.candidate]}
+        payload["message"] = f"{evaluation.name}: {drop_text(row, since.ordinal, changed[row.candidate])}"
+        resource = event_resource(evaluation.name, row.candidate)
+        yield {"event": "ndcg-ab.dropped", "resource": resource, "payload": payload}
 
 
 def drop_text(row: Comparison, since: int, changed: Sequence[str]) -> str:

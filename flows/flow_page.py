@@ -58,7 +58,7 @@ def show_results(run: Context) -> Any:
         logger.warning("logging to %s is pending: %s", label, run.pending)
     common = {"evaluation": evaluation.name, "bundle": str(run.bundle), "url": url}
     for event in events_of(evaluation, common, outcome, run.since_last):
-        emit_event(event.name, event.resource, payload=event.payload)
+        emit_event(**event)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name=GATE_FAILED, message=f"{headline}. Failed: {failures}")

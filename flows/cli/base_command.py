@@ -152,8 +152,6 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
 
 def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
     """Raise InputError for arguments that no parser has to see."""
-    from ndcg_ab.config.loading.hints import removed_key_text
-
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
@@ -169,9 +167,6 @@ def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
             )
     if "--system" not in options:
         return
-    for option in {each.partition("=")[0] for each in args} - options:
-        if removed := removed_key_text(f"statistics.{option.removeprefix('--')}"):
-            raise InputError(f"{option} {removed}")
     for before, given in zip(["", *args], args, strict=False):
         option, equals, value = given.partition("=")
         is_text = (

@@ -154,7 +154,7 @@ def judgments_place(argument: str, data: Any, slices: Any) -> Any:
         return read_argument(argument, data)
     words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
     module, name = (re.sub(r"\W", "", word.rpartition(".<locals>.")[2].rpartition(".")[2]) for word in words)
-    function = in_memory_function(argument, f"{module or 'python'}:{name or 'function'}", data)
+    function = in_memory_function(f"{module or 'python'}:{name or 'function'}", data)
     return {"python": function, "attributes": [slices] if isinstance(slices, str) else list(slices or ())}
 
 
@@ -182,7 +182,7 @@ def described_file(argument: str, data: Any, columns: Any, file_format: Any) -> 
 
 
 def holds_dictionaries(file: Any) -> bool:
-    return isinstance(file, InMemoryFile) and isinstance(file.given.data, Mapping)
+    return isinstance(file, InMemoryFile) and isinstance(file.data, Mapping)
 
 
 def scores_entries(scores: Any) -> list[dict[str, Any]]:

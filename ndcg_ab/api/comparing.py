@@ -27,7 +27,7 @@ from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import about_files, gather_page_data
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.sources.queries import make_documents
+from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import Explained, explain_query
@@ -283,7 +283,7 @@ def run_and_collect(
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
         scores = read_query_scores(engine)
-        page = gather_page_data(engine, outcome, about, documents=make_documents(evaluation), scores=scores)
+        page = gather_page_data(engine, outcome, about, documents=documents_source(evaluation), scores=scores)
         return CompareResult(scores, outcome, page)
 
 

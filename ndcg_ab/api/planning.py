@@ -169,9 +169,9 @@ def scores_place(scores: Data | CompareResult | None) -> Path | Scores | None:
     if isinstance(scores, str | os.PathLike):
         return Path(scores).expanduser()
     file = read_argument("scores", scores.query_scores if isinstance(scores, CompareResult) else scores)
-    if not isinstance(file, InMemoryFile) or isinstance(file.given.data, Mapping):
+    if not isinstance(file, InMemoryFile) or isinstance(file.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
-    return parse_scores(read_in_memory(file.given, SCORE, {}), file)
+    return parse_scores(read_in_memory(file, SCORE, {}), file)
 
 
 def sql_query(

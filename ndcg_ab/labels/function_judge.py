@@ -23,7 +23,7 @@ from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
 from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_of_columns
-from ndcg_ab.sources.queries import make_documents, merge_documents
+from ndcg_ab.sources.queries import documents_source, merge_documents, read_documents
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 
@@ -108,8 +108,8 @@ def pool_documents(
     doc_ids = pa.table({"doc_id": pa.array(sorted({doc_id for _, doc_id in pool}), pa.string())})["doc_id"]
     came_along = document_table(rankings)
     known = came_along.filter(pc.is_in(came_along["doc_id"], pc.unique(doc_ids)))
-    if documents := make_documents(evaluation):
-        known = merge_documents(documents.of(doc_ids), known)
+    if documents := documents_source(evaluation):
+        known = merge_documents(read_documents(documents, doc_ids), known)
     return pool, {row["doc_id"]: Document(**row) for row in known.to_pylist()}
 
 

@@ -19,7 +19,8 @@ from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources.judgments.gathering import ByJudge, split_by_judge
+from ndcg_ab.sources.judgments.gathering import split_by_judge
+from ndcg_ab.sources.judgments.grades import JudgmentCodes
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import score_query
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
@@ -53,7 +54,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     )
 
 
-def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
+def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
     """Return the numbers of the documents to which judges give different grades."""
     lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
     np.minimum.at(lowest, judged.key, judged.grade)
@@ -61,7 +62,7 @@ def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
     return np.flatnonzero(lowest < highest)
 
 
-def list_judges(judged: ByJudge, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
+def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
     """Return the judges by falling number of documents; the first with enough judged queries have comparisons.
 
     compare: returns the comparisons by the judgments of one judge, by name. enough: number of judged queries.
@@ -76,7 +77,7 @@ def list_judges(judged: ByJudge, enough: int, compare: Callable[[str], tuple[Com
     return [Judge(*row, compare(row[0]) if row[0] in tested else ()) for row in rows]
 
 
-def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
+def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
     """Compare every two judges on the documents that both judged, the pair with the most documents first."""
     found = []
     for first, second in combinations(range(len(judged.judges)), 2):
@@ -91,7 +92,9 @@ def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
     return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 
-def compare_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> tuple[Comparison, ...]:
+def compare_under(
+    evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str
+) -> tuple[Comparison, ...]:
     """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
         with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as (engine, alone, _):
@@ -104,7 +107,7 @@ def compare_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, n
 
 
 def measure_judge_noise(
-    evaluation: Evaluation, read: PulledInputs, judged: ByJudge, odd: NDArray[np.intp]
+    evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
     """Measure how far differences move if grades on which judges disagree are drawn at random.
 
@@ -118,7 +121,9 @@ def measure_judge_noise(
             return []
 
 
-def draw_grades(engine: Engine, evaluation: Evaluation, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
+def draw_grades(
+    engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
+) -> list[JudgeNoise]:
     """Draw the grades on which judges disagree at random, and measure how far the differences move."""
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]

@@ -226,7 +226,7 @@ class MemoryStore(Store):
         """Describe every input as bundles do, without the digest of an input with more than `digested` rows."""
         found = []
         for key, place in self._places.items():
-            pulled, given = self._pulled[key], getattr(place.source, "in_memory_data", None)
+            pulled, given = self._pulled[key], getattr(place.source, "in_memory", None)
             count = pulled.count
             row: dict[str, Any] = {"name": place.name, "kind": place.kind, "version": place.version}
             row["origin"] = f"{type_name(given.data)} in memory" if given else place.source.origin

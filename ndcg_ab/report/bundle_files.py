@@ -17,7 +17,7 @@ from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.sources.queries import make_documents
+from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.visible import visible
 
 PAGE = "report.html"
@@ -55,7 +55,7 @@ def write_report(folder: Path) -> None:
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
     with open_tables(folder / TABLES, memory_limit=memory) as engine:
-        documents = make_documents(bundle.evaluation)
+        documents = documents_source(bundle.evaluation)
         data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     data = dataclasses.replace(data, over_nights=nights)
     write_page(folder / PAGE, data)

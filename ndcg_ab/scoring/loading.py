@@ -19,7 +19,7 @@ from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables, own_metrics
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, how_measured
-from ndcg_ab.sources.queries import make_documents
+from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scores
@@ -40,8 +40,8 @@ def load_tables(
     evaluation: Evaluation,
 ) -> None:
     """Put judgments, queries, rankings, costs and metrics into the tables that the SQL reads."""
-    if documents := make_documents(evaluation):
-        documents.check()
+    if documents := documents_source(evaluation):
+        documents.check(DOCUMENT)
     if engine.memory and not judgments.elsewhere:
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
         engine.memory.refuse_beyond(values, VALUE, "values of queries")

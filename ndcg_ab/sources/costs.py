@@ -112,7 +112,7 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
     """Return the columns of a ranking that hold costs, and the source with only those columns mapped."""
-    if isinstance(described, FileSource) and isinstance(getattr(described.in_memory_data, "data", None), Mapping):
+    if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         raise InputError(f"{described.shown}: costs are columns of a table, and dictionaries have none: give a table")
     layout = Layout(
         COSTS,

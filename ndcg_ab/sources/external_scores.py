@@ -50,10 +50,10 @@ class Scores(Source):
     def __init__(self, described: ScoresSource, directory: Path) -> None:
         self.described = described
         self.path = described.file if described.file.is_absolute() else directory / described.file
-        self.origin = described.in_memory_data.name if described.in_memory_data else str(self.path)
+        self.origin = described.in_memory.argument if described.in_memory else str(self.path)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        if self.described.in_memory_data:
+        if self.described.in_memory:
             table = self.in_memory()
         else:
             with named(self.path):
@@ -100,18 +100,18 @@ class Scores(Source):
         return found or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
-        in_memory_data = self.described.in_memory_data
-        assert in_memory_data is not None
-        with translate_foreign_errors(f"{in_memory_data.name}: cannot be read"):
-            if isinstance(in_memory_data.data, Mapping):
-                refuse_like_keys(in_memory_data)
-                with prefix_errors(in_memory_data.name):
-                    values = list(numbers_by_query.read_values(in_memory_data.data))
-                return self.of_records(lambda: ((f"{in_memory_data.name}, {place}", each) for place, each in values))
+        in_memory = self.described.in_memory
+        assert in_memory is not None
+        with translate_foreign_errors(f"{in_memory.argument}: cannot be read"):
+            if isinstance(in_memory.data, Mapping):
+                refuse_like_keys(in_memory)
+                with prefix_errors(in_memory.argument):
+                    values = list(numbers_by_query.read_values(in_memory.data))
+                return self.of_records(lambda: ((f"{in_memory.argument}, {place}", each) for place, each in values))
             return self.of_table(
-                column_names(in_memory_data),
-                lambda layout, columns: read_in_memory(in_memory_data, layout, dict(columns)),
-                lambda _: in_memory_data.name,
+                column_names(in_memory),
+                lambda layout, columns: read_in_memory(in_memory, layout, dict(columns)),
+                lambda _: in_memory.argument,
             )
 
     # ---- as a table

@@ -36,7 +36,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.inputs.connections import InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.deadlines import Countdown, Say
@@ -285,4 +285,4 @@ class Extension(Source):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
             if not is_readable(data):
                 raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
-        return InMemorySource(InMemoryData(self.origin, data), self.columns).pull(layout, queries)
+        return InMemorySource(in_memory_file(self.origin, data), self.columns).pull(layout, queries)

@@ -8,9 +8,10 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import HttpSource
-from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
+from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource
+from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Pulled, PullRequest
+from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.registry import file_source, pull_source
 from ndcg_ab.sources.tables.on_disk import TableWriter
@@ -117,7 +118,7 @@ def pull_queries(evaluation: Evaluation) -> Queries:
 
 def make_query_layout(evaluation: Evaluation) -> Layout:
     """Return the columns that an evaluation needs of its queries."""
-    sources: list[Source] = [] if evaluation.scores else [system.source for system in evaluation.systems]
+    sources: list[Described] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
     return query_layout(
@@ -129,7 +130,7 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     )
 
 
-def unread_columns(queries: Queries, described: Source, directory: Path) -> tuple[str, ...]:
+def unread_columns(queries: Queries, described: Described, directory: Path) -> tuple[str, ...]:
     """Return the columns of a local file of queries that were not read."""
     if queries.pulled is None or not isinstance(described, FileSource):
         return ()
@@ -217,42 +218,30 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
     return pulled.table.take([row for row, _ in first.values()])
 
 
-@dataclasses.dataclass(frozen=True)
-class Documents:
-    """A source of titles and addresses of documents, in a file or in memory."""
-
-    described: FileSource
-    directory: Path
-
-    def check(self) -> None:
-        """Raise InputError for problems that are visible without reading the rows: no such file, missing columns."""
-        file_source(self.described, self.directory).check(DOCUMENT)
-
-    def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
-        """Return the rows of the given documents: doc_id, title, url (null if unknown), sorted by id.
-
-        Raises InputError for a row that breaks a rule, and for a document with two different rows.
-        """
-        source = file_source(self.described, self.directory)
-        wanted = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
-        table = source.answer(DOCUMENT, PullRequest({}, keep=wanted)).table
-        first: dict[str, dict[str, str | None]] = {}
-        for row in wanted.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
-            row = {name: text or None for name, text in row.items()}
-            known = first.setdefault(row["doc_id"], row)
-            for name in ("title", "url"):
-                if known[name] != row[name]:
-                    raise InputError(
-                        f"{source.origin}: document {format_value(row['doc_id'])} has two {name}s:"
-                        f" {format_value(known[name])} and {format_value(row[name])}"
-                    )
-        return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
-
-
-def make_documents(evaluation: Evaluation) -> Documents | None:
+def documents_source(evaluation: Evaluation) -> Source | None:
     """Return the source of titles and addresses, or None if the evaluation names none."""
     documents = evaluation.documents
-    return Documents(documents, evaluation.directory) if documents and documents.file is not None else None
+    return file_source(documents, evaluation.directory) if documents and documents.file is not None else None
+
+
+def read_documents(source: Source, doc_ids: pa.ChunkedArray) -> pa.Table:
+    """Return the rows of the given documents: doc_id, title, url (null if unknown), sorted by id.
+
+    Raises InputError for a row that breaks a rule, and for a document with two different rows.
+    """
+    wanted = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
+    table = source.answer(DOCUMENT, PullRequest({}, keep=wanted)).table
+    first: dict[str, dict[str, str | None]] = {}
+    for row in wanted.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
+        row = {name: text or None for name, text in row.items()}
+        known = first.setdefault(row["doc_id"], row)
+        for name in ("title", "url"):
+            if known[name] != row[name]:
+                raise InputError(
+                    f"{source.origin}: document {format_value(row['doc_id'])} has two {name}s:"
+                    f" {format_value(known[name])} and {format_value(row[name])}"
+                )
+    return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
 
 
 def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:

@@ -47,8 +47,8 @@ def file_source(described: FileSource, directory: Path) -> Source:
 
     return (
         File(described, directory)
-        if described.in_memory_data is None
-        else InMemorySource(described.in_memory_data, described.columns)
+        if described.in_memory is None
+        else InMemorySource(described.in_memory, described.columns)
     )
 
 

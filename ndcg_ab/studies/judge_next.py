@@ -22,7 +22,8 @@ from ndcg_ab.labels.unjudged import Shown, add_unjudged, has_expected_value, num
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.decisions import settled_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
-from ndcg_ab.sources.queries import make_documents
+from ndcg_ab.sources.queries import documents_source, read_documents
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.expected_values import find_grade_effects
@@ -237,10 +238,10 @@ def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJu
     """Make the rows to judge by query, with documents sorted by id, which does not reveal the system."""
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
-    if ranks and (documents := make_documents(evaluation)):
-        documents.check()
+    if ranks and (documents := documents_source(evaluation)):
+        documents.check(DOCUMENT)
         named = sorted({doc_id for _, doc_id in ranks})
-        found = documents.of(pa.chunked_array([pa.array(named, pa.string())]))
+        found = read_documents(documents, pa.chunked_array([pa.array(named, pa.string())]))
         titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
     names = [system.name for system in evaluation.systems]
     return [

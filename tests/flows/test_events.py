@@ -23,14 +23,14 @@ FAILED = (
 def test_failed_gates_stand_one_a_line(tmp_path: Path) -> None:
     found = dataclasses.replace(outcome("good", new="bad"), gates=FAILED)
     failed, regressed = events_of(small(tmp_path), {"bundle": "b"}, found, None)
-    assert failed.payload["message"].splitlines() == [
+    assert failed["payload"]["message"].splitlines() == [
         "small: ✗ new regressed, 1 more (gate failed); do not ship new -0.3691 ndcg@2",
         "no regression: new against old, ndcg@2: regressed (-0.3691)",
         "judged: new: 20 % judged on ndcg@2, 50 % must be",
     ]
-    assert list(failed.payload["gates"]) == ["no regression", "judged"]
-    assert regressed.payload["message"].startswith("small: new regressed against old, ndcg@2 -0.3691 [")
-    assert failed.payload["bundle"] == regressed.payload["bundle"] == "b"
+    assert list(failed["payload"]["gates"]) == ["no regression", "judged"]
+    assert regressed["payload"]["message"].startswith("small: new regressed against old, ndcg@2 -0.3691 [")
+    assert failed["payload"]["bundle"] == regressed["payload"]["bundle"] == "b"
 
 
 def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
@@ -45,4 +45,4 @@ def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
     *_, drop = events_of(small(tmp_path), {}, outcome("good"), found)
     row = found.dropped[0]
     figures = f"{row.metric} {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"
-    assert drop.payload["message"] == f"small: new dropped since evaluation 6, {figures}; changed: ranking"
+    assert drop["payload"]["message"] == f"small: new dropped since evaluation 6, {figures}; changed: ranking"

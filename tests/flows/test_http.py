@@ -16,7 +16,8 @@ from ndcg_ab.history.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.runs.run import perform_run
-from ndcg_ab.sources.queries import Documents, merge_documents
+from ndcg_ab.sources.queries import merge_documents
+from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small
@@ -72,7 +73,7 @@ def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
     with open_tables(performed.bundle / bundles.TABLES) as tables:
         data = gather_page_data(tables, bundle.outcome, read_content(performed.bundle))
         (tmp_path / "d.tsv").write_text("doc_id\ttitle\nde-3\tOwn title\nmissed\tMissed title\n")
-        documents = Documents(FileSource(file=Path("d.tsv")), tmp_path)
+        documents = file_source(FileSource(file=Path("d.tsv")), tmp_path)
         titled = gather_page_data(tables, bundle.outcome, read_content(performed.bundle), documents=documents)
     assert data.documents is not None
     assert titled.documents is not None

@@ -13,7 +13,7 @@ import pytest
 
 from ndcg_ab import extensions
 from ndcg_ab.checks.data_checks import run_added_checks
-from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file, in_memory_function
+from ndcg_ab.config.model.inputs.connections import in_memory_file, in_memory_function
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, JudgeSource, PythonSource, ScoresSource
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, TrackingError
@@ -22,7 +22,8 @@ from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.external_scores import Scores
 from ndcg_ab.sources.functions import Extension, Function
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
-from ndcg_ab.sources.queries import Documents
+from ndcg_ab.sources.queries import read_documents
+from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.in_memory import InMemorySource
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker
 from tests.commands import invoke
@@ -153,7 +154,7 @@ def with_a_lazy_mapping(place: Place) -> object:
 
 
 def judge(place: Place, workers: int = 1) -> object:
-    function = in_memory_function("judge", "here:judge", lambda query, document: place.fail())
+    function = in_memory_function("here:judge", lambda query, document: place.fail())
     described = JudgeSource(python=function, workers=workers)
     pairs = [(Query("q1", "soup", {}), Document("d1"))]
     return AskedFunction(described, place.folder).grades_of(pairs, lambda text: None)
@@ -200,16 +201,16 @@ def address_of_a_tracker(place: Place) -> object:
 
 
 def dictionaries(place: Place) -> object:
-    return InMemorySource(InMemoryData("candidate", Raising(place.fail)), {}).pull(RANKING, {})
+    return InMemorySource(in_memory_file("candidate", Raising(place.fail)), {}).pull(RANKING, {})
 
 
 def table(place: Place) -> object:
-    return InMemorySource(InMemoryData("candidate", RaisingTable(place.fail)), {}).pull(RANKING, {})
+    return InMemorySource(in_memory_file("candidate", RaisingTable(place.fail)), {}).pull(RANKING, {})
 
 
 def documents(place: Place) -> object:
     source = FileSource(file=in_memory_file("documents", Raising(place.fail)))
-    return Documents(source, place.folder).of(pa.chunked_array([["d1"]]))
+    return read_documents(file_source(source, place.folder), pa.chunked_array([["d1"]]))
 
 
 def scores(place: Place) -> object:

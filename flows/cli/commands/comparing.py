@@ -73,10 +73,10 @@ def compare(
         if report:
             from ndcg_ab.report.page.data import about_files, gather_page_data
             from ndcg_ab.report.page.render import write_page
-            from ndcg_ab.sources.queries import make_documents
+            from ndcg_ab.sources.queries import documents_source
 
             about = about_files(evaluation, store.describe_inputs())
-            write_page(report, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
+            write_page(report, gather_page_data(engine, outcome, about, documents=documents_source(evaluation)))
         if per_query:
             write_query_scores(engine, per_query)
             table = read_query_scores(engine).select(["system_id", "query_id", "metric"])

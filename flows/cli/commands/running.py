@@ -104,15 +104,12 @@ def run(
 
     Where a Prefect server is named the run is a flow there.
     """
-    from ndcg_ab.config.loading.file import find_namesake, read_config
+    from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.options.from_options import with_resource_options
 
     settings = options["settings"] or ()
     evaluation = with_resource_options(read_config(config, settings), options)
     output = Output([*local_inputs(evaluation), config], quiet=quiet, json=json)
-    if other := find_namesake(config, evaluation):
-        shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
-        write_error(f"note: {shared}; give one of them another name")
     moment = parse_moment(options["at"])
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment

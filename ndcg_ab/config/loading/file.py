@@ -1,13 +1,12 @@
 """Read a configuration file, and describe each error in one sentence with key, value and rule."""
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ndcg_ab.config.loading.hints import removed_key_text, value_hint
+from ndcg_ab.config.loading.hints import value_hint
 from ndcg_ab.config.loading.keys import key_hint, known_keys, near_keys
 from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
@@ -18,7 +17,6 @@ from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 
-MOST_NEIGHBOURS = 50  # files beside a configuration that are looked at
 PLAIN_SECRET = (
     "holds what looks like a secret in plain text: name it as {env: NAME}, {file: PATH} or {prefect: BLOCK}, or write"
     " ${NAME} in its place; replace it if it has been in a repository"
@@ -50,22 +48,6 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     for place, text in texts_with_dates(evaluation):
         check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
     return evaluation
-
-
-def find_namesake(path: Path, evaluation: Evaluation) -> Path | None:
-    """Return another configuration in the folder with an equal name and output directory, or None.
-
-    Files that extend the configuration or are extended by it, and files that cannot be read, do not count.
-    """
-    text = path.read_text(encoding="utf-8")
-    for other in sorted(path.parent.glob("*.y*ml"))[:MOST_NEIGHBOURS]:
-        with contextlib.suppress(InputError, OSError, ValueError):
-            written = "" if other.name in text or other.samefile(path) else other.read_text(encoding="utf-8")
-            if evaluation.name in written and path.name not in written:
-                found = read_config(other)
-                if (found.name, found.output_directory) == (evaluation.name, evaluation.output_directory):
-                    return other
-    return None
 
 
 RULES = {  # what pydantic calls it -> the rule in our words
@@ -111,9 +93,7 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
     for problem in error.errors():
         place = problem["loc"]
         key = dotted_key(place)
-        if problem["type"] == "extra_forbidden" and (removed := removed_key_text(key)):
-            yield place, [f"key {key!r} {removed}"]
-        elif problem["type"] == "extra_forbidden":
+        if problem["type"] == "extra_forbidden":
             known = ", ".join(known_keys(place[:-1]))
             yield place, [f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"]
         elif problem["type"] == "missing":

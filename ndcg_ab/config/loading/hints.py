@@ -9,17 +9,6 @@ from typing import Any
 
 SEEN = 1000  # bytes that tell binary data from text
 LIKE = 0.6  # how much of two names must be the same for one to stand for the other
-REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once was one -> what holds now
-    "statistics.interval": "an interval is always Student's t",
-    "statistics.resampling": "sign flips and the bootstrap decide together",
-    "statistics.exploratory": "what only describes is adjusted by Benjamini-Hochberg",
-    "statistics.preview": "every evaluation is tested in full, with fewer resamples more quickly",
-}
-
-
-def removed_key_text(key: str) -> str | None:
-    """Return the sentence about a key of earlier versions, without the key itself, or None for any other key."""
-    return f"was taken out, since {REMOVED_KEYS[key]}: leave it out" if key in REMOVED_KEYS else None
 
 
 def is_number(text: str) -> bool:

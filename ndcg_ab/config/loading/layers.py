@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from ndcg_ab.config.loading.hints import removed_key_text, similar_file_hint
+from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
     annotation_of,
@@ -256,6 +256,6 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
     if not values and annotation is not Any and first not in known_keys(place):
         key = dotted_key((*place, first))
         known = ", ".join(known_keys(place))
-        problem = removed_key_text(key) or f"is unknown{key_hint((*place, first))} (known here: {known})"
-        raise InputError(f"{SET} {text!r}: key {key!r} {problem}")
+        hint = key_hint((*place, first))
+        raise InputError(f"{SET} {text!r}: key {key!r} is unknown{hint} (known here: {known})")
     return first, others

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from ndcg_ab.config.model.consistency import check_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
-from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, System
+from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES, STEM, System
 from ndcg_ab.config.model.keys import Trait, change_keys, traits_of, walk_keys
 from ndcg_ab.config.walking import Place, dotted_key, map_texts, walk_texts
 from ndcg_ab.errors import InputError, RuleError
@@ -22,24 +22,7 @@ from ndcg_ab.errors import InputError, RuleError
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
 ISO = "%Y-%m-%d"
 CODES = "aAbBdeFGHIjmMpsSTuUVwWyYzZ%"  # of strftime: those that give a part of a date or a time
-ENDINGS = (
-    *PACKED_SUFFIXES,
-    ".run",
-    ".txt",
-    ".trec",
-    ".res",
-    ".csv",
-    ".tsv",
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".parquet",
-    ".pq",
-    ".arrow",
-    ".arrows",
-    ".feather",
-    ".ipc",
-)
+ENDINGS = (*PACKED_SUFFIXES, *FORMATS, ".run", ".txt", ".trec", ".res")
 P = TypeVar("P", bound=BaseModel)
 
 
@@ -146,7 +129,7 @@ def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
     Addresses, parts of a table and data in memory are kept.
     """
     changes: dict[str, Any] = {}
-    is_one = not getattr(model, "parts", False) and getattr(model, "in_memory_data", None) is None
+    is_one = not getattr(model, "parts", False) and getattr(model, "in_memory", None) is None
     for name, field in type(model).model_fields.items():
         value, inner = getattr(model, name), (*place, name)
         if isinstance(value, list) and value and isinstance(value[0], BaseModel):

@@ -13,7 +13,8 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.repeated_tests import RepeatedTests
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.sources.queries import Documents, merge_documents
+from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.queries import merge_documents, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
@@ -89,7 +90,7 @@ def gather_page_data(
     outcome: Outcome,
     about: dict[str, Any],
     timeline: pa.Table | None = None,
-    documents: Documents | None = None,
+    documents: Source | None = None,
     *,
     scores: pa.Table | None = None,
     can_do_without: bool = False,
@@ -109,7 +110,7 @@ def gather_page_data(
     known, trouble = None if outcome.has_external_scores else documents_from_rankings(engine, shown), None
     if documents:
         try:
-            known = merge_documents(documents.of(shown["doc_id"]), known)
+            known = merge_documents(read_documents(documents, shown["doc_id"]), known)
         except InputError as error:
             if not can_do_without:
                 raise

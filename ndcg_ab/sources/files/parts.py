@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from ndcg_ab.config.loading.templates import SHOWN, WILD, matching_files
 from ndcg_ab.config.model.inputs.connections import plain_address
-from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FORMATS, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
 from ndcg_ab.sources.files.stores import ObjectStore, Store, door_of, open_store
 from ndcg_ab.sources.files.unpacking import folder_hint
-from ndcg_ab.sources.forms.recognition import SUFFIXES, format_by_name
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.temporary import ALONE, temporary_folder
@@ -147,7 +147,7 @@ def object_names(store: Store, described: FileSource) -> list[str]:
 
 def are_parquet(described: FileSource, names: Iterable[str | Path]) -> bool:
     """Return whether files are read as Parquet, by the configured format or by their names."""
-    return described.format == "parquet" or all(SUFFIXES.get(Path(name).suffix.lower()) == "parquet" for name in names)
+    return described.format == "parquet" or all(FORMATS.get(Path(name).suffix.lower()) == "parquet" for name in names)
 
 
 @contextlib.contextmanager
@@ -183,7 +183,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
     program: the version of the program that reads the source.  Raises InputError and OSError for files that are missing
     or cannot be read.
     """
-    if not isinstance(described, FileSource) or described.in_memory_data is not None:
+    if not isinstance(described, FileSource) or described.in_memory is not None:
         return None
     if isinstance(described.file, str):
         found = object_marks(described, directory)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ndcg_ab.config.loading.hints import SEEN, utf8_command
-from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
+from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms import exports, lines, nested, numbers_by_query, tables, user_events
@@ -41,19 +41,6 @@ TREC_COLUMNS = {  # of layouts, for text between white space that has no form th
     "careful query": ("query_id",),
 }
 TOLD = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> how it is read
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "parquet",
-    ".arrows": "parquet",
-    ".feather": "parquet",
-    ".ipc": "parquet",
-}
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
@@ -210,4 +197,4 @@ def refuse_document(value: Any, layout: str) -> Records:
 def format_by_name(path: Path) -> str:
     """Return the format by the suffix of a file name; "trec" for every unknown suffix."""
     suffixes = (suffix for suffix in reversed(Path(path.name.lower()).suffixes) if suffix not in PACKED_SUFFIXES)
-    return SUFFIXES.get(next(suffixes, ""), "trec")
+    return FORMATS.get(next(suffixes, ""), "trec")

@@ -93,14 +93,14 @@ class AskedFunction:
         since: seconds since 1970, cached answers from before do not count.  Raises InputError if the function fails or
         returns no grade, or SilentError if a retry may succeed; answers until then stay cached.
         """
-        in_memory_data = self.described.in_memory_data
+        in_memory = self.described.in_memory
         with (
-            contextlib.nullcontext() if in_memory_data else modules_first_in(self.directory),
+            contextlib.nullcontext() if in_memory else modules_first_in(self.directory),
             contextlib.closing(GradeCache(say)) as known,
         ):
-            function = in_memory_data.data if in_memory_data else load_function(self.origin, self.directory)
+            function = in_memory.data if in_memory else load_function(self.origin, self.directory)
             with translate_foreign_errors(f"python = {self.origin!r} failed"):
-                keys = self.keys_of(function, pairs, source_text(function, is_named=in_memory_data is not None))
+                keys = self.keys_of(function, pairs, source_text(function, is_named=in_memory is not None))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
             found = known.take(keys, since) if keys else {}

@@ -5,7 +5,6 @@ file) are kept in `Pulled.singles`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -142,13 +141,13 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     singles = pa.concat_tables(
         [single_judgments(part, name, precedence) for part, name in zip(parts, names, strict=True)]
     )
-    units, keys = make_units(singles, names)
-    refuse_contradictions(singles, units, keys, source)
-    rule = combine or partial(refuse_disagreement, keys, units, source)
+    units = make_units(singles, names)
+    refuse_contradictions(units, source)
+    rule = combine or partial(refuse_disagreement, units, source)
     grades, later, several, disagreed = combine_judgments(units, precedence, rule)
-    table = keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
+    table = units.keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
-    remarks += [*file_remarks(later, names, precedence, keys), *scale_remarks(parts, names)]
+    remarks += [*file_remarks(later, names, precedence, units.keys), *scale_remarks(parts, names)]
     if several:
         told = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
         told += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
@@ -197,8 +196,8 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
     return pa.table(columns, schema=SINGLE_JUDGMENT.schema)
 
 
-def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, pa.Table]:
-    """Return the judgments as integer codes, and the table of (query_id, doc_id) that the codes index."""
+def make_units(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
+    """Return the judgments as integer codes."""
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
@@ -209,50 +208,29 @@ def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, 
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
     judge = pc.index_in(told, judges).to_numpy()
-    return JudgmentCodes(place[key], judge, files, grades, tuple(judges.to_pylist()), keys.num_rows), keys
+    return JudgmentCodes(keys, place[key], judge, files, grades, tuple(judges.to_pylist()))
 
 
-@dataclass(frozen=True, eq=False)
-class ByJudge:
-    """The latest judgment of each document by each judge.
-
-    judges: names of the judges, empty for an unnamed judge.  keys: query_id and doc_id of each document. key, judge,
-    grade: for each judgment the index of the document, the index of the judge, and the grade.
-    """
-
-    judges: tuple[str, ...]
-    keys: pa.Table
-    key: Any
-    judge: Any
-    grade: Any
-
-    def of(self, name: str) -> pa.Table:
-        """Return the judgments of one judge, in the columns of `JUDGMENT`."""
-        mine = self.judge == self.judges.index(name)
-        table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
-        return table.cast(JUDGMENT.schema)
-
-
-def split_by_judge(singles: pa.Table, precedence: str) -> ByJudge:
-    """Return the judgments by judge, without those that another file overrides."""
+def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
+    """Return the latest judgment of each document by each judge, without those that another file overrides."""
     names = pc.unique(singles["file"]).to_pylist()
-    units, keys = make_units(singles, names)
+    units = make_units(singles, names)
     key, judge, file, grade, _ = units.grouped()
     rows = latest_rows(key, judge, file, len(names))
     if precedence in ("last", "first"):
-        rows = deciding_rows(key, file, units.count, last=precedence == "last")
+        rows = deciding_rows(key, file, units.keys.num_rows, last=precedence == "last")
     told = np.unique(judge[rows])
     judges = tuple(units.judges[place] for place in told.tolist())
-    return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
+    return JudgmentCodes(units.keys, key[rows], np.searchsorted(told, judge[rows]), file[rows], grade[rows], judges)
 
 
-def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Table, source: SeveralPlaces) -> None:
+def refuse_contradictions(units: JudgmentCodes, source: SeveralPlaces) -> None:
     """Raise InputError if a judge gives a document two grades in one file."""
     odd = units.contradictions()
     if not odd:
         return
     query_id, doc_id, lowest, highest, judge, file = min(
-        (*(keys[name][key].as_py() for name in ("query_id", "doc_id")), *rest) for key, *rest in odd
+        (*(units.keys[name][key].as_py() for name in ("query_id", "doc_id")), *rest) for key, *rest in odd
     )
     part = source.parts[file]
     by = f" by judge {units.judges[judge]!r}" if "judge" in part.layout.schema.names and units.judges[judge] else ""
@@ -264,10 +242,10 @@ def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Tabl
 
 
 def refuse_disagreement(
-    keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
+    units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
 ) -> NoReturn:
     """Raise the InputError that names the judges who disagree on a document, and the options that decide."""
-    query_id, doc_id = (keys[name][key].as_py() for name in ("query_id", "doc_id"))
+    query_id, doc_id = (units.keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
     raise InputError(
         f"{source.locate(source.table, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"

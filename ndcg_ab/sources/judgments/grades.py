@@ -20,7 +20,7 @@ from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled, PullRequest, Source
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, is_plain_number
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
 
 Array = Any
 Refuse = Callable[[int, list[tuple[int, float]], int], NoReturn]
@@ -55,25 +55,25 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before an
 class JudgmentCodes:
     """Judgments as arrays of integer codes, with one element per judgment.
 
-    keys: index of the document, 0 to count - 1. judge: index in `judges`. files: index of the file, 0 for the first.
-    grades: the grade.
+    keys: query_id and doc_id of each document.  key: index of the document.  judge: index in `judges`, which has the
+    names of the judges, empty for an unnamed judge.  file: index of the file, 0 for the first.  grade: the grade.
     """
 
-    keys: Array
+    keys: pa.Table
+    key: Array
     judge: Array
-    files: Array
-    grades: Array
+    file: Array
+    grade: Array
     judges: tuple[str, ...]
-    count: int
 
     def grouped(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return document, judge, file, lowest and highest grade of each group of judgments, in sorted order."""
-        files = int(self.files.max()) + 1
-        units = (self.keys.astype(np.int64) * len(self.judges) + self.judge) * files + self.files
+        files = int(self.file.max()) + 1
+        units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
         found, inverse = np.unique(units, return_inverse=True)
         lowest, highest = np.full(len(found), math.inf), np.full(len(found), -math.inf)
-        np.minimum.at(lowest, inverse, self.grades)
-        np.maximum.at(highest, inverse, self.grades)
+        np.minimum.at(lowest, inverse, self.grade)
+        np.maximum.at(highest, inverse, self.grade)
         rest, file = np.divmod(found, files)
         key, judge = np.divmod(rest, len(self.judges))
         return key, judge, file, lowest, highest
@@ -87,6 +87,12 @@ class JudgmentCodes:
         odd = np.flatnonzero(lowest < highest)
         columns = (key[odd], lowest[odd], highest[odd], judge[odd], file[odd])
         return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def of(self, name: str) -> pa.Table:
+        """Return the judgments of one judge, in the columns of `JUDGMENT`."""
+        mine = self.judge == self.judges.index(name)
+        table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
+        return table.cast(JUDGMENT.schema)
 
 
 # The documents that a later file judges, with their grades before the file (nan: none) and after it
@@ -103,7 +109,7 @@ def combine_judgments(
     judges with their grades, and the number of such documents.
     """
     key, judge, file, grade, _ = units.grouped()
-    now = np.full(units.count, math.nan)
+    now = np.full(units.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):
         rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
@@ -197,7 +203,7 @@ def naming_hint(described: Any, source: Source, layout: Layout, pull: PullReques
         return ""
     is_esci = {*words} == {*ESCI}
     named = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
-    if getattr(described, "in_memory_data", None) is not None:
+    if getattr(described, "in_memory", None) is not None:
         option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in named.items())}}}"
     else:
         option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in named.items()))}"

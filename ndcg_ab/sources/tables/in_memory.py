@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model.inputs.connections import InMemoryData
+from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
@@ -83,8 +83,8 @@ class InMemorySource(Source):
 
     door = "file"
 
-    def __init__(self, data: InMemoryData, columns: dict[str, str]) -> None:
-        self.origin = data.name
+    def __init__(self, data: InMemoryFile, columns: dict[str, str]) -> None:
+        self.origin = data.argument
         self.given = data
         self.columns = columns
 
@@ -100,29 +100,29 @@ class InMemorySource(Source):
         return f"{self.origin}, {places_text(rows)}"
 
 
-def read_in_memory(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
     columns: field -> the column name in the data.  Raises InputError for anything that breaks a rule.
     """
-    with translate_foreign_errors(f"{data.name}: cannot be read"):
+    with translate_foreign_errors(f"{data.argument}: cannot be read"):
         table = (read_table if is_table(data.data) else read_nested)(data, layout, columns)
     if table.num_rows == 0:
-        raise InputError(f"{data.name}: there is no {layout.kind} in it")
+        raise InputError(f"{data.argument}: there is no {layout.kind} in it")
     return table
 
 
 # ---- tables
 
 
-def read_table(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_table(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     whole = arrow_table(data)
-    chosen = layout.check_columns(data.name, whole.column_names, columns, partial(name_columns, data.name))
+    chosen = layout.check_columns(data.argument, whole.column_names, columns, partial(name_columns, data.argument))
     part = whole.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
-    table = table_if_clean(lambda: cast_columns(part, layout, chosen, data.name))
-    return gather_records(placed_rows(data.name, part, chosen), layout) if table is None else table
+    table = table_if_clean(lambda: cast_columns(part, layout, chosen, data.argument))
+    return gather_records(placed_rows(data.argument, part, chosen), layout) if table is None else table
 
 
 def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
@@ -130,20 +130,23 @@ def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
     return f"{'columns' if kind == 'ranking' else f'{argument}_columns'}={dict(mapping)}"
 
 
-def column_names(data: InMemoryData) -> Sequence[str]:
+def column_names(data: InMemoryFile) -> Sequence[str]:
     """Return the column names of a table or of a list of objects; empty for other data."""
-    is_columnar = is_table(data.data)
-    return list(arrow_table(data).schema.names) if is_columnar else Sample.of_value(data.name, data.data).column_names
+    if is_table(data.data):
+        return list(arrow_table(data).schema.names)
+    return Sample.of_value(data.argument, data.data).column_names
 
 
-def arrow_table(data: InMemoryData) -> pa.Table:
+def arrow_table(data: InMemoryFile) -> pa.Table:
     try:
         if isinstance(data.data, pa.RecordBatchReader):  # which may be without end
-            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.name).each(data.data), data.data.schema)
+            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.argument).each(data.data), data.data.schema)
         return pa.table(data.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
-        raise InputError(f"{data.name}: its {type_name(data.data)} cannot be read as an Arrow table: {said}") from error
+        raise InputError(
+            f"{data.argument}: its {type_name(data.data)} cannot be read as an Arrow table: {said}"
+        ) from error
 
 
 def type_name(data: Any) -> str:
@@ -162,7 +165,7 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 # ---- dictionaries and lists
 
 
-def read_nested(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return dictionaries and lists as a table."""
     if not data.data:
         return layout.schema.empty_table()
@@ -176,17 +179,17 @@ def read_nested(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     return gather_records(placed_records(data, layout, columns), layout)
 
 
-def placed_records(data: InMemoryData, layout: Layout, columns: dict[str, str]) -> Placed:
+def placed_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> Placed:
     """Yield each record with its place, such as ``judgments, query 'q1', document 'd1'``."""
-    reading = choose_reading(Sample.of_value(data.name, data.data, columns), layout.kind)
-    with prefix_errors(data.name):
+    reading = choose_reading(Sample.of_value(data.argument, data.data, columns), layout.kind)
+    with prefix_errors(data.argument):
         if reading.records is not None:
             found = reading.records(data.data)
         else:
-            objects, named = listed_objects(data.name, data.data), {**reading.columns, **columns}
-            found = object_records(data.name, objects, layout, named, partial(name_columns, data.name))
+            objects, named = listed_objects(data.argument, data.data), {**reading.columns, **columns}
+            found = object_records(data.argument, objects, layout, named, partial(name_columns, data.argument))
         for place, record in found:
-            yield f"{data.name}, {place}", {name: python_number(value) for name, value in record.items()}
+            yield f"{data.argument}, {place}", {name: python_number(value) for name, value in record.items()}
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
@@ -214,13 +217,13 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     return select_columns(pa.table(found), layout, {name: name for name in found})
 
 
-def records_by_key(data: InMemoryData, layout: Layout) -> pa.Table:
+def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
     """Return one record per key, which is the id; each value is a mapping of columns, or a text alone."""
     refuse_like_keys(data, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])
     found: list[tuple[str, dict[str, Any]]] = []
     for each, about in data.data.items():
-        where = f"{data.name}[{format_value(each)}]"
+        where = f"{data.argument}[{format_value(each)}]"
         record = {text: about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
             rule = f"must be the {layout.kind}'s {text}, or map columns to their values"
@@ -229,17 +232,17 @@ def records_by_key(data: InMemoryData, layout: Layout) -> pa.Table:
         found.append((where, values | {key: python_number(each)}))
     if found:
         names = dict.fromkeys(chain.from_iterable(record for _, record in found))
-        layout.check_columns(data.name, list(names), {})
+        layout.check_columns(data.argument, list(names), {})
     return records_table(iter(found), layout)
 
 
-def refuse_like_keys(data: InMemoryData, name: str = "query_id", kind: str = "query") -> None:
+def refuse_like_keys(data: InMemoryFile, name: str = "query_id", kind: str = "query") -> None:
     """Raise InputError for two keys with equal texts, such as 1 and '1'."""
     known: dict[str, Any] = {}
     for key in data.data:
         if known.setdefault(str(key), key) != key:
             raise InputError(
-                f"{data.name}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
+                f"{data.argument}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
                 f" {kind} is one"
             )
 

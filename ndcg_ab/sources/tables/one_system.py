@@ -27,9 +27,9 @@ Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
     """Return the column of a ranking that names systems, and the systems in it; None and an empty list without one."""
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
-        data = getattr(described.in_memory_data, "data", None)  # a reader without a length can be read once alone
-        in_memory_data = described.in_memory_data if hasattr(data, "__len__") else None
-        columns = column_names(in_memory_data) if in_memory_data else local_columns(described, directory)
+        data = getattr(described.in_memory, "data", None)  # a reader without a length can be read once alone
+        in_memory = described.in_memory if hasattr(data, "__len__") else None
+        columns = column_names(in_memory) if in_memory else local_columns(described, directory)
         column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
         if column is not None:
             alone = described.model_copy(update={"columns": {"system_id": column}})

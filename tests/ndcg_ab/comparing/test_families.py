@@ -448,8 +448,6 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "a word": (["--guardrail", "recall@2=much"], ["--guardrail 'recall@2=much': 'much' must be a number above 0"]),
     "alpha out of reach": (["--alpha", "0.001", "--resamples", "500"], ["--resamples = 500", "alpha = 0.001", "1000"]),
     "small slices": (["--smallest-slice", "5"], ["--smallest-slice = 5: must be 6 or more"]),
-    "a removed option": (["--exploratory", "max-t"], ["--exploratory was taken out", "leave it out"]),
-    "a removed flag": (["--preview"], ["--preview was taken out, since every evaluation is tested in full"]),
 }
 
 

@@ -61,7 +61,7 @@ def test_a_fall_too_small_to_matter_is_a_note(
     found = fallen(difference, effect=effect)
     assert len(found.regressions) == 1 and len(found.dropped) == drops
     evaluation = small(tmp_path, gate={"no_drop": True})
-    names = [event.name for event in events_of(evaluation, {}, better, found)]
+    names = [event["event"] for event in events_of(evaluation, {}, better, found)]
     assert names.count("ndcg-ab.dropped") == drops
     (line,) = since_lines(found)
     assert (line.mark, line.conclusion is None) == (("▼", False) if drops else ("", True))

@@ -113,10 +113,10 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     )
     assert kept == [(2, "new"), (3, "new")]
     sent = [list(events_of(small(tmp_path), {}, each.outcome, each.since_last)) for each in (second, third, fourth)]
-    drops = [[event for event in events if event.name == "ndcg-ab.dropped"] for events in sent]
+    drops = [[event for event in events if event["event"] == "ndcg-ab.dropped"] for events in sent]
     assert list(map(len, drops)) == [1, 0, 0]
-    assert drops[0][0].resource["prefect.resource.id"] == "ndcg-ab.system.small.new"
-    assert {name: drops[0][0].payload[name] for name in ("since", "changed")} == {"since": 1, "changed": ["ranking"]}
+    assert drops[0][0]["resource"]["prefect.resource.id"] == "ndcg-ab.system.small.new"
+    assert {name: drops[0][0]["payload"][name] for name in ("since", "changed")} == {"since": 1, "changed": ["ranking"]}
     assert parent_values(second)["dropped"] == 1 and parent_values(fourth)["dropped"] == 0
     assert parent_tags(second)["since_last/new"].startswith("▼ ndcg@10 -")
     assert parent_tags(second)["since_last/old"] == "unchanged"

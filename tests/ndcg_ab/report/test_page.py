@@ -38,7 +38,7 @@ from ndcg_ab.report.words import (
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
-from ndcg_ab.sources.queries import make_documents
+from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -584,9 +584,11 @@ class TestInputs:
             outcome = evaluate(evaluation, engine)[0]
             (tmp_path / "inputs" / "documents.tsv").unlink()
             about = ABOUT | {"inputs": []}
-            found = gather_page_data(engine, outcome, about, documents=make_documents(evaluation), can_do_without=True)
+            found = gather_page_data(
+                engine, outcome, about, documents=documents_source(evaluation), can_do_without=True
+            )
             with pytest.raises(InputError, match="there is no such file"):
-                gather_page_data(engine, outcome, about, documents=make_documents(evaluation))
+                gather_page_data(engine, outcome, about, documents=documents_source(evaluation))
         text = page.render_page(found)
         assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.connections import InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest
@@ -37,7 +37,7 @@ def read(form: str, rows: Rows, folder: Path) -> list[dict[str, Any]]:
     if form in ("arrow", "pandas", "dictionary"):
         table = as_table(rows)
         data = {"arrow": table, "pandas": pd.DataFrame(table.to_pylist()), "dictionary": as_nested(rows)}[form]
-        source: Any = InMemorySource(InMemoryData(name="ranking", data=data), {})
+        source: Any = InMemorySource(in_memory_file("ranking", data), {})
     elif form in ("sqlite", "duckdb"):
         write_database(folder / f"a.{form}", rows, form)
         query = {"database": str(folder / f"a.{form}"), "query": "select * from hit"}

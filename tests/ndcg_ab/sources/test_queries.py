@@ -12,7 +12,9 @@ import pytest
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.queries import Documents
+from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.queries import read_documents
+from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.schema import DOCUMENT
 
 ROWS: list[dict[str, Any]] = [
@@ -30,12 +32,12 @@ def csv_of(rows: list[dict[str, Any]], delimiter: str = ",") -> str:
     return "\n".join([delimiter.join(DOCUMENT.schema.names), *lines]) + "\n"
 
 
-def documents(path: Path, **described: Any) -> Documents:
-    return Documents(FileSource(file=path, **described), Path())
+def documents(path: Path, **described: Any) -> Source:
+    return file_source(FileSource(file=path, **described), Path())
 
 
-def in_memory(data: Any, columns: dict[str, str] | None = None) -> Documents:
-    return Documents(FileSource(file=in_memory_file("documents", data), columns=columns or {}), Path())
+def in_memory(data: Any, columns: dict[str, str] | None = None) -> Source:
+    return file_source(FileSource(file=in_memory_file("documents", data), columns=columns or {}), Path())
 
 
 def files(folder: Path) -> list[Path]:
@@ -51,7 +53,7 @@ def test_every_format_gives_the_rows_that_are_wanted(tmp_path: Path) -> None:
     paths = files(tmp_path)
     assert len(paths) == 5
     for path in paths:
-        assert documents(path).of(WANTED).to_pylist() == EXPECTED, path
+        assert read_documents(documents(path), WANTED).to_pylist() == EXPECTED, path
 
 
 @pytest.mark.parametrize(
@@ -60,18 +62,18 @@ def test_every_format_gives_the_rows_that_are_wanted(tmp_path: Path) -> None:
     ids=["table", "dictionaries"],
 )
 def test_data_in_memory(data: Any) -> None:
-    assert in_memory(data).of(WANTED).to_pylist() == EXPECTED
+    assert read_documents(in_memory(data), WANTED).to_pylist() == EXPECTED
 
 
 def test_a_text_alone_is_the_title_and_ids_may_be_numbers() -> None:
-    found = in_memory({"a": "First", 7: "Seven"}).of(pa.chunked_array([["7", "a"]])).to_pylist()
+    found = read_documents(in_memory({"a": "First", 7: "Seven"}), pa.chunked_array([["7", "a"]])).to_pylist()
     assert [(row["doc_id"], row["title"]) for row in found] == [("7", "Seven"), ("a", "First")]
 
 
 def test_columns_with_other_names_and_columns_that_lack(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("id,name,more\n1,One,x\n2,Two,y\n")
-    found = documents(path, columns={"doc_id": "id", "title": "name"}).of(pa.chunked_array([["2"]]))
+    found = read_documents(documents(path, columns={"doc_id": "id", "title": "name"}), pa.chunked_array([["2"]]))
     assert found.to_pylist() == [{"doc_id": "2", "title": "Two", "url": None}]
 
 
@@ -79,7 +81,7 @@ def test_a_row_that_only_the_careful_way_reads(tmp_path: Path) -> None:
     """A number as a title in one line, a text in the next."""
     path = tmp_path / "d.jsonl"
     path.write_text('{"doc_id": 1, "title": 12}\n{"doc_id": "2", "title": "Two"}\n{"doc_id": "3"}\n')
-    found = documents(path).of(pa.chunked_array([["1", "2", "3"]])).to_pylist()
+    found = read_documents(documents(path), pa.chunked_array([["1", "2", "3"]])).to_pylist()
     assert [(row["doc_id"], row["title"]) for row in found] == [("1", "12"), ("2", "Two"), ("3", None)]
 
 
@@ -99,18 +101,18 @@ def test_is_refused(tmp_path: Path, name: str, text: str | None, said: str) -> N
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as refused:
-        documents(tmp_path / name).of(pa.chunked_array([["1"]]))
+        read_documents(documents(tmp_path / name), pa.chunked_array([["1"]]))
     assert str(refused.value).startswith(f"{tmp_path}/{said}") and "\n" not in str(refused.value)
 
 
 def test_what_nobody_asks_for_may_be_there_twice(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("doc_id,title\n1,One\n2,Two\n2,Deux\n1,One\n")
-    assert len(documents(tmp_path / "d.csv").of(pa.chunked_array([["1"]]))) == 1
+    assert len(read_documents(documents(tmp_path / "d.csv"), pa.chunked_array([["1"]]))) == 1
 
 
 def test_a_field_that_is_none_is_refused() -> None:
     with pytest.raises(InputError, match="columns: 'link' is no field of a document"):
-        in_memory(pa.Table.from_pylist(ROWS), {"link": "url"}).check()
+        in_memory(pa.Table.from_pylist(ROWS), {"link": "url"}).check(DOCUMENT)
     with pytest.raises(InputError, match=r"say documents_columns=\{'doc_id': 'COLUMN'\}"):
-        in_memory(pa.table({"address": ["1"]})).check()
-    in_memory(pa.table({"docid": ["1"]})).check()
+        in_memory(pa.table({"address": ["1"]})).check(DOCUMENT)
+    in_memory(pa.table({"docid": ["1"]})).check(DOCUMENT)

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path, PosixPath
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
@@ -12,39 +12,33 @@ from ndcg_ab.config.model.operation import expand_home
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-class InMemoryData(NamedTuple):
-    """Data in memory.
+class InMemoryFile(PosixPath):
+    """A path object that carries data in memory, used by the Python API in place of a file.
 
-    name: the argument that the data were given as, for messages. data: a table, dictionaries, a list or a function.
+    argument: the argument that the data were given as, for messages.  data: a table, dictionaries or a list.
     """
 
-    name: str
+    argument: str
     data: Any
-
-
-class InMemoryFile(PosixPath):
-    """A path object that carries data in memory, used by the Python API in place of a file."""
-
-    given: InMemoryData
 
 
 class InMemoryFunction(str):
     """A ``module:function`` text that carries a function in memory, used by the Python API."""
 
-    given: InMemoryData
+    data: Any
 
 
-def in_memory_file(name: str, data: Any) -> InMemoryFile:
-    """Return a path object that carries data; name: the argument that the data were given as."""
-    file = InMemoryFile(name)
-    file.given = InMemoryData(name, data)
+def in_memory_file(argument: str, data: Any) -> InMemoryFile:
+    """Return a path object that carries data; argument: the argument that the data were given as."""
+    file = InMemoryFile(argument)
+    file.argument, file.data = argument, data
     return file
 
 
-def in_memory_function(name: str, label: str, function: Any) -> InMemoryFunction:
+def in_memory_function(label: str, function: Any) -> InMemoryFunction:
     """Return a text such as ``module:function`` that carries a function given as an argument."""
     text = InMemoryFunction(label)
-    text.given = InMemoryData(name, function)
+    text.data = function
     return text
 
 

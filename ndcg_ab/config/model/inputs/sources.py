@@ -14,7 +14,6 @@ from ndcg_ab.config.model.inputs.connections import (
     Database,
     DescribedPlace,
     GivenFile,
-    InMemoryData,
     InMemoryFile,
     InMemoryFunction,
     Storage,
@@ -27,6 +26,19 @@ from ndcg_ab.config.model.operation import GivenPath, Spark
 from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+FORMATS = {  # suffix of a file's name -> its format
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "parquet",
+    ".arrows": "parquet",
+    ".feather": "parquet",
+    ".ipc": "parquet",
+}
 PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
 READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
@@ -38,13 +50,13 @@ Mark = Annotated[str | None, Trait.DATED]
 
 
 class Readable(Model):
-    """A model of data in a file, from a function, or in memory."""
+    """A model of data in a file, or in memory."""
 
     @property
-    def in_memory_data(self) -> InMemoryData | None:
-        """The data in memory, or None if a file is read or a function imported."""
-        place = getattr(self, "file", None) or getattr(self, "python", None)
-        return place.given if isinstance(place, InMemoryFile | InMemoryFunction) else None
+    def in_memory(self) -> InMemoryFile | None:
+        """The path that carries data in memory, or None if a file is read."""
+        file = getattr(self, "file", None)
+        return file if isinstance(file, InMemoryFile) else None
 
 
 def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
@@ -151,7 +163,7 @@ class PythonSource(OfFunction):
     )
 
 
-class JudgeSource(OfFunction, Readable):
+class JudgeSource(OfFunction):
     """A function that receives a query and a document and returns a grade; by name, or in memory."""
 
     attributes: list[str] = Field(
@@ -170,6 +182,11 @@ class JudgeSource(OfFunction, Readable):
         ge=1,
         le=MOST_WORKERS,
     )
+
+    @property
+    def in_memory(self) -> InMemoryFunction | None:
+        """The text that carries a function in memory, or None if the function is imported."""
+        return self.python if isinstance(self.python, InMemoryFunction) else None
 
     @property
     def judge(self) -> str:

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from ndcg_ab.config.loading import keys
-from ndcg_ab.config.loading.file import find_namesake, read_config
-from ndcg_ab.config.loading.hints import REMOVED_KEYS
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
@@ -165,15 +164,6 @@ def test_an_unknown_key_is_named_with_the_nearest(key: str, tmp_path: Path) -> N
     assert "directory" not in sentence.partition("known here")[2], "that key is not for files"
 
 
-@pytest.mark.parametrize("key", sorted(REMOVED_KEYS))
-def test_a_key_that_was_taken_out_is_answered_with_what_to_do(key: str, tmp_path: Path) -> None:
-    section, name = key.split(".")
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, with_keys(**{section: {name: True}}))
-    (sentence,) = str(caught.value).splitlines()
-    assert sentence == f"{tmp_path / 'c.yaml'}: key '{key}' was taken out, since {REMOVED_KEYS[key]}: leave it out"
-
-
 WRONG = {
     "name = 5: must be text": with_keys(name=5),
     "name = '../t': must be letters, digits": with_keys(name="../t"),
@@ -281,26 +271,6 @@ systems:
     old, new = read(tmp_path, text).systems
     assert (old.name, new.name) == ("old", "new")
     assert new.source == old.source
-
-
-@pytest.mark.parametrize(
-    ("other", "is_found"),
-    [
-        ("name: shop\n", True),
-        ("name: shop\noutput: elsewhere\n", False),
-        ("name: another  # not shop\n", False),
-        ("name: shop\nextends: night.yaml\n", False),
-        ("name: [shop\n", False),
-    ],
-)
-def test_another_configuration_with_the_name_and_the_output_is_found(
-    other: str, is_found: bool, tmp_path: Path
-) -> None:
-    inputs = "judgments: j.qrels\nsystems:\n- {name: a, file: a.run}\n- {name: b, file: b.run}\n"
-    for name, head in (("night.yaml", "name: shop\n"), ("day.yml", other)):
-        (tmp_path / name).write_text(head if "extends" in head else head + inputs)
-    path = tmp_path / "night.yaml"
-    assert find_namesake(path, read_config(path)) == (tmp_path / "day.yml" if is_found else None)
 
 
 @pytest.mark.slow

@@ -191,7 +191,6 @@ def test_set_changes_one_key(setting: str, key: str, expected: Any, tmp_path: Pa
 
 
 WRONG_SETTINGS = {
-    "statistics.interval=bca": "key 'statistics.interval' was taken out, since an interval is always Student's t",
     "statistics.alhpa=1": "key 'statistics.alhpa' is unknown; did you mean 'alpha'? (known here: alpha, resamples",
     "alpha=1": "key 'alpha' is unknown; did you mean 'statistics.alpha'? (known here: name, judgments",
     "systems.olt.file=x": "systems has no entry 'olt'; did you mean 'old'? (entries: old, new.v2)",

@@ -20,7 +20,8 @@ from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.external_scores import PULLED
 from ndcg_ab.sources.files import unpacking
 from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING
-from ndcg_ab.sources.queries import Documents
+from ndcg_ab.sources.queries import read_documents
+from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
@@ -52,8 +53,8 @@ def read_scores(path: Path) -> Any:
     return pull_source(ScoresSource(file=path, system="a"), PULLED, Path())
 
 
-def read_documents(path: Path) -> Any:
-    return Documents(FileSource(file=path), Path()).of(pa.chunked_array([["d"]]))
+def read_titles(path: Path) -> Any:
+    return read_documents(file_source(FileSource(file=path), Path()), pa.chunked_array([["d"]]))
 
 
 ONE_LINE = re.compile("of-(zeros|a-line|brackets)")  # either rule refuses them
@@ -62,7 +63,7 @@ READ: dict[str, Callable[[Path], Any]] = {
     "ranking": lambda path: read_table(path, RANKING, None, {}),
     "judgments": lambda path: read_table(path, JUDGMENT, None, {}),
     "queries": lambda path: read_table(path, QUERIES, None, {}),
-    "documents": read_documents,
+    "documents": read_titles,
     "scores": read_scores,
 }
 

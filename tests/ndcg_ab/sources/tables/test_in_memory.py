@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file
+from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
@@ -52,7 +52,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     )
     placed = list(placed_rows("t", table, names))
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
-    read = read_in_memory(InMemoryData("t", table), RANKING, names)
+    read = read_in_memory(in_memory_file("t", table), RANKING, names)
     assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
 
 
@@ -90,4 +90,4 @@ def test_no_configuration_can_hold_data() -> None:
     evaluation = Evaluation.model_validate(content | {"systems": [{"name": "a", "file": file}]})
     assert evaluation.model_dump_json() == before
     assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
-    assert evaluation.systems[0].source.in_memory_data == InMemoryData("systems['a']", {})
+    assert evaluation.systems[0].source.in_memory is file
