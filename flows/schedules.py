@@ -195,8 +195,11 @@ async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> Non
             say("the Prefect server does not answer: ended without it, the schedules are not paused")
             os._exit(1)  # Prefect would go on asking
         await ending
-    elif not work.cancelled() and work.exception():
-        raise InputError(f"the Prefect server has been away too long, serve ended: {first_cause(work.exception())}")
+    elif not work.cancelled() and (error := work.exception()):
+        while isinstance(error, BaseExceptionGroup):  # the first error of nested groups
+            error = error.exceptions[0]
+        said = on_one_line(f"{type(error).__name__}: {error}", LONGEST)
+        raise InputError(f"the Prefect server has been away too long, serve ended: {said}")
 
 
 async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
@@ -206,13 +209,6 @@ async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
         work.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await work
-
-
-def first_cause(error: BaseException | None) -> str:
-    """Return the first error of nested exception groups, as one line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:

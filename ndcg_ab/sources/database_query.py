@@ -14,7 +14,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metadata
 from ndcg_ab.sources.database_drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT
-from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.files.records import records_table, table_rows
 from ndcg_ab.sources.tables.columns import cast_columns, table_if_clean
 from ndcg_ab.sources.tables.format_warnings import RemarkCounter, rated_rows
 from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
@@ -120,8 +120,7 @@ def convert_batch(
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
     part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, place))
     if part is None:
-        rows = (row for piece in plain.to_batches() for row in parquet_rows(piece))
-        placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
+        placed = table_rows(plain, {name: name for name in chosen}, place, before)
         is_judged = layout.kind == JUDGMENT.kind
         part = records_table(rated_rows(placed, unrated, layout.words) if is_judged else placed, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each

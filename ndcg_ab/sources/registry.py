@@ -52,12 +52,6 @@ def file_source(described: FileSource, directory: Path) -> Source:
     )
 
 
-def click_source(described: ClicksSource, directory: Path) -> Source:
-    from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
-
-    return ClickJudgments(described, directory, make_source(described.clicks.source, directory))
-
-
 def source_of(module: str, name: str) -> Callable[[Any, Path], Source]:
     """Return a function that creates a source of a class, importing its module on the first call."""
     return lambda described, directory: getattr(import_module(f"ndcg_ab.sources.{module}"), name)(described, directory)
@@ -72,7 +66,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     HttpSource: source_of("http.search_engine", "SearchEngine"),
     SparkSource: source_of("spark_tables", "ClusterTable"),
     ExtensionSource: source_of("functions", "Extension"),
-    ClicksSource: click_source,
+    ClicksSource: source_of("clicks.click_judgments", "ClickJudgments"),
 }
 
 

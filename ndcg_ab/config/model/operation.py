@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -25,34 +25,13 @@ PART = re.compile(r"[a-z]+|[0-9]+")
 LAST = "l"  # of a month: the last day, or weekday
 
 
-class CronField(NamedTuple):
-    """One of the five fields of a cron expression.
-
-    low, high: lowest and highest number. names: names that stand for the numbers from the lowest on.
-    """
-
-    name: str
-    low: int
-    high: int
-    names: tuple[str, ...] = ()
-
-    @property
-    def rule(self) -> str:
-        """The description of valid values for a message."""
-        return f"{self.name} ({self.low}-{self.high}{f' or {self.names[0]}-{self.names[-1]}' if self.names else ''})"
-
-    def holds(self, part: str) -> bool:
-        """Return whether a number or a name is a value of the field."""
-        return part in self.names or (part.isdecimal() and len(part) <= 4 and self.low <= int(part) <= self.high)
-
-
-FIELDS = (
-    CronField("minute", 0, 59),
-    CronField("hour", 0, 23),
-    CronField("day", 1, 31),
-    CronField("month", 1, 12, MONTHS),
-    CronField("weekday", 0, 7, WEEKDAYS),
-)
+FIELDS: dict[str, tuple[int, int, tuple[str, ...]]] = {  # of a cron expression: lowest and highest number, and names
+    "minute": (0, 59, ()),
+    "hour": (0, 23, ()),
+    "day": (1, 31, ()),
+    "month": (1, 12, MONTHS),
+    "weekday": (0, 7, WEEKDAYS),
+}
 
 
 def cron_fault(cron: str) -> str | None:
@@ -60,10 +39,12 @@ def cron_fault(cron: str) -> str | None:
     texts = cron.lower().split()
     if len(texts) != len(FIELDS):
         return "must be five fields (minute hour day month weekday), as in 0 2 * * *"
-    for field, text in zip(FIELDS, texts, strict=True):
+    for (name, (low, high, names)), text in zip(FIELDS.items(), texts, strict=True):
         for part in PART.findall(STEP.sub("", text)):
-            if part != LAST and not field.holds(part):
-                return f"no moment fits it: {format_value(part)} is no {field.rule}, as in 0 2 * * *"
+            is_number = part.isdecimal() and len(part) <= 4 and low <= int(part) <= high
+            if not is_number and part not in (LAST, *names):
+                rule = f"{name} ({low}-{high}{f' or {names[0]}-{names[-1]}' if names else ''})"
+                return f"no moment fits it: {format_value(part)} is no {rule}, as in 0 2 * * *"
     return None
 
 

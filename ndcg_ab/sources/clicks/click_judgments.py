@@ -23,6 +23,7 @@ from ndcg_ab.memory import give_back
 from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_remarks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
 from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
+from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches, table_or_file
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
@@ -179,14 +180,14 @@ def text_table(texts: list[str], query_ids: list[str], requested: int | None = N
 
 
 class ClickJudgments(Source):
-    """A source that grades documents by their clicks; events: the source of the user events."""
+    """A source that grades documents by their clicks."""
 
     door = "click log"
 
-    def __init__(self, described: ClicksSource, directory: Path, events: Source) -> None:
+    def __init__(self, described: ClicksSource, directory: Path) -> None:
         self.described = described.clicks
         self.directory = directory
-        self.events = events
+        self.events = make_source(self.described.source, directory)
         self.origin = f"{self.events.origin} ({self.described.definition})"
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:

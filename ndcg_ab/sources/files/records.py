@@ -122,8 +122,7 @@ def read_records(
         before = 0
         with explain_broken_parquet(path):
             for batch, chosen in parquet_batches(path, layout, reading):
-                for number, row in enumerate(parquet_rows(batch), before + 1):
-                    yield f"row {number}", {name: row[column] for name, column in chosen.items()}
+                yield from table_rows(pa.Table.from_batches([batch]), chosen, "row", before)
                 before += batch.num_rows
     else:
         yield from delimited_records(path, layout, reading)
@@ -344,3 +343,13 @@ def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
                 batch = batch.set_column(place, field.name, batch.column(place).cast(pa.binary()))
         return cast(list[dict[str, Any]], batch.to_pylist())
+
+
+def table_rows(table: pa.Table, chosen: Mapping[str, str], place: str, before: int = 0) -> Records:
+    """Yield the rows of a table, each with its place, such as ``row 7``.
+
+    chosen: field -> column.  place, before: what a row is called, and the number of rows before the table.
+    """
+    rows = chain.from_iterable(map(parquet_rows, table.to_batches()))
+    for number, row in enumerate(rows, before + 1):
+        yield f"{place} {number}", {field: row[column] for field, column in chosen.items()}

@@ -93,12 +93,11 @@ def is_query(value: Any) -> bool:
 
 
 def is_query_or_pairs(value: Any) -> bool:
-    return is_query(value) or (is_list(value) and all(map(is_pair, value)))
-
-
-def is_pair(value: Any) -> bool:
-    """Return whether a value is a document with its number."""
-    return is_list(value) and len(value) == 2 and is_id(value[0]) and not is_object(value[1]) and not is_list(value[1])
+    """Return whether a value has the numbers of a query, or its documents in pairs with their numbers."""
+    if not is_list(value):
+        return is_query(value)
+    are_pairs = all(is_list(each) and len(each) == 2 and is_id(each[0]) for each in value)
+    return are_pairs and not any(is_object(number) or is_list(number) for _, number in value)
 
 
 def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:

@@ -66,62 +66,58 @@ class Template:
         """
         values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
-        fill = TemplateFiller(values, f"{self.where}, query {format_value(query_id)}")
+        where = f"{self.where}, query {format_value(query_id)}"
         body = self.known["body"]
         if body is not None:
-            body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()
+            body = json.dumps(
+                fill_content(without_nulls(body), values, where), ensure_ascii=False, allow_nan=False
+            ).encode()
         headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body is not None else {})
         for name, value in self.known["headers"].items():
-            header = as_text(fill.structure(value))
+            header = as_text(fill_content(value, values, where))
             if not HEADER.fullmatch(header):
-                raise InputError(f"{fill.where}: headers.{name}: must be plain ASCII on one line")
+                raise InputError(f"{where}: headers.{name}: must be plain ASCII on one line")
             headers[str(name).lower()] = header
         key = hashlib.sha256(json.dumps([self.signature, sorted(values.items(), key=str)]).encode()).hexdigest()
-        parameters = fill.structure(without_nulls(self.known["parameters"]))
+        parameters = fill_content(without_nulls(self.known["parameters"]), values, where)
         lists = {name: value if isinstance(value, list) else [value] for name, value in parameters.items()}
-        pairs = [(str(name), as_text(each)) for name, values in lists.items() for each in values]
-        return Request(query_id, self.method, fill.text(self.known["url"], safe=True), headers, pairs, body, key)
+        pairs = [(str(name), as_text(each)) for name, several in lists.items() for each in several]
+        url = fill_text(self.known["url"], values, safe=True)
+        return Request(query_id, self.method, url, headers, pairs, body, key)
 
 
-@dataclasses.dataclass(frozen=True)
-class TemplateFiller:
-    """The values of one query, to be put into a template; where: the place for messages."""
+def fill_content(content: Any, values: Mapping[str, Any], where: str) -> Any:
+    """Return nested content with placeholders filled; a key whose value is an empty attribute is left out.
 
-    values: Mapping[str, Any]
-    where: str
+    values: those of one query, by the names of placeholders.  where: the place for messages.
+    """
+    if isinstance(content, dict):
+        found = {key: fill_content(value, values, where) for key, value in content.items()}
+        return {key: value for key, value in found.items() if value is not NOTHING}
+    if isinstance(content, list):
+        return [value for each in content if (value := fill_content(each, values, where)) is not NOTHING]
+    whole = PLACEHOLDER.fullmatch(content) if isinstance(content, str) else None
+    if whole is None or whole["name"] not in values:
+        return fill_text(content, values) if isinstance(content, str) else content
+    value = values[whole["name"]]  # itself, such as a number, where the text is a single placeholder
+    if value is None:
+        return NOTHING
+    return number_value(value, f"{where}: {content}") if whole["number"] else value
 
-    def structure(self, content: Any) -> Any:
-        """Return nested content with placeholders filled; a key whose value is an empty attribute is left out."""
-        if isinstance(content, dict):
-            found = {key: self.structure(value) for key, value in content.items()}
-            return {key: value for key, value in found.items() if value is not NOTHING}
-        if isinstance(content, list):
-            return [value for each in content if (value := self.structure(each)) is not NOTHING]
-        return self.value(content) if isinstance(content, str) else content
 
-    def value(self, text: str) -> Any:
-        """Return the filled text, or the value itself (such as a number) if the text is a single placeholder."""
-        whole = PLACEHOLDER.fullmatch(text)
-        if whole is None or whole["name"] not in self.values:
-            return self.text(text)
-        value = self.values[whole["name"]]
-        if value is None:
-            return NOTHING
-        return number_value(value, f"{self.where}: {text}") if whole["number"] else value
+def fill_text(text: str, values: Mapping[str, Any], safe: bool = False) -> str:
+    """Return the text with placeholders filled; safe: whether values are percent-encoded."""
 
-    def text(self, text: str, safe: bool = False) -> str:
-        """Return the text with placeholders filled; safe: whether values are percent-encoded."""
+    def filled(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return f"{{{match['plain']}}}"
+        if match["name"] not in values:  # of a secret
+            return match[0]
+        value = values[match["name"]]
+        written = "" if value is None else str(value)
+        return quote(written, safe="") if safe else written
 
-        def filled(match: re.Match[str]) -> str:
-            if match["name"] is None:
-                return f"{{{match['plain']}}}"
-            if match["name"] not in self.values:  # of a secret
-                return match[0]
-            value = self.values[match["name"]]
-            written = "" if value is None else str(value)
-            return quote(written, safe="") if safe else written
-
-        return PLACEHOLDER.sub(filled, text)
+    return PLACEHOLDER.sub(filled, text)
 
 
 def number_value(value: Any, where: str) -> int | float:

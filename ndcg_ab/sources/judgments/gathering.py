@@ -75,16 +75,13 @@ def pull_judgments_place(
         told = f"grades come from clicks, as its columns {', '.join(sorted(OF_CLICKS))} say"
         table = with_remarks(table, [*pulled.remarks, Remark("click_grades", table.num_rows, (), told)])
     layout = layout_of_columns(
-        name for name in table.column_names if name in JUDGMENT.schema.names or has_text(table[name])
+        name
+        for name in table.column_names
+        if name in JUDGMENT.schema.names or pc.any(pc.greater(pc.binary_length(table[name]), 0)).as_py()
     )
     metadata = table.schema.metadata
     chosen = table.select(layout.schema.names).cast(layout.schema).replace_schema_metadata(metadata)
     return Pulled(chosen, layout, pulled.source)
-
-
-def has_text(column: pa.ChunkedArray) -> bool:
-    """Return whether a column holds a text that is not empty."""
-    return bool(pc.any(pc.greater(pc.binary_length(column), 0)).as_py())
 
 
 def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
@@ -226,18 +223,20 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
 
 def refuse_contradictions(units: JudgmentCodes, source: SeveralPlaces) -> None:
     """Raise InputError if a judge gives a document two grades in one file."""
-    odd = units.contradictions()
-    if not odd:
+    key, judge, file, lowest, highest = units.grouped()
+    odd = np.flatnonzero(lowest < highest)
+    if not len(odd):
         return
-    query_id, doc_id, lowest, highest, judge, file = min(
-        (*(units.keys[name][key].as_py() for name in ("query_id", "doc_id")), *rest) for key, *rest in odd
-    )
-    part = source.parts[file]
-    by = f" by judge {units.judges[judge]!r}" if "judge" in part.layout.schema.names and units.judges[judge] else ""
+    columns = (column[odd].tolist() for column in (lowest, highest, judge, file))
+    rows = units.keys.take(pa.array(key[odd]))
+    query_id, doc_id, low, high, by_judge, by_file = min(zip(*rows.to_pydict().values(), *columns, strict=True))
+    part = source.parts[by_file]
+    name = units.judges[by_judge] if "judge" in part.layout.schema.names else ""
+    by = f" by judge {name!r}" if name else ""
     rule = "a judge gives a document one grade" if by else "a document has one grade"
     raise InputError(
-        f"{part.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {lowest:g} and"
-        f" {highest:g}{by}: {rule} ({len(odd)} such)"
+        f"{part.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {low:g} and"
+        f" {high:g}{by}: {rule} ({len(odd)} such)"
     )
 
 

@@ -78,16 +78,6 @@ class JudgmentCodes:
         key, judge = np.divmod(rest, len(self.judges))
         return key, judge, file, lowest, highest
 
-    def contradictions(self) -> list[tuple[int, float, float, int, int]]:
-        """Return the documents that a judge grades differently within one file.
-
-        Each item is (document, lowest grade, highest grade, judge, file).
-        """
-        key, judge, file, lowest, highest = self.grouped()
-        odd = np.flatnonzero(lowest < highest)
-        columns = (key[odd], lowest[odd], highest[odd], judge[odd], file[odd])
-        return list(zip(*(column.tolist() for column in columns), strict=True))
-
     def of(self, name: str) -> pa.Table:
         """Return the judgments of one judge, in the columns of `JUDGMENT`."""
         mine = self.judge == self.judges.index(name)

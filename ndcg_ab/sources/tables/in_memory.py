@@ -25,9 +25,9 @@ from ndcg_ab.sources.files.records import (
     gather_records,
     listed_objects,
     object_records,
-    parquet_rows,
     prefix_errors,
     records_table,
+    table_rows,
 )
 from ndcg_ab.sources.forms.nested import is_list
 from ndcg_ab.sources.forms.recognition import choose_reading
@@ -122,7 +122,7 @@ def read_table(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> p
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
     table = table_if_clean(lambda: cast_columns(part, layout, chosen, data.argument))
-    return gather_records(placed_rows(data.argument, part, chosen), layout) if table is None else table
+    return gather_records(table_rows(part, chosen, f"{data.argument}, row"), layout) if table is None else table
 
 
 def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
@@ -152,14 +152,6 @@ def arrow_table(data: InMemoryFile) -> pa.Table:
 def type_name(data: Any) -> str:
     """Return the name of the type of data for a message, such as ``pandas.DataFrame``."""
     return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
-
-
-def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
-    number = 0
-    for batch in table.to_batches():
-        for row in parquet_rows(batch):
-            number += 1
-            yield f"{name}, row {number}", {field: row[column] for field, column in chosen.items()}
 
 
 # ---- dictionaries and lists

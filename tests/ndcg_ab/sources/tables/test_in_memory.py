@@ -11,10 +11,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
-from ndcg_ab.sources.files.records import records_table
+from ndcg_ab.sources.files.records import records_table, table_rows
 from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
-from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, placed_rows, read_in_memory, table_of_plain_dictionaries
+from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, read_in_memory, table_of_plain_dictionaries
 from tests.examples import examples
 from tests.places import ROOT
 
@@ -50,7 +50,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     table = pa.Table.from_batches(
         pa.table(list(map(list, zip(*rows, strict=True))), names=list(names.values())).to_batches(max_chunksize=size)
     )
-    placed = list(placed_rows("t", table, names))
+    placed = list(table_rows(table, names, "t, row"))
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
     read = read_in_memory(in_memory_file("t", table), RANKING, names)
     assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
