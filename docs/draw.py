@@ -82,7 +82,7 @@ def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
 def format_entry(file: SqlFile) -> str:
     """Return a list entry: the file, and what it holds."""
     first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ")
-    return f"- [`{file.path.name}`](../{file.shown}): {first}"
+    return f"- [`{file.path.name}`](../{file.display_path}): {first}"
 
 
 def package_of(module: str) -> str:

@@ -31,8 +31,8 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
     """Do one part of a stage as a task, which is tried again if it talks to the outside and may answer later."""
 
     @task(
-        name=stage.task or stage.shown(part),
-        task_run_name=stage.shown(part).replace("{", "{{").replace("}", "}}"),
+        name=stage.task or stage.part_name(part),
+        task_run_name=stage.part_name(part).replace("{", "{{").replace("}", "}}"),
         cache_policy=NO_CACHE,
         persist_result=False,
         retries=stage.retries(run.evaluation.prefect),

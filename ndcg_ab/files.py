@@ -31,7 +31,7 @@ def unusable(path: str) -> str | None:
 
 
 @contextlib.contextmanager
-def named(path: Path) -> Iterator[None]:
+def name_path_in_errors(path: Path) -> Iterator[None]:
     """Add the path to each OSError raised in the block, which may lack one or name the temporary file."""
     try:
         yield
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[Path]:
     A link is followed.  A device or a pipe is written to directly.  An OSError names `path`.  Temporary files that a
     killed process left in the folder are removed.
     """
-    with named(path):
+    with name_path_in_errors(path):
         if path.exists() and not path.is_file():
             yield path
             return

@@ -65,8 +65,8 @@ class Guard:
 
     def __init__(self, limit: int, limit_text: str, other_bytes: int) -> None:
         self.limit = limit
-        self.others = other_bytes
-        self.said = limit_text
+        self.other_bytes = other_bytes
+        self.limit_text = limit_text
         self.watched = threading.get_ident()
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -75,11 +75,11 @@ class Guard:
 
     def watch(self) -> None:
         while not self.done.wait(LOOK):
-            most = OVER * self.limit + self.others
+            most = OVER * self.limit + self.other_bytes
             if resident() > most and (held := footprint()) > most:
                 LimitReached.sentence = (
-                    f"memory limit {self.said!r}: is too little: {held // 10**6:,}MB were in use, and more were needed:"
-                    f" {allow(held * 3 // 2)}"
+                    f"memory limit {self.limit_text!r}: is too little: {held // 10**6:,}MB were in use, and more were"
+                    f" needed: {allow(held * 3 // 2)}"
                 )
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.watched), ctypes.py_object(LimitReached))
                 return
@@ -102,10 +102,10 @@ class Memory:
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
-        self.said = limit
+        self.limit_text = limit
         held = 0 if limit is None else footprint()
-        self.others = max(0, held - OURS - ROWS)  # of a process that does other work, as a notebook
-        self.ours = max(OURS, held - self.others + ROWS)
+        self.other_bytes = max(0, held - OURS - ROWS)  # of a process that does other work, as a notebook
+        self.ours = max(OURS, held - self.other_bytes + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = usual() if spill is None else spill.absolute()
@@ -124,7 +124,7 @@ class Memory:
                     " name another one with --spill or resources.spill"
                 ) from None
         if limit is not None and Guard.at_work is None:
-            self._guard = Guard(bytes_of(limit), limit, self.others)
+            self._guard = Guard(bytes_of(limit), limit, self.other_bytes)
 
     def __enter__(self) -> Self:
         return self
@@ -155,15 +155,15 @@ class Memory:
 
     def has_room(self, rows: int, size: int) -> bool:
         """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds."""
-        return self.limit is None or footprint() - self.others + rows * size <= self.limit
+        return self.limit is None or footprint() - self.other_bytes + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, noun: str) -> None:
         """Raise InputError with the memory needed if `rows` rows of `size` bytes do not fit into the memory limit."""
         if not self.has_room(rows, size):
-            needed = footprint() - self.others + rows * size
+            needed = footprint() - self.other_bytes + rows * size
             raise InputError(
-                f"memory limit {self.said!r}: is too little for {rows:,} {noun}, with which the process would hold some"
-                f" {needed // 10**6:,}MB: {allow(needed)}"
+                f"memory limit {self.limit_text!r}: is too little for {rows:,} {noun}, with which the process would"
+                f" hold some {needed // 10**6:,}MB: {allow(needed)}"
             )
 
     def for_duckdb_beside(self, used: int, size: int = 0) -> int:
@@ -172,7 +172,7 @@ class Memory:
         used: bytes that DuckDB already holds.  size: bytes that will be needed beside DuckDB.
         """
         assert self.limit is not None
-        rest = max(self.ours, footprint() - self.others - used + ROWS // 2) + size
+        rest = max(self.ours, footprint() - self.other_bytes - used + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, requested: int | None) -> int | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ndcg_core.measures.external_metric import NEGATED, GivenMetric
+from ndcg_core.measures.external_metric import NEGATED, ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 
@@ -22,7 +22,7 @@ EXTRA = "pip install 'ndcg-ab[measures]'"
 ByQuery = Mapping[str, Mapping[str, float]]  # query_id -> doc_id -> grade of a judgment, or score of one system
 
 
-def named(text: str) -> Metric:
+def find_measure(text: str) -> Metric:
     """Return the metric of ndcg-ab, or else the measure of ir_measures, that a text names."""
     try:
         return parse(text)
@@ -52,7 +52,7 @@ def named_there(text: str) -> str | None:
     return found[1] if found and found[1] in NAMES | OF_SUBTOPICS else None
 
 
-def recognised(text: str) -> GivenMetric | None:
+def recognised(text: str) -> ExternalMetric | None:
     """Return the ir_measures measure that a text names, or None if the text names none.
 
     A leading ``-`` means that lower values are better.  Raises MetricError if the text names a measure that cannot be
@@ -82,7 +82,7 @@ def recognised(text: str) -> GivenMetric | None:
         raise MetricError(f"{where}: ir_measures does not read it: {error}") from None
     provider_of(measure, where)
     sign = NEGATED if text.strip().startswith(NEGATED) else ""
-    return GivenMetric(given=f"{sign}{measure}", tool=f"ir_measures {ir_measures.__version__}")
+    return ExternalMetric(external_name=f"{sign}{measure}", tool=f"ir_measures {ir_measures.__version__}")
 
 
 def provider_of(measure: Any, where: str) -> Any:
@@ -101,7 +101,7 @@ def provider_of(measure: Any, where: str) -> Any:
     raise MetricError(f"{where}: ir_measures computes it by {able[0].NAME}: {able[0].install_instructions()}")
 
 
-def values(metric: GivenMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
+def values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
     """Return the value of the measure by query, negated if lower is better.
 
     Raise MetricError if it cannot be computed.

@@ -146,7 +146,7 @@ def clear_abandoned(above: Path | None = None) -> None:
     for name in names:
         with contextlib.suppress(OSError):
             if LOCKS.fullmatch(name):
-                with held(folder / name) as is_free:
+                with hold_lock(folder / name) as is_free:
                     if is_free:
                         shutil.rmtree(folder / name.partition(".")[0], ignore_errors=True)
                         (folder / name).unlink(missing_ok=True)
@@ -156,7 +156,7 @@ def clear_abandoned(above: Path | None = None) -> None:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[bool]:
+def hold_lock(path: Path) -> Iterator[bool]:
     """Yield whether a lock file belongs to this user and no other process holds it; hold the lock in the block."""
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -48,7 +48,7 @@ def reduce_rows(table: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
     kept = np.minimum(lengths, wanted.depth)
     met: list[int | None] = [None] * len(heads)
     for place, query_id in enumerate(heads.to_pylist()):
-        if query_id in wanted.whole:
+        if query_id in wanted.complete:
             kept[place] = lengths[place]
         if query_id in wanted.judged:
             own = doc_ids.slice(starts[place], lengths[place])

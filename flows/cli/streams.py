@@ -32,7 +32,7 @@ class Guarded:
         except BrokenPipeError:
             self._drop()
         except OSError as error:
-            raise self._named(error) from None
+            raise self._name_stream(error) from None
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -45,13 +45,13 @@ class Guarded:
         except BrokenPipeError:
             self._drop()
         except OSError as error:
-            raise self._named(error) from None
+            raise self._name_stream(error) from None
 
     def close(self) -> None:
         """Flush the stream and keep it open: libraries close it, and more is written later."""
         self.flush()
 
-    def _named(self, error: OSError) -> OSError:
+    def _name_stream(self, error: OSError) -> OSError:
         """Return the error with the name of the stream."""
         if error.errno is not None:
             error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"

@@ -276,7 +276,7 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     state = "scored" if evaluation.scores else "judged"
     judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
-        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state}"
+        f"queries: {evaluation.queries.source.display_name} names none of the {judged} {state}"
         f" {agreeing_words(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
         + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
@@ -361,6 +361,6 @@ def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -
     try:
         return check_tables(engine, read.judgments, rankings, evaluation)
     except WholeNeededError:
-        rankings = {name: each.whole() for name, each in rankings.items()}
+        rankings = {name: each.with_all_rows() for name, each in rankings.items()}
         load_tables(engine, read.judgments, read.queries, rankings, evaluation)
         return check_tables(engine, read.judgments, rankings, evaluation)

@@ -102,14 +102,14 @@ def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
     columns = ("system_id", "query_id", "first_rank")
-    suspicious = {(system, query): place for system, query, place in engine.each("suspicious_query", columns)}
+    suspicious = {(system, query): place for system, query, place in engine.iter_rows("suspicious_query", columns)}
     disagreeing: dict[str, dict[str, int]] = defaultdict(dict)
     if suspicious:  # else spares a look at every result
         beyond = any(look.beyond for look in looks)
         engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
         engine.build("disagreeing_query", cutoff=reach)
         columns = ("system_id", "query_id", "first_place")
-        for system, query, place in engine.each("disagreeing_query", columns, order="query_id"):
+        for system, query, place in engine.iter_rows("disagreeing_query", columns, order="query_id"):
             disagreeing[system][query] = place
     return suspicious, disagreeing
 
@@ -128,7 +128,7 @@ def check_group(
     too_many = is_beyond_bound(engine, look)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     judgment = ("query_id", "doc_id", "grade")
-    for query_id, doc_id, grade in () if too_many else engine.each("sensitive_judgment", judgment):
+    for query_id, doc_id, grade in () if too_many else engine.iter_rows("sensitive_judgment", judgment):
         grades[query_id][doc_id] = grade
     judged = TieJudgments(grades, engine.rows("highest_grade")[0][0], weights)
     columns = ("query_id", "doc_id", "score", "rank_given")
@@ -184,7 +184,7 @@ def rank_finding(
     by_rank = dataclasses.replace(metric, ties="given")
     moved = dict(values)
     where = {"system_id": system_id}
-    for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
+    for grades, all_grades, alike in engine.iter_rows("own_order", ("grades", "judged", "query_ids"), where=where):
         value = score_of_order(by_rank, grades, all_grades, judged.highest)
         seen = (query for query in alike if query in values and suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in seen)

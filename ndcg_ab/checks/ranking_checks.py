@@ -103,7 +103,7 @@ def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
         words["rows_have"] = f"{remark.count} {'row has' if remark.count == 1 else 'rows have'}"
-        message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count, **words)}"
+        message = f"{about}: {remark.message or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
         found.append(make_finding(remark.code, message, remark.count, system, examples=remark.examples))

@@ -22,7 +22,7 @@ from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.parity import refuse_disagreement, sample_queries
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.overlap import PERSISTENCE, overlap, rank_biased_overlap
 from ndcg_core.statistics.averages import mean, median
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
@@ -42,7 +42,7 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     ParityError if the core finds another overlap for a sample of the queries.
     """
     metric = evaluation.metric_list[0]
-    if evaluation.scores or isinstance(metric, GivenMetric) or not candidate_names(evaluation):
+    if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
         return ()
     depth = min(metric.cutoff or PLACES, DEEPEST)
     if engine.count("paired_difference", {"metric_id": metric.hash}) * depth > MOST_DOCUMENTS:
@@ -143,7 +143,7 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
     sides: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
     columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
     for name, query_id, doc_id, before, after, grade in (
-        engine.each("top_document", columns, where={"query_id": wanted}) if wanted else ()
+        engine.iter_rows("top_document", columns, where={"query_id": wanted}) if wanted else ()
     ):
         if query_id not in query_ids[name]:
             continue
@@ -176,7 +176,8 @@ def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
         return
     rankings: dict[tuple[str, str, bool], dict[int, str]] = defaultdict(dict)
     columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank")
-    for candidate, query_id, doc_id, before, after in engine.each("top_document", columns, where={"query_id": sample}):
+    rows_of_sample = engine.iter_rows("top_document", columns, where={"query_id": sample})
+    for candidate, query_id, doc_id, before, after in rows_of_sample:
         for rank, is_baseline in ((before, True), (after, False)):
             if rank is not None:
                 rankings[candidate, query_id, is_baseline][rank] = doc_id
@@ -207,7 +208,7 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     drawn = read_drawn_queries(engine, evaluation)
     counted = judged if drawn is None else {query_id for (query_id,) in engine.rows("query", ("query_id",))}
     unknown = [query_id for query_id in given if query_id not in counted]
-    name, state = evaluation.intended.shown, "scored" if evaluation.scores else "judged"
+    name, state = evaluation.intended.display_name, "scored" if evaluation.scores else "judged"
     if len(unknown) == len(given):
         example = (
             f" (the first is {format_value(min(judged))}, the first of its own {format_value(given[0])})"

@@ -96,7 +96,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
                 if each.share is not None:
                     refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
                 ends = found.interval(at, which)
-                row = (len(of.query_ids), value.low, known(ends.low), known(ends.high))
+                row = (len(of.query_ids), value.low, finite_or_none(ends.low), finite_or_none(ends.high))
                 bound = None if value.low == value.high else AT_LEAST
                 values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
         for candidate in candidates:
@@ -186,8 +186,8 @@ def difference_of(
         statistic=statistic.statistic,
         queries=estimates.queries,
         difference=None if is_hidden else other.low - base.low,
-        low=known(ends.low),
-        high=known(ends.high),
+        low=finite_or_none(ends.low),
+        high=finite_or_none(ends.high),
         margin=margin,
         bound=bound,
         failed=estimates.count_failed(pair[1]),
@@ -225,7 +225,7 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     return max(least, math.ceil(needed)) if needed <= MOST else None
 
 
-def known(end: float) -> float | None:
+def finite_or_none(end: float) -> float | None:
     return end if math.isfinite(end) else None
 
 

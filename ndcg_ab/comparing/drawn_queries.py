@@ -216,7 +216,7 @@ def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline
     sample = sample_queries(sorted({query_id for _, query_id in squares}), len(names) + 1)
     rankings: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     where = {"query_id": sample, "rank_rule": rank_rule(metric)}
-    for system, query_id, rank, doc_id in engine.each(
+    for system, query_id, rank, doc_id in engine.iter_rows(
         "ranked_doc", ("system_id", "query_id", "rank", "doc_id"), where=where
     ):
         if rank <= (metric.cutoff or rank):

@@ -19,13 +19,13 @@ from ndcg_ab.sources.queries import Queries
 class Sampling:
     """The weights and clusters of the queries, and the log that they were drawn from.
 
-    weights: > 0, by query_id, or None. clusters: name of the cluster by query_id, or None. drawn: the log from which
+    weights: > 0, by query_id, or None. clusters: name of the cluster by query_id, or None. log: the log from which
         the queries were drawn with the probabilities that the weights contain, or None.
     """
 
     weights: Mapping[str, float] | None = None
     clusters: Mapping[str, str] | None = None
-    drawn: DrawnQueries | None = None
+    log: DrawnQueries | None = None
 
     def weights_in_order(self, query_ids: Sequence[str]) -> NDArray[np.float64] | None:
         return None if self.weights is None else np.array([self.weights[query_id] for query_id in query_ids])
@@ -38,17 +38,17 @@ class Sampling:
         part: the part of the queries that is averaged over.
         """
         weights = self.weights_in_order(query_ids)
-        if self.drawn is None or weights is None:
+        if self.log is None or weights is None:
             return None, weights
-        return self.drawn.scales_and_weights(query_ids, weights, part)
+        return self.log.scales_and_weights(query_ids, weights, part)
 
     def largest_scale(self, part: Part = WHOLE) -> float:
         """Return the largest factor by which a difference is multiplied."""
-        return 1.0 if self.drawn is None else self.drawn.largest_scale(part)
+        return 1.0 if self.log is None else self.log.largest_scale(part)
 
     def of_log(self) -> "Sampling":
         """Return the sampling for values that are known for every query of the log, drawn or not."""
-        return self if self.drawn is None else replace(self, weights=self.drawn.frequencies, drawn=None)
+        return self if self.log is None else replace(self, weights=self.log.frequencies, log=None)
 
     def mean_of(self, query_ids: Sequence[str], values: NDArray[np.float64]) -> float:
         """Return the mean difference over all queries from the values of the given queries; 0 without queries."""
@@ -64,8 +64,8 @@ class Sampling:
             return np.ones(len(query_ids)), float(len(scored))
         known = self.weights
         of_counted = np.array([known[query_id] for query_id in scored], dtype=np.float64)
-        if self.drawn is not None:
-            of_counted = of_counted * self.drawn.relative_to_mean(scored)
+        if self.log is not None:
+            of_counted = of_counted * self.log.relative_to_mean(scored)
         return np.array([known.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
 
     def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:

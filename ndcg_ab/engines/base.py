@@ -194,7 +194,7 @@ class Engine(ABC):
         """
         return self._rows(name, *self._selected(name, columns, **selection))
 
-    def each(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
+    def iter_rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
         """Yield a table's rows as tuples one at a time, to save memory.
 
         columns: names of the columns; empty for all.  selection: `where`, `order` and parameters, as `read` takes them.
@@ -228,7 +228,7 @@ class Engine(ABC):
         return self.memory.has_room(rows, size)
 
     @abstractmethod
-    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         """Declare that judgments and rankings are not needed any more, except for the rows of some queries.
 
         A remote engine fetches these rows and releases the others. queries: returns the query ids, if the engine needs
@@ -284,7 +284,7 @@ class Engine(ABC):
         known = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:
             if name not in known:
-                raise SqlError(f"{file.shown}: its parameter {name} is not given")
+                raise SqlError(f"{file.display_path}: its parameter {name} is not given")
         return {name: known[name] for name in file.params}
 
     def _is_fresh(self, file: SqlFile, parameters: Parameters) -> bool:

@@ -24,13 +24,13 @@ SHOWN_WHOLE = ("gain",)
 class BoundaryEngine(Engine):
     """An engine that combines a local engine with one on a cluster.
 
-    here: the local engine, which keeps tables that move from the cluster. begin: opens the engine on the cluster.
+    local: the local engine, which keeps tables that move from the cluster. begin: opens the engine on the cluster.
     """
 
     def __init__(self, local: DuckDBEngine, begin: Callable[[], Engine]) -> None:
         super().__init__(local.files)
-        self.here = local
-        self.there: Engine | None = None
+        self.local = local
+        self.remote: Engine | None = None
         self.expected = 0  # rows, that `expect` was told
         self.begin = begin
         self.settings = local.settings
@@ -44,20 +44,20 @@ class BoundaryEngine(Engine):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self.there is not None:
-                self.there.__exit__(kind, error, trace)
+            if self.remote is not None:
+                self.remote.__exit__(kind, error, trace)
         finally:
-            self.here.__exit__(kind, error, trace)
+            self.local.__exit__(kind, error, trace)
 
     def keep(self, path: Path) -> None:
-        self.here.settings = self.settings
-        self.here.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
-        self.here.keep(path)
+        self.local.settings = self.settings
+        self.local.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
+        self.local.keep(path)
 
     def expect(self, rows: int) -> None:
         self.expected = rows
-        if self.there is not None:
-            self.there.expect(rows)
+        if self.remote is not None:
+            self.remote.expect(rows)
 
     def use(self, name: str, instead_of: str) -> None:
         if instead_of not in LARGE:
@@ -71,23 +71,23 @@ class BoundaryEngine(Engine):
         super().release(*(name for name in names if not self._is_far(name)))
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        return self.here.repeats(name, columns)
+        return self.local.repeats(name, columns)
 
     def number(self, column: str, texts: Iterable[str]) -> None:
         """Ignore the announcement: texts stay texts."""
 
-    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
-        if self.there is None:
+    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
+        if self.remote is None:
             return
         chosen = list(queries())
         for name in (*SHOWN, *SHOWN_WHOLE):
             table = self.read(name, where=None if name in SHOWN_WHOLE else {"query_id": chosen})
-            self.here._take(name, table)
+            self.local._take(name, table)
         self.made = {
             name: made for name, made in self.made.items() if not self._is_far(name) or name in (*SHOWN, *SHOWN_WHOLE)
         }
-        self.there.__exit__(None, None, None)
-        self.there = None
+        self.remote.__exit__(None, None, None)
+        self.remote = None
         self.far = set()
 
     def _is_far(self, name: str) -> bool:
@@ -95,14 +95,14 @@ class BoundaryEngine(Engine):
         return name in self.far and name not in CROSSING
 
     def _other_side(self) -> Engine:
-        if self.there is None:
-            self.there = self.begin()
-            self.there.expect(self.expected)
-        return self.there
+        if self.remote is None:
+            self.remote = self.begin()
+            self.remote.expect(self.expected)
+        return self.remote
 
     def _take(self, name: str, table: pa.Table) -> None:
         if name not in LARGE:
-            self.here._take(name, table)
+            self.local._take(name, table)
         if name in self.sent:
             self._other_side()._take(name, table)
 
@@ -116,15 +116,15 @@ class BoundaryEngine(Engine):
         if file.name in self.far or file.name in self.on_both:
             self._other_side()._make(file, parameters)
         if file.name in CROSSING and file.name in self.far:
-            self.here._take(file.name, self._other_side()._run(f'select * from "{file.name}"', {}, file))
+            self.local._take(file.name, self._other_side()._run(f'select * from "{file.name}"', {}, file))
         elif file.name not in self.far:
-            self.here._make(file, parameters)
+            self.local._make(file, parameters)
 
     def _drop(self, name: str) -> None:
-        self.here._drop(name)
+        self.local._drop(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        side = self._other_side() if file is not None and self._is_far(file.name) else self.here
+        side = self._other_side() if file is not None and self._is_far(file.name) else self.local
         return side._run(text, parameters, file)
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:

@@ -59,7 +59,7 @@ class RemoteTable:
     def is_path(self) -> bool:
         return "/" in self.table
 
-    def named(self, system_id: str) -> "RemoteTable":
+    def with_system(self, system_id: str) -> "RemoteTable":
         """Return the ranking in the pipeline's columns: with its system in every row, its rank as `rank_given`."""
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)

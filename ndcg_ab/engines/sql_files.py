@@ -34,7 +34,7 @@ class SqlFile:
     kind: str = "table"
 
     @property
-    def shown(self) -> str:
+    def display_path(self) -> str:
         """Return the path for messages, such as ``sql/3_grade/300_graded_doc.sql``."""
         return "/".join(("sql", *self.path.parts[-2:]))
 

@@ -37,7 +37,7 @@ Found = TypeVar("Found")
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class EntryFacts:
     """The facts about a cached input.
 
     digest, rows: of the content.  read: moment of the night in which it was read, ISO 8601, UTC.
@@ -62,11 +62,11 @@ def cache_limit(evaluation: Evaluation) -> int:
     return bytes_of(evaluation.retention.inputs)
 
 
-def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
+def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
     """Put the cached table of a content at `target` and return its facts, or None if it is missing or damaged."""
 
-    def read(entry: Path) -> Known | None:
-        known: Known = decode(Known, read_entry(entry))
+    def read(entry: Path) -> EntryFacts | None:
+        known: EntryFacts = decode(EntryFacts, read_entry(entry))
         if known.is_remarked and known.places != content.places:
             return None
         link_or_copy(entry / TABLE, target)
@@ -115,7 +115,7 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
     """Make a cache entry in a working folder from a table there; facts: fields of `Known` about the table."""
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
-    seal_entry(entry, encode(Known(**facts, places=content.places, table=digest_of_file(table))))
+    seal_entry(entry, encode(EntryFacts(**facts, places=content.places, table=digest_of_file(table))))
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:

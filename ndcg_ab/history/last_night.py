@@ -62,7 +62,7 @@ def compare_with_last(
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     of_all = read_sampling(engine, evaluation)
-    sampling = replace(of_all, drawn=None)  # what is known of the drawn queries alone is not 0 on the others
+    sampling = replace(of_all, log=None)  # what is known of the drawn queries alone is not 0 on the others
     pairs = {
         (system.name, metric.name): pair_differences(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
@@ -86,7 +86,7 @@ def compare_with_last(
         len(now - then),
         len(then - now),
         tuple(moved),
-        of_all.drawn is not None,
+        of_all.log is not None,
         tuple(LedgerRow(SCORED, *row) for row in shares),
     )
 

@@ -21,7 +21,7 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
-from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
+from ndcg_ab.sources.judgments.function_grades import Document, JudgeFunctionCaller, Query
 from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_of_columns
 from ndcg_ab.sources.queries import documents_source, merge_documents, read_documents
 from ndcg_ab.sources.tables.schema import Layout
@@ -54,7 +54,7 @@ def grade_by_judge(
 ) -> tuple[Pulled, int]:
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    files: the judgments of files. rankings: complete ones. since: as for `AskedFunction.grades_of`.
+    files: the judgments of files. rankings: complete ones. since: as for `JudgeFunctionCaller.grades_of`.
     Returns the judgments, and the number of grades that were already known. Raises InputError if there is no document.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
@@ -74,7 +74,7 @@ def grade_by_judge(
         )
         for query_id, doc_id in asked
     ]
-    grades, known_before = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
+    grades, known_before = JudgeFunctionCaller(judge, evaluation.directory).grades_of(pairs, say, since)
     rows = [(*key, grade, judge.judge) for key, grade in zip(asked, grades, strict=True) if grade is not None]
     layout = layout_of_columns([*JUDGMENT.schema.names, "judge"])
     columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)

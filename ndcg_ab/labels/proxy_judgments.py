@@ -193,7 +193,7 @@ def add_proxy_corrections(
     engine: with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
     """
     sampling = read_sampling(engine, evaluation)
-    if sampling.drawn is not None:
+    if sampling.log is not None:
         return correct_by_log(engine, evaluation, compared, table, sampling)
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     every = frozenset(query_id for (query_id,) in rows)
@@ -218,14 +218,14 @@ def correct_by_log(
 
     Nothing is corrected, and a finding says so, if queries of the log that differ have no proxy judgments.
     """
-    assert sampling.drawn is not None
+    assert sampling.log is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
     known = {
         key: dict(zip(column.query_ids, np.asarray(column.differences, dtype=np.float64).tolist(), strict=True))
         for key, column in proxy.items()
     }
     judged = set(table["query_id"].unique().to_pylist())
-    if lacking := sorted(set(sampling.drawn.disagreements) - judged):
+    if lacking := sorted(set(sampling.log.disagreements) - judged):
         message = (
             f"the proxy judgments correct nothing: {queries_text(len(lacking))} of the log that"
             f" {'differs' if len(lacking) == 1 else 'differ'} between systems (such as {lacking[0]!r}) have none"
@@ -237,7 +237,7 @@ def correct_by_log(
         key = (row.metric, row.candidate)
         if row.family == PRIMARY and key in known:
             values = np.array([known[key][query_id] for query_id in careful[key].query_ids], dtype=np.float64)
-            mean = sampling.drawn.mean_over_log(known[key])
+            mean = sampling.log.mean_over_log(known[key])
             row = replace(row, cheap=correct_drawn(careful[key], values, mean, len(judged), row.alpha))
         found.append(row)
     return found, []

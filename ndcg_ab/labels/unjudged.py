@@ -16,7 +16,7 @@ from ndcg_ab.results.numbers import format_percent
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN
 from ndcg_ab.scoring.metric_tables import EVERYTHING, keep_unjudged_results, own_metrics, rank_rule
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
@@ -34,7 +34,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownResults:
     """The results that all systems show for the judged queries.
 
     query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `places`. judged: counts of the
@@ -80,7 +80,7 @@ def add_unjudged(
     sampling: Sampling,
     columns: Sequence[Column],
     compared: Sequence[Comparison],
-    shown: Shown | None = None,
+    shown: ShownResults | None = None,
 ) -> list[Comparison]:
     """Return the comparisons; those over all queries get what unjudged results mean for their conclusions.
 
@@ -93,7 +93,7 @@ def add_unjudged(
     known = {metric.name: metric for metric in own if has_expected_value(metric)}
     if known and shown is None:
         shown = read_shown(engine, list(known.values()))
-    not_drawn = {} if sampling.drawn is None else shares_not_drawn(engine, evaluation, sampling.drawn)
+    not_drawn = {} if sampling.log is None else shares_not_drawn(engine, evaluation, sampling.log)
     by_pair = {(column.metric, column.candidate): column for column in columns}
     pairs = {
         (metric, candidate): shown.pair(known[metric], candidate, column.baseline, column.query_ids)
@@ -111,7 +111,7 @@ def add_unjudged(
 
 def has_expected_value(metric: Metric) -> bool:
     """Return whether ndcg-ab computes a metric itself, and its measure has an expected value."""
-    return not isinstance(metric, GivenMetric) and not lacks_expected_value(metric)
+    return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
 def describe_unjudged(
@@ -174,7 +174,7 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
     return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
 
 
-def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
+def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
     """Read the results that systems show for judged queries, to the metrics' depth, and count the grades."""
     counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(counted["query_id"])
@@ -195,7 +195,7 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
     for rule, rule_name in enumerate(rules.dictionary.to_pylist()):
         for system, name in enumerate(systems.dictionary.to_pylist()):
             places[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
-    return Shown(query_ids, docs.dictionary, judged, places)
+    return ShownResults(query_ids, docs.dictionary, judged, places)
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:

@@ -79,8 +79,8 @@ def make_outcome(
         noticed += [*check_scored(engine, ours), *check_coverage(systems)]
         noticed += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
         noticed += note_changes(evaluation, changes)
-    engine.settle(lambda: queries_on_page(engine))
-    noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
+    engine.release_inputs(lambda: queries_on_page(engine))
+    noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
     noticed += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
     if proxy is not None:
@@ -112,7 +112,7 @@ def compare_systems(
 ) -> list[Comparison]:
     """Return every comparison, with the effects of unjudged results and the judged shares."""
     columns = paired_columns(engine, evaluation, sampling)
-    compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.drawn)
+    compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
     compared = add_unjudged(engine, evaluation, sampling, columns, compared)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     return compared + intended_comparisons(engine, evaluation, sampling)

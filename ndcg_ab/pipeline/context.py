@@ -29,7 +29,7 @@ class Context:
     evaluation: its configuration; scores of another tool add systems and metrics once they are read. store: its inputs
         and tables. say: called with progress messages within a long stage. force: whether to read and compute again
         what an earlier evaluation already has.
-    moment: the time that the evaluation stands for. summed_up: whether to compute each system's summaries, besides
+    start_time: the time that the evaluation stands for. summed_up: whether to compute each system's summaries, besides
         differences. measures: whether to repeat requests to measure costs, if configured.
     publishing: the time limit of publishing, which all attempts share. done: the (stage, part) that are done.
     error: raised by the last part of a stage, or None. pending: reason why the page or the tracker lacks the kept
@@ -44,7 +44,7 @@ class Context:
     store: Store
     say: Say = lambda text: None
     force: bool = False
-    moment: datetime = dataclasses.field(default_factory=lambda: datetime.now(UTC))
+    start_time: datetime = dataclasses.field(default_factory=lambda: datetime.now(UTC))
     summed_up: bool = True
     measures: bool = True
     findings: list[Finding] = dataclasses.field(default_factory=list)
@@ -86,7 +86,7 @@ class Stage:
     most_retries: int | None = None
     task: str | None = None
 
-    def shown(self, part: str) -> str:
+    def part_name(self, part: str) -> str:
         """Return the name of the stage with a part, such as ``pull bm25``."""
         return self.name.format(name=part)
 

@@ -28,7 +28,7 @@ from ndcg_ab.pipeline.store import (
 )
 from ndcg_ab.scoring import external_scores
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, make_source, pull_queries, pull_source
-from ndcg_ab.sources.base import CostsAsked, PullRequest
+from ndcg_ab.sources.base import CostRequest, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
@@ -41,10 +41,10 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 def pull_judgments(context: Context, name: str) -> str | None:
     """Read one source of judgments. name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
-    place = context.evaluation.judgment_places[at]
+    place, key = context.evaluation.judgment_places[at], judgments_key(at)
     source, layout, texts = place.source, judgments_layout(place, context.evaluation), context.store.queries().texts
     return context.store.add(
-        Place(judgments_key(at), source, layout, source.shown, "judgments", place.version, about=digest_texts(texts)),
+        Place(key, source, layout, source.display_name, "judgments", place.version, about=digest_texts(texts)),
         lambda: pull_judgments_place(source, context.evaluation.directory, texts, resources_for(context), layout),
         force=context.force,
     )
@@ -56,14 +56,14 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
     version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
     said = context.store.add(
-        Place(PROXY, source, layout, source.shown, "cheap judgments", version, about=digest_texts(texts)),
+        Place(PROXY, source, layout, source.display_name, "cheap judgments", version, about=digest_texts(texts)),
         lambda: pull_source(source, layout, context.evaluation.directory, texts, resources=resources_for(context)),
         force=context.force,
     )
     check_coverage_once_pulled(context)
     if (unseen := context.evaluation.careful_unseen) is not None:
         context.store.add(
-            Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.shown, "careful unseen", is_remembered=False),
+            Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.display_name, "careful unseen", is_remembered=False),
             lambda: pull_source(unseen, UNSEEN_LAYOUT, context.evaluation.directory),
         )
     return said
@@ -94,11 +94,12 @@ def pull_named_queries(context: Context, _: str) -> None:
     found = pull_queries(evaluation)
     if (queries := found.pulled) is not None and evaluation.queries is not None:
         source = evaluation.queries.source
-        place = Place(QUERIES, source, queries.layout, source.shown, "queries", is_remembered=False)
+        place = Place(QUERIES, source, queries.layout, source.display_name, "queries", is_remembered=False)
         store.add(place, lambda: queries)
     if (intended := found.intended) is not None and evaluation.intended is not None:
         source, layout = evaluation.intended, INTENDED_LAYOUT
-        store.add(Place(INTENDED, source, layout, source.shown, "intended", is_remembered=False), lambda: intended)
+        place = Place(INTENDED, source, layout, source.display_name, "intended", is_remembered=False)
+        store.add(place, lambda: intended)
 
 
 def pull_ranking(context: Context, name: str) -> str | None:
@@ -135,13 +136,13 @@ def pull_ranking(context: Context, name: str) -> str | None:
         return store.add(place, read, force=context.force)
 
 
-def costs_to_record(evaluation: Evaluation) -> CostsAsked | None:
+def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
     """Return which costs to record with every request; None if no cost is recorded."""
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
         raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
     costs, seed = evaluation.costs, evaluation.statistics.seed
-    return CostsAsked(names, costs.warm_up, seed, all_cold=costs.by_turns) if names else None
+    return CostRequest(names, costs.warm_up, seed, all_cold=costs.by_turns) if names else None
 
 
 def measure_by_turns(context: Context, _: str) -> str:
@@ -181,7 +182,7 @@ def judge_with_function(context: Context, _: str) -> str:
         rankings = store.rankings(memory, whole=True)
         since = store.asked_since(context.force)
         found, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
-    place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.shown, "judgments", is_remembered=False)
+    place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.display_name, "judgments", is_remembered=False)
     store.add(place, lambda: found)
     check_coverage_once_pulled(context)
     return f"{found.count:,} grades ({known:,} answers known)"
@@ -191,7 +192,7 @@ def pull_scores(context: Context, name: str) -> str | None:
     """Read one file of scores; after the last one, add systems and metrics to the evaluation."""
     evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
     described = evaluation.scores[at]
-    place = Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False)
+    place = Place(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
     found = store.add(place, lambda: pull_source(described, SCORES, evaluation.directory))
     if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
         context.evaluation = external_scores.with_systems_of_scores(evaluation, store.scores())
@@ -200,7 +201,7 @@ def pull_scores(context: Context, name: str) -> str | None:
 
 def named_scores(context: Context) -> list[str]:
     """Return the names of the sources of scores: systems or files, with a number if a name repeats."""
-    names = [each.shown for each in context.evaluation.scores]
+    names = [each.display_name for each in context.evaluation.scores]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]

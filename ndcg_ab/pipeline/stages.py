@@ -217,9 +217,9 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
     """Do every part of the stages that applies and is not done yet; pass on what a stage raises."""
     for stage in stages:
         for part in stage.remaining_parts(context):
-            context.say(stage.shown(part))
+            context.say(stage.part_name(part))
             if found := call(stage, context, part):
-                context.say(f"{stage.shown(part)}: {found}")
+                context.say(f"{stage.part_name(part)}: {found}")
 
 
 def evaluate(

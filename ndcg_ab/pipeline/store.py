@@ -125,7 +125,7 @@ class Store(ABC):
 
     def files(self) -> list[Pulled]:
         """Return the judgments of each file."""
-        return self.each(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
+        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
 
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table; None if there are none, or not all have been read."""
@@ -142,9 +142,9 @@ class Store(ABC):
 
     def scores(self) -> list[Pulled]:
         """Return the scores of another tool, one table per source."""
-        return self.each(scores_key(at) for at in range(len(self.evaluation.scores)))
+        return self.get_all(scores_key(at) for at in range(len(self.evaluation.scores)))
 
-    def each(self, keys: Iterator[str]) -> list[Pulled]:
+    def get_all(self, keys: Iterator[str]) -> list[Pulled]:
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> PulledInputs:
@@ -208,7 +208,7 @@ class MemoryStore(Store):
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)
         found = {name: self._pulled[ranking_key(at)] for at, name in names}
-        return {name: each.whole() for name, each in found.items()} if whole else found
+        return {name: each.with_all_rows() for name, each in found.items()} if whole else found
 
     def needed_places(self) -> WantedPlaces | None:
         judgments = self.judgments()

@@ -23,7 +23,7 @@ from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text
-from ndcg_core.measures.external_metric import GivenMetric, make_metric
+from ndcg_core.measures.external_metric import ExternalMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -91,7 +91,7 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
 
 
 def explain_metric(metric: Metric) -> str:
-    if isinstance(metric, GivenMetric):
+    if isinstance(metric, ExternalMetric):
         return ", as another tool computed it"
     results = f"the first {metric.cutoff} results" if metric.cutoff else "the results"
     return f": {PLAIN_MEANINGS[metric.measure].format(results=results)}"

@@ -8,7 +8,7 @@ from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, is_lead, queries_text
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -103,7 +103,7 @@ def judged_label(metric: Metric) -> str:
 
 def metric_origin(metric: Metric) -> str:
     """Return ``definition 1a2b3c4d5e6f``, or the tool that computed the metric."""
-    if isinstance(metric, GivenMetric):
+    if isinstance(metric, ExternalMetric):
         return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
     return f"definition {metric.hash}"
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from ndcg_ab.results.ledger import LedgerRow
-from ndcg_core.measures.external_metric import ELSEWHERE, GivenMetric
+from ndcg_core.measures.external_metric import ELSEWHERE, ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -81,7 +81,7 @@ def decode(kind: Any, value: Any) -> Any:
         tool = value.get("definition", {}).get("computed")
         if tool is None:
             return parse(value["name"])
-        return GivenMetric(given=value["name"], tool="" if tool == ELSEWHERE else tool)
+        return ExternalMetric(external_name=value["name"], tool="" if tool == ELSEWHERE else tool)
     if issubclass(kind, BaseModel):
         return kind(**value)
     if hasattr(kind, "from_dict"):

@@ -36,7 +36,7 @@ def open_run(
     try:
         evaluation = resolve_at(evaluation, moment)
         with working_folder(evaluation, moment) as folder, contextlib.closing(RunFolder(evaluation, folder)) as store:
-            run = Context(evaluation, store, say, force=force, moment=moment)
+            run = Context(evaluation, store, say, force=force, start_time=moment)
             yield run
     except Exception as error:
         if run is None or run.bundle is None:
@@ -109,7 +109,8 @@ def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
 
     def say_why(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
-        run.say(f"{stage.shown(part)}: tried again in {prefect.retry_seconds:g} s ({in_short(error) if error else ''})")
+        reason = in_short(error) if error else ""
+        run.say(f"{stage.part_name(part)}: tried again in {prefect.retry_seconds:g} s ({reason})")
 
     attempts = Retrying(
         stop=stop_after_attempt(1 + stage.retries(prefect)),

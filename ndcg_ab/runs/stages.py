@@ -23,10 +23,10 @@ def folder_of(run: Context) -> RunFolder:
 
 
 def find_reusable_bundle(run: Context, _: str) -> None:
-    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.moment)
+    run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.start_time)
     if run.bundle is not None:
         run.reused = True
-        bundles.note_reuse(run.evaluation, run.bundle, run.moment)
+        bundles.note_reuse(run.evaluation, run.bundle, run.start_time)
         earlier = bundles.read_bundle(run.bundle).for_later_night()
         run.outcome, run.since_last = earlier.outcome, earlier.since_last
 

@@ -17,7 +17,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import SCHEMAS
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated_keys
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.averages import mean
 
@@ -82,7 +82,7 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
     except ValueError as error:
         raise InputError(str(error)) from None
     for metric in settled.metric_list:
-        assert isinstance(metric, GivenMetric)
+        assert isinstance(metric, ExternalMetric)
         if metric.source_name not in metrics:
             raise InputError(
                 f"metric {format_value(metric.name)}: is not in {origins} (there: {list_names(metrics)})"
@@ -161,7 +161,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
 
     evaluation: with systems and primary metric filled in. Raises InputError if two compared systems share no query.
     """
-    metrics = [metric for metric in evaluation.metric_list if isinstance(metric, GivenMetric)]
+    metrics = [metric for metric in evaluation.metric_list if isinstance(metric, ExternalMetric)]
     systems = [system.name for system in evaluation.systems]
     table = combine_scores(pulled)
     values, means = (values_by_system(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
@@ -216,7 +216,7 @@ def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
     return found
 
 
-def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
+def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
     """Return the metrics as a table of names and positions; every choice of a definition is null."""
     schema = SCHEMAS["pulled_metric"]
     rows = [
@@ -251,7 +251,7 @@ def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]])
 # ---- what is worth knowing
 
 
-def check_negated(metrics: Sequence[GivenMetric]) -> Iterator[Finding]:
+def check_negated(metrics: Sequence[ExternalMetric]) -> Iterator[Finding]:
     for metric in metrics:
         if metric.is_negated:
             message = f"{metric.name}: the values of {metric.source_name} with their signs turned, as lower is better"
@@ -259,7 +259,7 @@ def check_negated(metrics: Sequence[GivenMetric]) -> Iterator[Finding]:
 
 
 def check_shared(
-    evaluation: Evaluation, metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
+    evaluation: Evaluation, metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
     """Yield findings on values that a system lacks; raise InputError if two compared systems share no query."""
     systems, baseline = [system.name for system in evaluation.systems], evaluation.baseline_name
@@ -289,7 +289,7 @@ def check_shared(
 
 def check_means(
     systems: Sequence[str],
-    metrics: Sequence[GivenMetric],
+    metrics: Sequence[ExternalMetric],
     values: dict[tuple[str, str], Values],
     means: dict[tuple[str, str], Values],
 ) -> Iterator[Finding]:
@@ -312,7 +312,7 @@ def check_means(
 
 
 def check_rounding(
-    systems: Sequence[str], metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
+    systems: Sequence[str], metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
     """Yield findings on values rounded so far that small differences are lost."""
     for metric in metrics:

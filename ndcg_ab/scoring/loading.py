@@ -183,7 +183,7 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     """Return a system's ranking with its name in every row, stored once."""
     if pulled.elsewhere:
-        return pulled.elsewhere.named(system_id)
+        return pulled.elsewhere.with_system(system_id)
     table = pulled.at_hand
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
     return pa.table(

@@ -10,10 +10,10 @@ import pyarrow as pa
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.other_measures import values
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
-from ndcg_core.measures.writing import format_number, written
+from ndcg_core.measures.writing import choice_text, format_number
 
 EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
 TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -43,7 +43,7 @@ def rank_rule(metric: Metric) -> str:
 def gain_rule(metric: Metric) -> str:
     """Return the name of a metric's gain rule: ``linear``, ``binary>=2``, ``{1:1, 2:3}`` or ``judged``."""
     least = "" if metric.relevant_from is None else f">={format_number(metric.relevant_from)}"
-    return written(metric.effective_gain) + least
+    return choice_text(metric.effective_gain) + least
 
 
 def relevance_rule(metric: Metric) -> str:
@@ -67,7 +67,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
     for place, metric in enumerate(metrics):
         rows["pulled_metric"][metric.hash] = metric_row(metric, place)
-        if isinstance(metric, GivenMetric):
+        if isinstance(metric, ExternalMetric):
             continue
         order: dict[str, Any] = {
             "ties": metric.ties,
@@ -92,7 +92,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
 
 
 def metric_row(metric: Metric, place: int) -> dict[str, Any]:
-    if isinstance(metric, GivenMetric):  # every choice is null, and the SQL computes nothing of it
+    if isinstance(metric, ExternalMetric):  # every choice is null, and the SQL computes nothing of it
         return {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
     rule = gain_rule(metric)
     return {
@@ -137,17 +137,17 @@ def looks_beyond(metric: Metric) -> bool:
     return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"
 
 
-def metrics_of_other_tools(metrics: Sequence[Metric]) -> list[GivenMetric]:
+def metrics_of_other_tools(metrics: Sequence[Metric]) -> list[ExternalMetric]:
     """Return the metrics that another tool computes from the rankings and judgments."""
-    return [metric for metric in metrics if isinstance(metric, GivenMetric) and metric.tool]
+    return [metric for metric in metrics if isinstance(metric, ExternalMetric) and metric.tool]
 
 
 def own_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """Return the metrics that the SQL and `ndcg_core` compute."""
-    return [metric for metric in metrics if not isinstance(metric, GivenMetric)]
+    return [metric for metric in metrics if not isinstance(metric, ExternalMetric)]
 
 
-def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
+def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
     """Compute the values of another tool's metrics, and add them to the score tables of the engine.
 
     Queries with a grade above 0 count, except those on which a system's request failed.
@@ -155,7 +155,7 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
     if not metrics:
         return
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.each("judgment", ("query_id", "doc_id", "grade")):
+    for query_id, doc_id, grade in engine.iter_rows("judgment", ("query_id", "doc_id", "grade")):
         judgments[query_id][doc_id] = grade
     counted = sorted(query for query, grades in judgments.items() if max(grades.values()) > 0)
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
@@ -165,7 +165,7 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
     for (system,) in engine.rows("system", ("system_id",), order="place"):
         ranking: dict[str, dict[str, float]] = defaultdict(dict)
         columns = ("query_id", "doc_id", "order_score")
-        for query_id, doc_id, score in engine.each("ranking", columns, where={"system_id": system}):
+        for query_id, doc_id, score in engine.iter_rows("ranking", columns, where={"system_id": system}):
             ranking[query_id][doc_id] = score
         for metric in metrics:
             try:

@@ -27,15 +27,15 @@ class Remark:
     """An observation about data that a source could still read, with a count and examples.
 
     code: the finding, of docs/findings.md.  count: the number of rows, queries or documents that the remark is about.
-    examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.  told: the sentence for the user,
-    if code and count do not say everything.  total: the number of rows that the source read, for remarks about a part
-    of them.
+    examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.  message: the sentence for the
+    user, if code and count do not say everything.  total: the number of rows that the source read, for remarks about a
+    part of them.
     """
 
     code: str
     count: int
     examples: tuple[str, ...] = ()
-    told: str | None = None
+    message: str | None = None
     total: int | None = None
 
 
@@ -71,7 +71,7 @@ def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class CostsAsked:
+class CostRequest:
     """Settings for recording the costs of the requests of a source.
 
     names: of the costs. warm_up: number of requests before those that are counted. seed: of the order of the requests.
@@ -100,7 +100,7 @@ class PullRequest:
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
     keep: TableWriter = IN_MEMORY
-    costs: CostsAsked | None = None
+    costs: CostRequest | None = None
     resources: Resources | None = None
     say: Say = lambda text: None
 
@@ -201,14 +201,14 @@ class Source(ABC):
 class Pulled:
     """The data of one source: rows in the columns of `layout`, and optional titles, single judgments and costs.
 
-    given: the rows, in memory or `TableOnDisk`; if the rows stay on a cluster (`elsewhere`), one row per query with the
-    lowest document id; if a ranking was reduced, a function that reads all rows.
+    content: the rows, in memory or `TableOnDisk`; if the rows stay on a cluster (`elsewhere`), one row per query with
+    the lowest document id; if a ranking was reduced, a function that reads all rows.
     singles: each judgment before several judges or files are combined (`SINGLE_JUDGMENT`).
     costs: the costs of requests (`ndcg_ab.sources.costs.COST`).
     reduced: the part of the ranking that was read instead of all rows; its rows carry the remarks of the source.
     """
 
-    given: Any
+    content: Any
     layout: Layout
     source: Source
     documents: pa.Table | None = None
@@ -219,7 +219,7 @@ class Pulled:
     @functools.cached_property
     def table(self) -> Any:
         """All rows, which are read now if only a part of the ranking was read."""
-        return self.given() if self.reduced else self.given
+        return self.content() if self.reduced else self.content
 
     @property
     def origin(self) -> str:
@@ -231,9 +231,9 @@ class Pulled:
         """The rows that have been read: the kept part of a reduced ranking, else all rows."""
         return self.reduced.rows if self.reduced else self.table
 
-    def whole(self) -> "Pulled":
+    def with_all_rows(self) -> "Pulled":
         """Return the data with every row, reading the rows that were left out."""
-        return dataclasses.replace(self, given=self.table, reduced=None) if self.reduced else self
+        return dataclasses.replace(self, content=self.table, reduced=None) if self.reduced else self
 
     @property
     def elsewhere(self) -> RemoteTable | None:

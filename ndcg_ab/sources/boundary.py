@@ -93,7 +93,7 @@ class Passage:
         except OverdueError:
             self.refuse_late()
 
-    def each(self, pieces: Iterable[Any]) -> Iterator[Any]:
+    def admit(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """Yield the pieces of a table while counting them."""
         for piece in pieces:
             self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
@@ -102,7 +102,7 @@ class Passage:
     def await_each(self, pieces: Pieces) -> Pieces:
         """Yield the pieces of a table while counting them, and wait for each piece no longer than allowed."""
         try:
-            yield from self.each(iter(lambda: self.wait(lambda: next(pieces, None)), None))
+            yield from self.admit(iter(lambda: self.wait(lambda: next(pieces, None)), None))
         finally:
             with contextlib.suppress(ValueError):  # still at work in a thread
                 pieces.close()

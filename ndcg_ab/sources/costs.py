@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Ask, CostsAsked
+from ndcg_ab.sources.base import Ask, CostRequest
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 
 T = TypeVar("T")
@@ -44,16 +44,16 @@ The latency of a failed request is the time until it was given up: an answer wou
 class CostRecord:
     """The costs of the requests to one system, collected while the requests are sent."""
 
-    asked: CostsAsked
+    request: CostRequest
     rows: list[CostRow] = dataclasses.field(default_factory=list)
 
     def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
         """Add the costs of one request; a counted request gets a row for every cost, a warm-up only for known ones."""
-        cold = is_cold or self.asked.all_cold
+        cold = is_cold or self.request.all_cold
         if not cold:
-            self.rows += [(query_id, name, costs.get(name), False, is_failed) for name in self.asked.names]
+            self.rows += [(query_id, name, costs.get(name), False, is_failed) for name in self.request.names]
         elif not is_failed:
-            self.rows += [(query_id, name, costs[name], True, False) for name in self.asked.names if name in costs]
+            self.rows += [(query_id, name, costs[name], True, False) for name in self.request.names if name in costs]
 
     def table(self, measured: str) -> pa.Table:
         return cost_table(self.rows, measured)
@@ -83,7 +83,7 @@ def ask_by_turns(
     """
     chance = random.Random(seed)
     orders = [chance.sample(list(query_ids), len(query_ids)) for _ in asks]
-    records = [CostRecord(CostsAsked(tuple(names))) for _ in asks]
+    records = [CostRecord(CostRequest(tuple(names))) for _ in asks]
     countdown = Countdown("asking by turns", len(query_ids), say)
     for turn in range(len(query_ids)):
         for at in chance.sample(range(len(asks)), len(asks)):
@@ -113,7 +113,8 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
     """Return the columns of a ranking that hold costs, and the source with only those columns mapped."""
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
-        raise InputError(f"{described.shown}: costs are columns of a table, and dictionaries have none: give a table")
+        rule = "costs are columns of a table, and dictionaries have none: give a table"
+        raise InputError(f"{described.display_name}: {rule}")
     layout = Layout(
         COSTS,
         (Field("query_id", pa.string()), *(Field(name, pa.float64(), blank=UNKNOWN) for name in names)),

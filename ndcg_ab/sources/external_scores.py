@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.extensions import translate_foreign_errors
-from ndcg_ab.files import named
+from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.records import prefix_errors, read_records, records_table
@@ -56,7 +56,7 @@ class Scores(Source):
         if self.described.in_memory:
             table = self.in_memory()
         else:
-            with named(self.path):
+            with name_path_in_errors(self.path):
                 table = self.from_file()
         for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
             system, query = format_value(row["system_id"]), format_value(row["query_id"])

@@ -70,8 +70,8 @@ class Function(Source):
         table = self.ranking(layout, pull.texts, record, pull.say)
         if record is None:
             return PullResult(table)
-        warm = f" after {record.asked.warm_up} to warm up" if record.asked.warm_up else ""
-        how = f"one call at a time{warm}, queries in random order (seed {record.asked.seed})"
+        warm = f" after {record.request.warm_up} to warm up" if record.request.warm_up else ""
+        how = f"one call at a time{warm}, queries in random order (seed {record.request.seed})"
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None, say: Say) -> pa.Table:
@@ -113,11 +113,11 @@ class Function(Source):
 
         Queries are called in random order, after the warm-up calls, and returned in the given order.
         """
-        order = in_random_order(list(queries), record.asked.seed)
+        order = in_random_order(list(queries), record.request.seed)
         found: dict[str, Any] = {}
-        for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
+        for at, query_id in enumerate([*order[: record.request.warm_up], *order]):
             found[query_id], costs = self.timed_call(function, query_id, queries[query_id], countdown)
-            record.add(query_id, costs, is_cold=at < min(record.asked.warm_up, len(order)))
+            record.add(query_id, costs, is_cold=at < min(record.request.warm_up, len(order)))
         return [(query_id, found[query_id]) for query_id in queries]
 
     def timed_call(

@@ -23,7 +23,7 @@ from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, Source
+from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.judgments.grades import as_texts, naming_hint, number_words, refuse_ratings
@@ -86,7 +86,7 @@ def pull_source(
     keep: TableWriter = IN_MEMORY,
     places: WantedPlaces | None = None,
     threads: int | None = None,
-    costs: CostsAsked | None = None,
+    costs: CostRequest | None = None,
     resources: Resources | None = None,
     system: str | None = None,
     rules: DocumentRules = AS_IT_IS,
@@ -165,7 +165,7 @@ def count_rows(pulled: Pulled) -> Pulled:
     return pulled
 
 
-def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:
+def read_costs(described: Any, directory: Path, costs: CostRequest | None) -> pa.Table | None:
     """Return the costs of requests from columns of a ranking, or None if no costs are recorded."""
     if costs is None:
         return None

@@ -22,11 +22,11 @@ KEY = "judgments.clicks."
 class ClickStudy(NamedTuple):
     """The grades from a click log.
 
-    described: the click model, and how its values become grades. found: the grades. findings: about the log.
+    described: the click model, and how its values become grades. judgments: the grades. findings: about the log.
     """
 
     described: Clicks
-    found: GradedClicks
+    judgments: GradedClicks
     findings: list[Finding]
 
 
@@ -65,10 +65,10 @@ def study_to_json(study: ClickStudy) -> str:
     content = {
         "schema": 1,
         "definition": study.described.definition,
-        "documents": study.found.documents,
-        "queries": study.found.queries,
-        "places": study.found.places.to_pylist(),
-        "grades": study.found.table.to_pylist(),
+        "documents": study.judgments.documents,
+        "queries": study.judgments.queries,
+        "places": study.judgments.places.to_pylist(),
+        "grades": study.judgments.table.to_pylist(),
         "findings": encode(study.findings),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -270,7 +270,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     unit = unit_deviation(differences, relative[at], log.disagreements[at]) if len(judged) > 1 else 0.0
     if unit == 0:
         raise InputError(
-            Setting("--judgments"), f" {judgments.shown}: tells of no differences that deviate: leave it out"
+            Setting("--judgments"), f" {judgments.display_name}: tells of no differences that deviate: leave it out"
         )
     return unit, len(judged)
 
@@ -290,7 +290,8 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
         sizes[place_in_log] = max(row["disagreement"] or 1.0, 0.0) * (row["weight"] or 1.0)
     drawn = {query_id for query_id, row in known.items() if (row["probability"] or NOT_DRAWN) > 0}
     if not drawn:
-        raise InputError(Setting("--kept"), f" {source.shown}: holds no drawn query: give a file that draw wrote")
+        rule = "holds no drawn query: give a file that draw wrote"
+        raise InputError(Setting("--kept"), f" {source.display_name}: {rule}")
     return EarlierDraw(probability, sizes), len(drawn.difference(query_ids))
 
 
@@ -303,7 +304,7 @@ def kept_error(
 ) -> InputError:
     """Return the error that says why an earlier draw cannot be kept."""
     assert earlier is not None and earlier_draw is not None
-    shown = earlier_draw.shown
+    shown = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())
     if held > count:
         return InputError(Setting("--count"), f" {count}: {shown} holds {held} drawn queries already: ask for more")

@@ -58,7 +58,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
             system.source, RANKING, evaluation.directory, queries.texts, system=system.name, rules=rules
         )
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
-        rankings[system.name] = dataclasses.replace(pulled, given=mine)
+        rankings[system.name] = dataclasses.replace(pulled, content=mine)
     loading.load_tables(engine, judgments, queries, rankings, evaluation)
     check_tables(engine, judgments, rankings, evaluation, one_query=True)
     score_metrics(engine, evaluation.metric_list)

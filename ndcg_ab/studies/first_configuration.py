@@ -27,7 +27,7 @@ from ndcg_ab.config.options.positional import NamedFile, distinct_names
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import named, resolved, write_text
+from ndcg_ab.files import name_path_in_errors, resolved, write_text
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
@@ -108,14 +108,14 @@ def guess_inputs(
 
     files: files to recognise. judgments, systems, queries: files that options name.
     """
-    named = {name: recognised(path, RANKING) for name, path in systems.items()}
+    name_path_in_errors = {name: recognised(path, RANKING) for name, path in systems.items()}
     single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     rankings: list[RecognisedFile] = []
     for path in files:
         found = recognised(path)
         kind = found.reading.kind if found.reading else refuse_unknown_form(path)
         if kind == RANKING:
-            if any(path == other.path for other in (*rankings, *named.values())):
+            if any(path == other.path for other in (*rankings, *name_path_in_errors.values())):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
             rankings.append(found)
         elif kind not in (JUDGMENTS, QUERIES):
@@ -125,14 +125,14 @@ def guess_inputs(
         else:
             single[kind] = found
     readings = {str(each.path): each for each in rankings}
-    names = distinct_names([*readings], [*named])
+    names = distinct_names([*readings], [*name_path_in_errors])
     spread = spread_systems([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
-    named |= {each.name: readings[each.file] for each in spread}
+    name_path_in_errors |= {each.name: readings[each.file] for each in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
-    if not named:
+    if not name_path_in_errors:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
-    return EvaluationFiles(single.get(JUDGMENTS), named, single.get(QUERIES))
+    return EvaluationFiles(single.get(JUDGMENTS), name_path_in_errors, single.get(QUERIES))
 
 
 def recognised(path: Path, kind: str | None = None) -> RecognisedFile:
@@ -231,7 +231,7 @@ def is_configuration(files: Sequence[Path]) -> bool:
         return len(files) == 1
     if not files[0].is_file():
         return True
-    with named(files[0]), files[0].open("rb") as file:
+    with name_path_in_errors(files[0]), files[0].open("rb") as file:
         start = file.read(200).decode("utf-8", errors="replace")
     return recognise_file(files[0]) is None and bool(re.match(r"\s*(#|---|[\w-]+:\s)", start))
 

@@ -18,7 +18,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
-from ndcg_ab.labels.unjudged import Shown, add_unjudged, has_expected_value, number_values, read_shown
+from ndcg_ab.labels.unjudged import ShownResults, add_unjudged, has_expected_value, number_values, read_shown
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.decisions import settled_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
@@ -148,7 +148,7 @@ def find_documents_to_judge(
     best: dict[Document, dict[str, Any]] = {}  # of each document the comparison that it moves furthest
     for document, effect in sorted(effects, key=lambda each: (-each[1]["effect"], each[0])):
         best.setdefault(document, effect)
-    of_drawn = list_unjudged(engine, evaluation) if sampling.drawn else []
+    of_drawn = list_unjudged(engine, evaluation) if sampling.log else []
     chosen = list(best)[: max(0, count - len(of_drawn))]
     ranks = read_ranks(shown, metric, evaluation, chosen)
     by_id = {(row.query_id, row.doc_id): row for row in make_rows(ranks, engine, evaluation)}
@@ -160,14 +160,14 @@ def find_documents_to_judge(
         (*of_drawn[:count], *rows),
         len(of_drawn) + len(best),
         shown.judged.grades,
-        len(sampling.drawn.weights) if sampling.drawn else 0,
+        len(sampling.log.weights) if sampling.log else 0,
         len({row.query_id for row in of_drawn}),
         tuple(by_candidate[column.candidate] for column in columns),
     )
 
 
 def label_effects(
-    metric: Metric, column: Column, shown: Shown, sampling: Sampling
+    metric: Metric, column: Column, shown: ShownResults, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Yield the effect of each unjudged document's grade on the mean difference, if any, as fields of `ToJudge`.
 
@@ -193,7 +193,7 @@ def label_effects(
             yield document, {"effect": size, "lowest": low, "highest": high, "candidate": column.candidate}
 
 
-def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
+def read_ranks(shown: ShownResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
     """Return the ranks of documents in each system, within the metric's depth."""
     found: Ranks = {shown.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
@@ -219,7 +219,7 @@ def list_documents(
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
     ranks: Ranks = defaultdict(dict)
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
-    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": query_ids}):
+    for rule, query_id, doc_id, system, rank in engine.iter_rows("ranked_doc", columns, where={"query_id": query_ids}):
         if rule in rules and rank <= places:
             known = ranks[query_id, doc_id]
             known[system] = min(rank, known.get(system, rank))

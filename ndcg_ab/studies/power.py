@@ -17,7 +17,7 @@ from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.external_metric import GivenMetric, name_among
+from ndcg_core.measures.external_metric import ExternalMetric, name_among
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
@@ -274,8 +274,8 @@ def plan_from_differences(
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     unpaired = len(ours) + len(theirs) - 2 * len(queries)
-    if sampling.drawn is not None:  # of others nothing is known but a difference
-        queries = [query for query in queries if query in sampling.drawn.weights]
+    if sampling.log is not None:  # of others nothing is known but a difference
+        queries = [query for query in queries if query in sampling.log.weights]
     values = np.array([ours[query] - theirs[query] for query in queries])
     values_in_query_order("--weights", "weight", queries, sampling.weights)
     scales, weighing = sampling.scales_and_weights(queries)
@@ -284,7 +284,7 @@ def plan_from_differences(
     effective = None if weighing is None else effective_number(weighing)
     questions = questions_about(settings.effects, metric, [*ours.values(), *theirs.values()])
     plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
-    plan = dataclasses.replace(plan, is_drawn=sampling.drawn is not None)
+    plan = dataclasses.replace(plan, is_drawn=sampling.log is not None)
     scaled = values if scales is None else scales * values
     if n < 2:
         mean = float(scaled[0]) if n else None
@@ -319,7 +319,7 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
     The unit is that of the built-in metric of this name, if the values fit into its range. Raises InputError for an
     effect that the metric cannot have.
     """
-    known = value_range(GivenMetric(given=metric))
+    known = value_range(ExternalMetric(external_name=metric))
     if known is None or max(values, default=0.0) - min(values, default=0.0) > known.width:
         return ()
     named = [NamedDifference("--effect", metric, effect) for effect in effects]

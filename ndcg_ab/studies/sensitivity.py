@@ -73,7 +73,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
         found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
-    noticed = with_drawn_findings(findings, engine, evaluation, sampling.drawn)
+    noticed = with_drawn_findings(findings, engine, evaluation, sampling.log)
     noticed += check_order(engine, few, sampling.weights)
     if found and not any(comparison.queries for comparison in found.values()):
         noticed += [Finding("nothing_scored", "error", NO_GAIN, 0)]

@@ -115,7 +115,7 @@ class RankingBaseline:
                 return result
             if not path.is_file():
                 raise AssertionError(
-                    f"there is no baseline {self.shown(path)}: make it from this ranking with:"
+                    f"there is no baseline {self.relative_path(path)}: make it from this ranking with:"
                     f" python -m pytest --update-rankings {self.test}"
                 )
             stored = load_ranking(path, self.test)
@@ -134,7 +134,7 @@ class RankingBaseline:
         """Return the file that holds the first `depth` results of every query; None: all results."""
         return self.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
 
-    def shown(self, path: Path) -> str:
+    def relative_path(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[RankedRow]) -> None:
@@ -151,7 +151,7 @@ class RankingBaseline:
         for file, found in content.items():
             with replacing(file) as partial:
                 partial.write_bytes(found)
-        self.written.append(self.shown(path))
+        self.written.append(self.relative_path(path))
 
 
 def digest_path(path: Path) -> Path:

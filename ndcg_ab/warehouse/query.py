@@ -16,7 +16,7 @@ from ndcg_ab.warehouse.step import Step, chain_steps, unused_prefix
 from ndcg_ab.warehouse.sums import CASCADES, best_order_steps, cascade_of, cascade_steps, highest_grade_steps
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import format_number, unknown_value_message, written
+from ndcg_core.measures.writing import choice_text, format_number, unknown_value_message
 
 WIDTH = 117  # of a comment, so that no line is longer than 120 characters
 
@@ -181,7 +181,7 @@ def definition_lines(metric: Metric) -> list[str]:
             continue
         meanings = VALUE_MEANINGS.get(choice, {})
         meaning = TABLE_MEANING if isinstance(value, tuple) else meanings.get(value)
-        found.append(f"{choice} = {written(value)}" + (f": {meaning}" if meaning else ""))
+        found.append(f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else ""))
     return found
 
 

@@ -24,12 +24,12 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 class Cascade:
     """A measure in which the factor of a place depends on the places above it.
 
-    factor: SQL expression over walked_doc and judged_query. seen: columns of graded_doc that are
+    factor: SQL expression over walked_doc and judged_query. cumulated: columns of graded_doc that are
     cumulated down to each place. marks: columns of judged_doc that are needed beside the gain.
     """
 
     factor: str
-    seen: tuple[str, ...] = ()
+    cumulated: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
 
 
@@ -84,11 +84,11 @@ def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterato
     """Yield the selects of the cumulative sums down to each place, and of the sum of gain times factor."""
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
-    if "unsatisfied" in cascade.seen:
+    if "unsatisfied" in cascade.cumulated:
         yield from satisfaction_steps(metric, dialect)
         rest = ["from satisfying_doc as graded_doc"]
         columns += ["graded_doc.unsatisfied"]
-    for name in cascade.seen:
+    for name in cascade.cumulated:
         columns.append(
             f"""sum(graded_doc.{name}) over (
         partition by graded_doc.system_id, graded_doc.query_id

@@ -21,7 +21,7 @@ from ndcg_core.measures.score import (
     quotient,
     score_query,
 )
-from ndcg_core.measures.writing import format_number, written
+from ndcg_core.measures.writing import choice_text, format_number
 
 
 class Place(NamedTuple):
@@ -257,6 +257,6 @@ def steps(
         except MetricError:
             continue
         current = changed_metric
-        changed = ", ".join(f"{name} = {'none' if new is None else written(new)}" for name, new in waiting.items())
+        changed = ", ".join(f"{name} = {'none' if new is None else choice_text(new)}" for name, new in waiting.items())
         waiting = {}
         yield Step(changed, current, found)

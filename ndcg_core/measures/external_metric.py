@@ -15,37 +15,37 @@ LONGEST = 200  # characters of a name at most
 
 
 @dataclasses.dataclass(frozen=True)
-class GivenMetric(Metric):
+class ExternalMetric(Metric):
     """A metric whose values another tool computed: a name and a direction, without a definition.
 
-    given: name of the metric in the other tool. A leading ``-`` turns the signs of the values, so that more is better.
+    external_name: name of the metric in the other tool. A leading ``-`` turns the signs, so that more is better.
     tool: the tool, with version, that computes the metric from rankings and judgments; empty if the values were given.
 
     Raises MetricError on a name that cannot be shown on one line.
     """
 
-    given: str = ""
+    external_name: str = ""
     tool: str = ""
 
     def __post_init__(self) -> None:
-        bare = self.given.removeprefix(NEGATED)
+        bare = self.external_name.removeprefix(NEGATED)
         if not bare or not bare.isprintable() or bare != bare.strip() or len(bare) > LONGEST:
             rule = f"must be printable text on one line, of 1 to {LONGEST} letters"
-            raise MetricError(f"metric {self.given!r}: {rule}")
+            raise MetricError(f"metric {self.external_name!r}: {rule}")
 
     @property
     def source_name(self) -> str:
         """Return the name under which the scores of the other tool hold the values."""
-        return self.given.removeprefix(NEGATED)
+        return self.external_name.removeprefix(NEGATED)
 
     @property
     def is_negated(self) -> bool:
         """Return whether lower values are better, so that the signs are turned."""
-        return self.given.startswith(NEGATED)
+        return self.external_name.startswith(NEGATED)
 
     @property
     def name(self) -> str:
-        return self.given
+        return self.external_name
 
     def choices(self) -> tuple[str, ...]:
         """Return an empty tuple: the choices of another tool are not known."""
@@ -59,18 +59,18 @@ class GivenMetric(Metric):
     @property
     def traits(self) -> Measure:
         """Return the traits; values are bounded by [0, 1] only if those of the built-in metric of this name are."""
-        builtin = find_builtin_metric(self.given)
+        builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
-        return Measure(self.given, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
+        return Measure(self.external_name, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:
         """Return the name in letters, digits and ``_ - .``, with a digest if other characters were removed."""
-        builtin = find_builtin_metric(self.given)
+        builtin = find_builtin_metric(self.external_name)
         if builtin is not None:
             return builtin.tracker_name
-        plain = re.sub(r"[^A-Za-z0-9_.\-]+", "_", self.given)
-        return plain if plain == self.given else f"{plain}_{self.hash}"
+        plain = re.sub(r"[^A-Za-z0-9_.\-]+", "_", self.external_name)
+        return plain if plain == self.external_name else f"{plain}_{self.hash}"
 
 
 def unknown_quotient(ranked: RankedGains) -> Quotient:
@@ -99,5 +99,5 @@ def name_among(text: str, names: Collection[str]) -> str:
 
 
 def make_metric(name: str) -> Metric:
-    """Return the built-in metric of a name, or else a GivenMetric."""
-    return find_builtin_metric(name) or GivenMetric(given=name)
+    """Return the built-in metric of a name, or else an `ExternalMetric`."""
+    return find_builtin_metric(name) or ExternalMetric(external_name=name)

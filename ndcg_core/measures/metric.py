@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, Ideal, Measure, Pool
-from ndcg_core.measures.writing import format_number, unknown_value_message, written
+from ndcg_core.measures.writing import choice_text, format_number, unknown_value_message
 
 # choice -> its values, the default first
 VALUES: dict[str, tuple[str, ...]] = {
@@ -183,7 +183,7 @@ class Metric:
         for field in dataclasses.fields(self)[2:]:
             if getattr(self, field.name) != field.default and field.name not in used:
                 raise MetricError(
-                    f"{field.name} = {written(getattr(self, field.name))} has no effect on"
+                    f"{field.name} = {choice_text(getattr(self, field.name))} has no effect on"
                     f" {self.measure}{self._describe_needed_choice(field.name)}: leave it out"
                 )
 
@@ -192,7 +192,7 @@ class Metric:
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
             if needed in VALUES[kind] and self.traits.takes(kind):
-                return f" with {kind} = {written(getattr(self, kind))} (it needs {kind} = {needed})"
+                return f" with {kind} = {choice_text(getattr(self, kind))} (it needs {kind} = {needed})"
         return ""
 
     def choices(self) -> tuple[str, ...]:
@@ -293,7 +293,7 @@ class Metric:
     @property
     def name(self) -> str:
         """Return the canonical form, such as ``ndcg(gain=exponential)@10``; `parse` turns it back into the metric."""
-        inner = ", ".join(f"{choice}={written(value)}" for choice, value in self._deviations())
+        inner = ", ".join(f"{choice}={choice_text(value)}" for choice, value in self._deviations())
         return self.measure + (f"({inner})" if inner else "") + (f"@{self.cutoff}" if self.cutoff else "")
 
     @property
@@ -302,7 +302,7 @@ class Metric:
         parts = [self.measure]
         for choice, value in self._deviations():
             plain = isinstance(value, str) and value != "none" and choice in ("gain", "discount", "ideal")
-            text = re.sub(r"[^A-Za-z0-9.\-]+", "_", written(value).replace(":", "-")).strip("_")
+            text = re.sub(r"[^A-Za-z0-9.\-]+", "_", choice_text(value).replace(":", "-")).strip("_")
             parts.append(text if plain else f"{choice}_{text}")
         depth = f"_at_{self.cutoff}" if self.cutoff else ""
         name = "_".join(parts) + depth

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from ndcg_core.measures.external_metric import GivenMetric, find_builtin_metric
+from ndcg_core.measures.external_metric import ExternalMetric, find_builtin_metric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import translate_name
 from ndcg_core.measures.registry import GAINS
@@ -29,7 +29,7 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
         on it unless the gain is binary or a table. A metric of another tool has the range of the built-in metric of its
         name, if the tool uses the same unit.
     """
-    if isinstance(metric, GivenMetric):
+    if isinstance(metric, ExternalMetric):
         builtin = find_builtin_metric(metric.source_name) or find_builtin_metric(
             translate_name(metric.source_name) or ""
         )

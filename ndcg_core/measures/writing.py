@@ -10,7 +10,7 @@ def format_number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def written(value: Any) -> str:
+def choice_text(value: Any) -> str:
     """Return a choice's value as in a metric's name; a gain table becomes ``{1:1, 2:3}``."""
     if isinstance(value, tuple):
         return "{" + ", ".join(f"{format_number(grade)}:{format_number(gain)}" for grade, gain in value) + "}"

@@ -293,11 +293,11 @@ def test_workers_are_threads(tmp_path: Path) -> None:
 
     from ndcg_ab.config.model.inputs.connections import in_memory_function
     from ndcg_ab.config.model.inputs.sources import JudgeSource
-    from ndcg_ab.sources.judgments.function_grades import AskedFunction
+    from ndcg_ab.sources.judgments.function_grades import JudgeFunctionCaller
 
     source = JudgeSource(python=in_memory_function("tests:together", together), workers=4)
     pairs = [(ndcg_ab.Query("q", "text", {}), ndcg_ab.Document(f"d{at}")) for at in range(8)]
-    grades, _ = AskedFunction(source, tmp_path).grades_of(pairs, lambda text: None)
+    grades, _ = JudgeFunctionCaller(source, tmp_path).grades_of(pairs, lambda text: None)
     assert grades == [1.0] * 8
 
 

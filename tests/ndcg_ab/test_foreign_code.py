@@ -21,7 +21,7 @@ from ndcg_ab.flows.cli.commands.running import pending_bundles
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.external_scores import Scores
 from ndcg_ab.sources.functions import Extension, Function
-from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
+from ndcg_ab.sources.judgments.function_grades import Document, JudgeFunctionCaller, Query
 from ndcg_ab.sources.queries import read_documents
 from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.in_memory import InMemorySource
@@ -110,7 +110,7 @@ class Place:
 
     def adds(self, thing: Any) -> None:
         """An installed package whose only entry point is the thing."""
-        self.monkeypatch.setattr(extensions, "entry_points", lambda group: [EntryPoint(lambda: thing)])
+        self.monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [EntryPoint(lambda: thing)])
 
     def tracker(self, method: str) -> Any:
         """An evaluation whose tracker raises in one of its methods."""
@@ -157,7 +157,7 @@ def judge(place: Place, workers: int = 1) -> object:
     function = in_memory_function("here:judge", lambda query, document: place.fail())
     described = JudgeSource(python=function, workers=workers)
     pairs = [(Query("q1", "soup", {}), Document("d1"))]
-    return AskedFunction(described, place.folder).grades_of(pairs, lambda text: None)
+    return JudgeFunctionCaller(described, place.folder).grades_of(pairs, lambda text: None)
 
 
 def judge_in_threads(place: Place) -> object:
@@ -165,7 +165,7 @@ def judge_in_threads(place: Place) -> object:
 
 
 def entry_point(place: Place) -> object:
-    place.monkeypatch.setattr(extensions, "entry_points", lambda group: [EntryPoint(place.fail)])
+    place.monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [EntryPoint(place.fail)])
     return extensions.load_named("a group", "foreign", "checks: ")
 
 
@@ -306,10 +306,10 @@ def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest
 def test_what_it_does_to_the_streams_ends_with_2(does: str, tmp_path: Path) -> None:
     config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)
     program = (
-        "import sys\nfrom ndcg_ab import extensions\nfrom ndcg_ab.flows.cli.main import main\n"
+        "import sys\nfrom importlib import metadata\nfrom ndcg_ab.flows.cli.main import main\n"
         f"def check(*_):\n    {does}\n    raise ValueError('\\x1b[2J')\n"
         "class Entry:\n    name = value = group = 'foreign'\n    dist, load = None, staticmethod(lambda: check)\n"
-        "extensions.entry_points = lambda **_: [Entry]\n"
+        "metadata.entry_points = lambda **_: [Entry]\n"
         f"sys.argv = ['ndcg-ab', 'check', {str(config)!r}, '--quiet']\nmain()\n"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -5,9 +5,9 @@ import sys
 import ir_measures
 import pytest
 
-from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, named, recognised, values
+from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, find_measure, recognised, values
 from ndcg_ab.results.codec import decode, encode
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES
@@ -21,15 +21,15 @@ RANKINGS = {
 
 
 def test_what_is_read() -> None:
-    found = named("SetF(beta=0.5)")
-    assert (found.name, found.hash) == ("SetF(beta=0.5)", named(" SetF(beta=.5) ").hash)
+    found = find_measure("SetF(beta=0.5)")
+    assert (found.name, found.hash) == ("SetF(beta=0.5)", find_measure(" SetF(beta=.5) ").hash)
     assert found.definition == {
         "measure": "SetF(beta=0.5)",
         "computed": f"ir_measures {ir_measures.__version__}",
         "lower_is_better": False,
     }
-    assert named("-NumRet").definition["lower_is_better"]
-    assert named("AP(rel=2)@10") == parse("ap(relevant_from=2)@10"), "what is computed here is ours"
+    assert find_measure("-NumRet").definition["lower_is_better"]
+    assert find_measure("AP(rel=2)@10") == parse("ap(relevant_from=2)@10"), "what is computed here is ours"
     assert recognised("ndgc@10") is None
 
 
@@ -56,31 +56,31 @@ def test_every_name_is_one_of_ir_measures_and_none_of_ours() -> None:
 )
 def test_what_cannot_be_read(text: str, said: str) -> None:
     with pytest.raises(MetricError) as caught:
-        named(text)
+        find_measure(text)
     assert said in str(caught.value)
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_measures", None)
     with pytest.raises(MetricError, match=r"'SetP': is a measure of ir_measures, .*pip install 'ndcg-ab\[measures\]'"):
-        named("SetP")
-    assert named("ap") == parse("ap")
+        find_measure("SetP")
+    assert find_measure("ap") == parse("ap")
 
 
 def test_a_provider_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ir_measures.cwl_eval, "is_available", lambda: False)
     with pytest.raises(MetricError, match=r"ir_measures computes it by cwl_eval: pip install ir-measures\[cwl_eval\]"):
-        named("INST(max_rel=3)")
+        find_measure("INST(max_rel=3)")
 
 
 def test_values() -> None:
     ranking = {"q1": {"b": 3.0, "a": 1.0}, "unjudged": {"a": 1.0}}
-    metric = named("SetP")
-    assert isinstance(metric, GivenMetric)
+    metric = find_measure("SetP")
+    assert isinstance(metric, ExternalMetric)
     answered = {"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}, ranking
     assert values(metric, *answered) == {"q1": 0.5, "q2": 0.0}
-    fewer = named("-NumRet")
-    assert isinstance(fewer, GivenMetric)
+    fewer = find_measure("-NumRet")
+    assert isinstance(fewer, ExternalMetric)
     assert values(fewer, *answered) == {"q1": -2.0, "q2": 0.0}
     with pytest.raises(MetricError, match=r"takes whole grades alone; document .a. of query .q1. has 0\.7"):
         values(metric, {"q1": {"a": 0.7}}, ranking)

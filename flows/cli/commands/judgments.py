@@ -150,11 +150,11 @@ def clicks(
     output = Output(inputs, quiet=quiet, json=json, output_file=output_file)
     study = grade_events(evaluation)
     if path := output.paths["output_file"]:
-        write_table(study.found.table, path)
+        write_table(study.judgments.table, path)
     output.write("json", lambda: study_to_json(study))
     output.show(print_clicks, study)
     if path:
-        texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
+        texts = (text for name in ("query_id", "doc_id") for text in study.judgments.table[name].to_pylist())
         output.warn_of_formulas("output_file", texts)
     output.name_written()
 

@@ -63,7 +63,7 @@ def is_late(place: Place) -> bool:
 
 def is_path(place: Place, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
     """Return whether a text at a place of the configuration is a path; traits: the kinds of paths to consider."""
-    short = [(*place, kind.alone) for kind in models_in(annotation_of(place)) if kind.alone]
+    short = [(*place, kind.main_key) for kind in models_in(annotation_of(place)) if kind.main_key]
     fields = list(fields_of(place))
     is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
     return is_own or any(is_path(each, traits) for each in short)
@@ -109,6 +109,6 @@ def takes_text(place: Place) -> bool:
     for kind in inner_types(annotation_of(place)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False
-        if is_model(kind) and kind.alone is None:
+        if is_model(kind) and kind.main_key is None:
             return False
     return True

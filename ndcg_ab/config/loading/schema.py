@@ -50,7 +50,7 @@ def json_schema() -> Schema:
     places = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in kinds}}
     parts["System"]["oneOf"] = [*places, nowhere]
-    short = {name: model.short_form or str for name, model in models.items() if model.short_form or model.alone}
+    short = {name: model.short_form or str for name, model in models.items() if model.short_form or model.main_key}
     made = with_short_forms(made, short)
     keys, parts = made["properties"], made["$defs"]
     parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}

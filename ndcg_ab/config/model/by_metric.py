@@ -9,7 +9,7 @@ from ndcg_ab.config.loading.hints import plain_number, read_number
 from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, other_metric
 from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.errors import RuleError, Setting, format_value
-from ndcg_ab.other_measures import named
+from ndcg_ab.other_measures import find_measure
 from ndcg_core.measures.notation import from_mapping, leaves_own_out
 from ndcg_core.measures.ranges import Range
 
@@ -75,7 +75,7 @@ def read_metric(value: Any) -> str:
     if READING_SCORES.get():
         return other_metric(value)
     if isinstance(value, str):
-        return named(value).name
+        return find_measure(value).name
     if isinstance(value, dict):
         return from_mapping(value).name
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")

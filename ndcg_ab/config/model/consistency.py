@@ -10,8 +10,8 @@ from ndcg_ab.config.model.by_metric import FIRST, Primary
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import RuleError, Setting
-from ndcg_ab.other_measures import named
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_ab.other_measures import find_measure
+from ndcg_core.measures.external_metric import ExternalMetric
 
 SCORES = Setting("scores")
 ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys that give it one
@@ -96,7 +96,7 @@ def check_tables(evaluation: Any) -> None:
     for name in (
         (*evaluation.metrics, *evaluation.secondary_metrics, *evaluation.guardrails) if evaluation.engine.spark else ()
     ):
-        if not evaluation.scores and isinstance(named(name), GivenMetric):
+        if not evaluation.scores and isinstance(find_measure(name), ExternalMetric):
             raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
     if evaluation.careful_unseen is not None and evaluation.cheap_judgments is None:
         raise RuleError(Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too")

@@ -49,8 +49,8 @@ from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statist
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
-from ndcg_ab.other_measures import named
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_ab.other_measures import find_measure
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.ranges import Range, value_range
 
@@ -354,7 +354,7 @@ class Evaluation(Model):
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
-        if own is not None and (isinstance(metric, GivenMetric) if width is None else width > own.width):
+        if own is not None and (isinstance(metric, ExternalMetric) if width is None else width > own.width):
             own = None
         declared = self.statistics.ranges.get(name)
         known = [each for each in (own, None if declared is None else Range(*declared)) if each is not None]
@@ -394,7 +394,7 @@ class Evaluation(Model):
         return [self.metric_named(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
     def metric_named(self, name: str) -> Metric:
-        return GivenMetric(given=name) if self.scores else named(name)
+        return ExternalMetric(external_name=name) if self.scores else find_measure(name)
 
     @property
     def judgments_source(self) -> Source:

@@ -81,7 +81,7 @@ class Model(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
-    alone: ClassVar[str | None] = None
+    main_key: ClassVar[str | None] = None
     """The key that a text alone stands for, or None if all keys must be named."""
 
     short_form: ClassVar[Any] = None
@@ -90,7 +90,7 @@ class Model(BaseModel):
     @classmethod
     def expand(cls, value: Any) -> Any:
         """Return the keys that a short form stands for; anything else unchanged."""
-        return {cls.alone: value} if cls.alone and isinstance(value, str | Path) else value
+        return {cls.main_key: value} if cls.main_key and isinstance(value, str | Path) else value
 
     @model_validator(mode="before")
     @classmethod

@@ -141,7 +141,7 @@ class Tracking(Model):
 class TrackerChoice(Model):
     """The tracker that keeps results for dashboards, as a name or as `{NAME: {OPTION: VALUE}}`."""
 
-    alone = "name"
+    main_key = "name"
     short_form = str | dict[str, Any]
 
     name: str = Field("mlflow", min_length=1, description="mlflow, json_lines, or what an installed package adds.")

@@ -98,7 +98,7 @@ class DuckDBEngine(Engine):
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
 
-    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         """Do nothing: every row is on this machine and stays."""
 
     def release(self, *names: str) -> None:
@@ -259,7 +259,7 @@ class DuckDBEngine(Engine):
             return as_texts(found.to_arrow_table())
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        return self._once(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
+        return self._cached_answer(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
         """Return the result of a select as tuples without an Arrow table, which takes half the time for few rows."""
@@ -268,9 +268,9 @@ class DuckDBEngine(Engine):
             with name_file_in_errors(file, self.memory):
                 return self._execute(text, parameters).fetchall()
 
-        return list(self._once(name, f"rows {text} {parameters}", ask))
+        return list(self._cached_answer(name, f"rows {text} {parameters}", ask))
 
-    def _once(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
+    def _cached_answer(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
         """Return the answer to a question, cached if there are few rows and it depends on one table alone."""
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
             return ask()
@@ -371,7 +371,7 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a da
             raise InputError(f"{place}: a query or a view reads another file: {first_line(error)}") from None
         if file is None:
             raise
-        raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error
+        raise SqlError(f"{file.display_path}: {type(error).__name__}: {error}") from error
 
 
 def is_duckdb_error(error: BaseException) -> bool:

@@ -79,7 +79,7 @@ class SparkEngine(Engine):
     def number(self, column: str, texts: Iterable[str]) -> None:
         """Ignore the announcement: texts stay texts."""
 
-    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         """Do nothing: every row stays on the cluster until the end."""
 
     def keep(self, path: Path) -> None:
@@ -248,5 +248,5 @@ def name_file_in_errors(file: SqlFile | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # of Spark, of its gateway to Java, of the network
-        where = f"{file.shown}: " if file else ""
+        where = f"{file.display_path}: " if file else ""
         raise SqlError(f"{where}{type(error).__name__}: {in_short(error)}") from error

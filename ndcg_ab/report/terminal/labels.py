@@ -195,7 +195,7 @@ MOST_LISTED = 10  # places, and grades of clicks
 
 
 def print_clicks(console: Console, study: ClickStudy) -> None:
-    found = study.found
+    found = study.judgments
     graded = f"{found.table.num_rows:,} of {found.documents:,} documents have a grade, of {queries_text(found.queries)}"
     console.print(f"{graded} ({study.described.definition})", markup=False)
     console.print()

@@ -19,7 +19,7 @@ from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
-from ndcg_core.measures.writing import written
+from ndcg_core.measures.writing import choice_text
 
 
 def print_codes(console: Console) -> None:
@@ -217,7 +217,7 @@ def format_metric(metric: Metric, typed_text: str) -> str:
 
 def format_choice(metric: Metric, choice: str) -> str:
     value = getattr(metric, choice)
-    return "–" if value is None else written(value)
+    return "–" if value is None else choice_text(value)
 
 
 def explain_choice(metric: Metric, choice: str) -> str:

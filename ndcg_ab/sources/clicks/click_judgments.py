@@ -62,7 +62,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     texts, unmatched = match_texts(events, queries)
     scale, cuts = described.scale
     engine.expect(events.table.num_rows)
-    engine.set(model=described.model, z=Z, floor=described.least, scale=scale, **CLIENT_RULES)
+    engine.set(model=described.model, z=Z, floor=described.least_impressions, scale=scale, **CLIENT_RULES)
     columns = {name: name for name in EVENTS.names}
     engine.put_files("pulled_click_event", columns, [(table_or_file(events.table), {})])
     engine.put("pulled_click_text", texts)
@@ -79,8 +79,8 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
         most = max((pc.max(piece["impressions"]).as_py() or 0 for piece in shown), default=0)
         where = " at places that can be compared" if left_out else ""
         raise InputError(
-            f"{events.origin}: no document has {described.least} impressions or more{where} (the most is {most}): give"
-            " more events, or set a lower floor"
+            f"{events.origin}: no document has {described.least_impressions} impressions or more{where} (the most is"
+            f" {most}): give more events, or set a lower floor"
         )
     definition = described.definition
     if change > SMALLEST_CHANGE:

@@ -90,7 +90,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     passage = Passage(BOUNDS["click log"], source.origin)
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
-        return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
+        return read_counts(next(passage.admit([source.pull(COUNTS, {})])), source.origin)
     if isinstance(place, FileSource) and (kind == "lines" or is_json(place)):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
@@ -98,7 +98,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = table_pieces(source, keep.beside("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
-    kept = map(chosen.select, passage.each(pieces))
+    kept = map(chosen.select, passage.admit(pieces))
     table = keep.write(kept, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 

@@ -71,7 +71,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
 # ---- by pyarrow
 
 
-def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
+def field_paths(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the paths of keys at which a field may stand, in the order in which they are tried."""
     path = columns.get(field, DEFAULTS[field])
     return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
@@ -105,10 +105,10 @@ def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
     """Return the events of a block of complete lines; identifiers: the Arrow type of document ids."""
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
-    paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in ways(field, columns)}
+    paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
     found = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
-    table = pa.table({field: first_value(found, ways(field, columns)) for field in DEFAULTS})
+    table = pa.table({field: first_value(found, field_paths(field, columns)) for field in DEFAULTS})
     table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
     if is_odd(table):
         raise UnusualError("a missing action, a place below 0, or a control character")
@@ -165,7 +165,7 @@ def careful_events(
             continue
         rows += 1
         for name, field in fields.items():
-            values[name].append(event_value(field, find_value(event, ways(name, columns), where), where))
+            values[name].append(event_value(field, find_value(event, field_paths(name, columns), where), where))
         if texts and not values["user_query"][-1]:
             values["user_query"][-1] = texts.get(values["search_id"][-1], "")
         if rows % PIECE == 0:

@@ -92,7 +92,7 @@ def make_reduced(buffers: tuple[bytes, ...] | None, places: WantedPlaces, has_ra
         if query_id in places.judged:
             own = doc_ids.slice(start, int(given[at]))
             met[at] = pc.sum(pc.is_in(own, value_set=places.judged[query_id])).as_py()
-            if query_id not in places.whole:
+            if query_id not in places.complete:
                 is_kept[start + kept[at] : start + given[at]] = False
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))

@@ -229,7 +229,7 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWrite
     for pieces in fast_ways(path, layout, reading, tags):
         rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
         try:
-            return keep.write(rules.each(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
+            return keep.write(rules.check(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
         except UNCLEAR:
             tags.clear()
     return None

@@ -26,7 +26,7 @@ from ndcg_ab.config.loading.templates import SHOWN, WILD, matching_files
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import named
+from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.files.stores import ObjectStore, Store, door_of, open_store
 from ndcg_ab.sources.files.unpacking import folder_hint
 from ndcg_ab.sources.forms.recognition import format_by_name
@@ -204,7 +204,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
 
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of the bytes of a file, as hex digits."""
-    with named(path), path.open("rb") as file:
+    with name_path_in_errors(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short, shortened
-from ndcg_ab.files import named
+from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark, remarks_metadata
 from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, whole_batches
@@ -45,7 +45,7 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
     """
     watched = FormatWatch(path)
     found = read_records(path, layout, reading, watched.comments.add)
-    placed = watched.each(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
+    placed = watched.watch(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
     table = gather_records(placed, layout, keep, watched.remarks)
     if not watched.unread.count:
         return table
@@ -132,7 +132,7 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
     """Yield (number, line with its end) of a text file, compressed or not; raise InputError if a line is not UTF-8."""
     number = 0
     try:
-        with named(path), open_bytes(path) as file:
+        with name_path_in_errors(path), open_bytes(path) as file:
             blocks = line_blocks(file, longest)
             for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in blocks), 1):
                 if longest is not None and len(raw) > longest:
@@ -231,14 +231,14 @@ def object_records(
 
     name: of the file or the argument, for messages. say: writes the hint on how to map columns with other names.
     """
-    named, chosen = dict(columns), dict[str, str]()
+    name_path_in_errors, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
     for place, row in objects:
         if tuple(row) != keys:  # most rows have the keys of the row before
             is_first, keys = not keys, tuple(row)
-            chosen = layout.check_columns(f"{name}, {place}", list(keys), named, say)
+            chosen = layout.check_columns(f"{name}, {place}", list(keys), name_path_in_errors, say)
             if is_first:
-                named |= {field: name for field, name in chosen.items() if field != name}
+                name_path_in_errors |= {field: name for field, name in chosen.items() if field != name}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 

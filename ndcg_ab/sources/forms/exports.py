@@ -10,7 +10,7 @@ from ndcg_ab.sources.forms.nested import (
     is_list,
     is_object,
     json_form,
-    most,
+    most_fit,
     place_of,
     read_list,
     read_object,
@@ -69,10 +69,10 @@ class RatedQueries(NamedTuple):
         """Return whether most queries of a document, and most ratings, have these keys."""
         _, queries = self.find(value)
         keys = {self.query_id, self.ratings}
-        if not is_list(queries) or not most(queries, lambda each: is_object(each) and keys <= each.keys()):
+        if not is_list(queries) or not most_fit(queries, lambda each: is_object(each) and keys <= each.keys()):
             return False
         ratings = [{**query, **each} for query in queries for each in self.ratings_of(query) if is_object(each)]
-        return not ratings or most(ratings, lambda each: self.doc_id in each)
+        return not ratings or most_fit(ratings, lambda each: self.doc_id in each)
 
     def read(self, value: Any) -> Records:
         """Yield the record of each rating, without those that are marked as impossible."""
@@ -104,7 +104,7 @@ def is_snapshot(value: Any) -> bool:
     if not is_object(docs) or not {"queries", "has_snapshot_file", "time"} & value.keys():
         return False
     entries = [entry for found in docs.values() if is_list(found) for entry in found]
-    return most(entries, lambda entry: is_object(entry) and "id" in entry)
+    return most_fit(entries, lambda entry: is_object(entry) and "id" in entry)
 
 
 def read_snapshot(value: Any) -> Records:

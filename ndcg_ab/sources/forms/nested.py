@@ -29,7 +29,7 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-def most(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
+def most_fit(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
     """Return whether `fits` holds for more than half of the values."""
     found = [bool(fits(value)) for value in values]
     return 2 * sum(found) > len(found)
@@ -134,7 +134,7 @@ def is_document(entry: Any, kind: str) -> bool:
 
 def are_documents(entries: Sequence[Any], kind: str) -> bool:
     """Return whether entries are plausible as a ranking or as judgments."""
-    if not entries or not most(entries, lambda entry: is_document(entry, kind)):
+    if not entries or not most_fit(entries, lambda entry: is_document(entry, kind)):
         return False
     numbers = [entry for entry in entries if isinstance(entry, int)]
     grades = [entry.get(keys_of(entry, kind).get("grade")) for entry in entries if is_object(entry)]
@@ -175,12 +175,12 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
 def have_documents(value: Any, kind: str) -> bool:
     """Return whether a value holds queries with plausible lists of documents."""
     rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
-    if not most(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
+    if not most_fit(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
         return False
     lists = [found for row in rows if (found := find_documents(row))]
     is_one_list = is_object(value) and len(rows) == 1 and rows[0] is not value  # may be of anything that has ids
-    fits = most(lists, lambda entries: are_documents(entries, kind))
-    return fits and not (is_one_list and not most(lists[0], lambda each: len(values_of(each, kind)) > is_object(each)))
+    fits = most_fit(lists, lambda entries: are_documents(entries, kind))
+    return fits and (not is_one_list or most_fit(lists[0], lambda each: len(values_of(each, kind)) > is_object(each)))
 
 
 def is_columns(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, most, read_objects
+from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, most_fit, read_objects
 from ndcg_ab.sources.forms.plausible import (
     are_grades,
     bare_name,
@@ -73,7 +73,7 @@ def rows_of(document: Any) -> Sequence[Any]:
     if is_object(document):
         held = [value for value in document.values() if is_object(value) or is_list(value)]
         document = held[0] if len(held) == 1 else None
-    return document if is_list(document) and most(document, is_object) else []
+    return document if is_list(document) and most_fit(document, is_object) else []
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

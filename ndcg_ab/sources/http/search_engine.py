@@ -18,7 +18,7 @@ from ndcg_ab.deadlines import Countdown
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
 from ndcg_ab.sources.base import (
     Ask,
-    CostsAsked,
+    CostRequest,
     PullRequest,
     PullResult,
     Remark,
@@ -54,7 +54,7 @@ class SearchEngine(Source):
         reader = AnswerReader(self.described, f"{self.origin}: http")
         kept = AnswerFile(pull.folder)
         found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
-        record = CostRecord(pull.costs or CostsAsked(()))
+        record = CostRecord(pull.costs or CostRequest(()))
         for request in requests:
             if request.query_id in found:
                 record.add(request.query_id, kept.known[request.key][1])
@@ -64,13 +64,13 @@ class SearchEngine(Source):
         def answered(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             found[request.query_id] = hits
             record.add(request.query_id, costs)
-            kept.add(request, hits, {name: costs[name] for name in record.asked.names if name in costs})
+            kept.add(request, hits, {name: costs[name] for name in record.request.names if name in costs})
             countdown.advance()
 
         def warmed(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             record.add(request.query_id, costs, is_cold=True)
 
-        client = Client(self.described, reader, record.asked.names)
+        client = Client(self.described, reader, record.request.names)
         try:
             left = [request for request in requests if request.query_id not in found]
             if pull.costs:
@@ -133,7 +133,7 @@ class SearchEngine(Source):
 
             yield ask
 
-    def measured(self, costs: CostsAsked) -> str:
+    def measured(self, costs: CostRequest) -> str:
         """Return the clause that says how the latencies were measured."""
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"

@@ -77,7 +77,7 @@ class Document:
 Pair = tuple[Query, Document]
 
 
-class AskedFunction:
+class JudgeFunctionCaller:
     """A judge function that a configuration names or that was given in memory."""
 
     def __init__(self, described: JudgeSource, directory: Path) -> None:

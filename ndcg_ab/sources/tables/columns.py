@@ -104,7 +104,7 @@ class TableRules:
         self.rows = 0
         self.nulls = Counter[str]()
 
-    def each(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def check(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield the pieces of a table; raise BrokenRuleError if a piece, or all of them together, break a rule."""
         for piece in pieces:
             self.look(piece)
@@ -144,7 +144,7 @@ class TableRules:
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
     """Return the table that `make` creates, or None if it raises an error or a value breaks a rule."""
     try:
-        (table,) = TableRules(spaces=False).each([make()])
+        (table,) = TableRules(spaces=False).check([make()])
         return table
     except UNCLEAR:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ndcg_ab.errors import format_value
-from ndcg_ab.files import named
+from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.unpacking import is_packed
 from ndcg_ab.sources.forms.form import Records
@@ -34,7 +34,7 @@ def ends_inside_a_line(path: Path) -> bool:
     """Return whether a file does not end with a line end; always False for compressed files."""
     if is_packed(path):
         return False
-    with named(path), path.open("rb") as file:
+    with name_path_in_errors(path), path.open("rb") as file:
         file.seek(-1, 2)
         return file.read() not in (b"\n", b"\r")
 
@@ -66,7 +66,7 @@ class FormatWatch:
         self.unread, self.comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
         self.tags: dict[str, int] = {}
 
-    def each(self, records: Records) -> Records:
+    def watch(self, records: Records) -> Records:
         for row, (place, record) in enumerate(records, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)

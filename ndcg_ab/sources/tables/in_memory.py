@@ -140,7 +140,7 @@ def column_names(data: InMemoryFile) -> Sequence[str]:
 def arrow_table(data: InMemoryFile) -> pa.Table:
     try:
         if isinstance(data.data, pa.RecordBatchReader):  # which may be without end
-            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.argument).each(data.data), data.data.schema)
+            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.argument).admit(data.data), data.data.schema)
         return pa.table(data.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__

@@ -43,11 +43,11 @@ def has_several_systems(described: FileSource, directory: Path, name: str | None
     column, systems = systems_in(described, directory, make)
     if "" in systems and len(systems) > 1:
         rule = "name the system in each row, or in none"
-        raise InputError(f"{described.shown}: its column {format_value(column)} is empty in some rows: {rule}")
+        raise InputError(f"{described.display_name}: its column {format_value(column)} is empty in some rows: {rule}")
     if len(systems) > 1 and name not in systems:
         rule = f"call the system one of them, not {format_value(name)}" if name else "give the rows of each by itself"
         names = f"its column {format_value(column)} names {len(systems)} systems ({names_text(systems)})"
-        raise InputError(f"{described.shown}: {names}, and a ranking is of one system: {rule}")
+        raise InputError(f"{described.display_name}: {names}, and a ranking is of one system: {rule}")
     return len(systems) > 1
 
 

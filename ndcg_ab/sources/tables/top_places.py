@@ -46,18 +46,18 @@ class NotPlainError(Exception):
 class WantedPlaces:
     """The part of a ranking to keep.
 
-    depth: number of rows per query. whole: the queries of which every row is kept.
+    depth: number of rows per query. complete: the queries of which every row is kept.
     judged: query -> ids of judged documents, for the queries in which judged documents are counted at any depth.
     """
 
     depth: int
-    whole: frozenset[str]
+    complete: frozenset[str]
     judged: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def ids(self) -> bytes:
         """The ids of the queries that must be read completely, each followed by a line feed."""
-        return b"".join(each.encode() + b"\n" for each in self.whole | self.judged.keys() if "\n" not in each)
+        return b"".join(each.encode() + b"\n" for each in self.complete | self.judged.keys() if "\n" not in each)
 
 
 @dataclasses.dataclass(frozen=True)

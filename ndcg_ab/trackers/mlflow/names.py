@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from ndcg_core.measures.external_metric import GivenMetric, find_builtin_metric, make_metric
+from ndcg_core.measures.external_metric import ExternalMetric, find_builtin_metric, make_metric
 from ndcg_core.measures.metric import Metric
 
 LONGEST_KEY = 250
@@ -28,7 +28,7 @@ def metric_name(metric: Metric | str) -> str:
     """Return the name of a metric in MLflow, such as ``ndcg_at_10``."""
     found = make_metric(metric) if isinstance(metric, str) else metric
     name = found.tracker_name
-    if not isinstance(found, GivenMetric) or find_builtin_metric(found.given):
+    if not isinstance(found, ExternalMetric) or find_builtin_metric(found.external_name):
         return name
     path = name if not name.startswith(".") else f"metric{name}"
     is_apart = path == name.lower() and name not in TAKEN and not name.startswith("judged_at_")

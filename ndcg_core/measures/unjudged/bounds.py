@@ -78,7 +78,7 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
     own, other = (pick(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
     first, first_of_other = (np.full(pair.judged.queries, deepest + 1) for _ in order)
     for at, ranks in zip(order, (first, first_of_other), strict=True):
-        relevant = pair.known[at].gains.relevant > 0
+        relevant = pair.judged_results[at].gains.relevant > 0
         np.minimum.at(ranks, pair.systems[at].query[relevant], pair.systems[at].rank[relevant])
     is_alone, is_shared = other == NOWHERE, (own != NOWHERE) & (other != NOWHERE)
     np.minimum.at(first, query[is_alone], own[is_alone])
@@ -99,13 +99,13 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
     if not len(levels):
         return values
     query, rows = pair.unjudged.query, pair.unjudged.rows
-    of_candidate, of_baseline = (pick(known.weight, at, 0) for known, at in zip(pair.known, rows, strict=True))
+    of_candidate, of_baseline = (pick(known.weight, at, 0) for known, at in zip(pair.judged_results, rows, strict=True))
     weights = sign * (of_candidate - of_baseline)
     is_open = pair.relevant == 0
     known = np.where(is_open, 0.0, values)
     if pair.metric.traits.divisor is not Divisor.IDEAL or pair.metric.has_endless_ideal:
         more = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
-        divisor = pair.divisors(pair.known[0], pair.pool(pair.nothing))
+        divisor = pair.divisors(pair.judged_results[0], pair.pool(pair.zero_gains))
         most = known + np.divide(more, divisor, out=np.zeros(len(values)), where=divisor > 0)
     else:
         most = _greatest_quotients(pair, known, weights, levels, is_open)

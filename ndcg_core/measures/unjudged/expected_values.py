@@ -103,7 +103,7 @@ class ShownPair:
         return self.judged.count_documents(self.judged_gains.mean > 0)
 
     @cached_property
-    def known(self) -> tuple[Results, Results]:
+    def judged_results(self) -> tuple[Results, Results]:
         """Return the results of the candidate and of the baseline, with unjudged results gaining nothing."""
         first, second = (
             Results(places, place_weights(self.metric, places), gains_of(self.metric, places.grade))
@@ -129,16 +129,16 @@ class ShownPair:
 
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
-        return self._expect(self.nothing)[0]
+        return self._expect(self.zero_gains)[0]
 
     @property
-    def nothing(self) -> Gains:
+    def zero_gains(self) -> Gains:
         """Return gains of 0 for the unjudged documents."""
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
     def measure_judged(self, documents: IntArray, grade: float) -> FloatArray:
         """Return the (queries,) differences if some unjudged documents had a grade, and the others gained nothing."""
-        expected = self.nothing
+        expected = self.zero_gains
         for values, value in zip(expected, gains_of(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
@@ -151,7 +151,7 @@ class ShownPair:
         with np.errstate(divide="ignore"):
             none = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
         values, weights = [], []
-        for known, rows in zip(self.known, self.unjudged.rows, strict=True):
+        for known, rows in zip(self.judged_results, self.unjudged.rows, strict=True):
             results = known._replace(gains=known.gains.put(rows, expected))
             if not (expected.pooled.all() or counts_results(self.metric)):
                 results = results.take(np.flatnonzero(results.gains.pooled))

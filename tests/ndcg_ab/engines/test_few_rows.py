@@ -107,7 +107,7 @@ def test_parts_name_choices_that_there_are() -> None:
         parts = PART.findall(file.text)
         assert len(parts) == file.text.count("-- only ") == len(re.findall("-- end$", file.text, flags=re.MULTILINE))
         for column, values, _ in parts:
-            assert {*values.split(", ")} <= choices[column], file.shown
+            assert {*values.split(", ")} <= choices[column], file.display_path
 
 
 def test_a_part_is_left_out_with_what_it_reads() -> None:

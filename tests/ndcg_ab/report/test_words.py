@@ -9,7 +9,7 @@ from ndcg_ab.report import words as text
 from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
@@ -58,8 +58,8 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),
         (text.metric_origin(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
-        (text.metric_origin(GivenMetric("", given="ctr")), "computed by another tool"),
-        (text.metric_origin(GivenMetric("", given="P@5", tool="a tool 1.0")), "computed once, by a tool 1.0"),
+        (text.metric_origin(ExternalMetric("", external_name="ctr")), "computed by another tool"),
+        (text.metric_origin(ExternalMetric("", external_name="P@5", tool="a 1.0")), "computed once, by a 1.0"),
         (text.add_recomputed_count(outcome(), "{} recomputed"), "12 queries recomputed"),
         (text.add_recomputed_count(outcome(parity_queries=None), "{} recomputed"), "scores computed by another tool"),
     ],

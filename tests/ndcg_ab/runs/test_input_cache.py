@@ -36,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     pull = pull_stages.pull_source
 
     def noting(source: Any, *arguments: Any, **options: Any) -> Pulled:
-        found.append(source.shown)
+        found.append(source.display_name)
         return pull(source, *arguments, **options)
 
     monkeypatch.setattr(pull_stages, "pull_source", noting)
@@ -330,7 +330,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
 
     def meddling(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found = pull(source, *arguments, **options)
-        if source.shown == "new.run":
+        if source.display_name == "new.run":
             changed_run(tmp_path, 5)
         return found
 

@@ -35,7 +35,7 @@ def found() -> Outcome:
         "new": pulled_ranking("new", {query: whole[query] for query in QUERIES[3:]}),
     }
     failed = with_failed_queries(rankings["new"].table, ["q1", "q2"])
-    rankings["new"] = dataclasses.replace(rankings["new"], given=failed)
+    rankings["new"] = dataclasses.replace(rankings["new"], content=failed)
     evaluation = evaluation_of(["old", "new"], METRICS)
     with DuckDBEngine(1) as engine:
         loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
@@ -75,7 +75,7 @@ def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
 
     pulled = pulled_ranking("new", {"q": in_order("a")})
     papq.write_table(with_failed_queries(pulled.table, ["q1"]), tmp_path / "ranking.parquet")
-    again = dataclasses.replace(pulled, given=read_input_table(tmp_path / "ranking.parquet", RANKING))
+    again = dataclasses.replace(pulled, content=read_input_table(tmp_path / "ranking.parquet", RANKING))
     assert again.failed == ("q1",)
     assert again.digest != pulled.digest
 
@@ -91,7 +91,7 @@ def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
         "other": pulled_ranking("other", whole),
     }
     failed = with_failed_queries(rankings["new"].table, ["q3"])
-    rankings["new"] = dataclasses.replace(rankings["new"], given=failed)
+    rankings["new"] = dataclasses.replace(rankings["new"], content=failed)
     columns = {"query_id": ["q1", "q2", "q3", "q4"], "probability": [0.5, 0.0, 0.0, None]}
     log = FileSource(file=in_memory_file("log", pa.table(columns | {"disagreement": [1.0, 0.0, 0.0, 1.0]})))
     queries = Queries(pull_source(log, query_layout((), needs_text=False, needs_weight=False), Path()))

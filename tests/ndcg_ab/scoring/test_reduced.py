@@ -175,7 +175,7 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     judgments, rankings = pulled(evaluation)
     place, table = RANKING.schema.get_field_index(column), rankings["old"].table
     one = pa.array([None, *table[column].to_pylist()[1:]], RANKING.schema.field(column).type)
-    lacking = dataclasses.replace(rankings["old"], given=table.set_column(place, column, one))
+    lacking = dataclasses.replace(rankings["old"], content=table.set_column(place, column, one))
     assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list, 2)
     assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
 

@@ -58,7 +58,7 @@ def test_what_is_known_of_a_reduced_ranking_is_true_of_its_table(tmp_path: Path)
     assert reduced.query_ids == whole.query_ids
     assert [reduced.lacks(name) for name in ("score", "rank")] == [False, False]
     assert reduced.table.equals(whole.table) and reduced.digest == whole.digest
-    assert reduced.whole().reduced is None
+    assert reduced.with_all_rows().reduced is None
 
 
 @pytest.mark.parametrize("answered", [2, 3])

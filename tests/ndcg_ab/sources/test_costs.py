@@ -15,7 +15,7 @@ from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
-from ndcg_ab.sources.base import CostsAsked
+from ndcg_ab.sources.base import CostRequest
 from ndcg_ab.sources.costs import CostRecord, how_measured
 from ndcg_ab.sources.http import client as http_client
 from ndcg_ab.sources.http.exchange import AnswerReader, QueryError, Request
@@ -36,7 +36,7 @@ def all_rows(found: Pulled) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in found.costs.columns), strict=True))
 
 
-def ask(answer: Callable[[Asked], Said], costs: CostsAsked | None, **keys: Any) -> tuple[Pulled, list[str]]:
+def ask(answer: Callable[[Asked], Said], costs: CostRequest | None, **keys: Any) -> tuple[Pulled, list[str]]:
     """What was pulled, and the texts as they were asked for."""
     folder = keys.pop("folder", None)
     with serving(answer) as server:
@@ -59,7 +59,7 @@ def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPat
         time.sleep(waits[asked.text])
         return Said(HITS)
 
-    found, texts = ask(slow, CostsAsked(("latency_ms", "took_ms", "tokens"), seed=5))
+    found, texts = ask(slow, CostRequest(("latency_ms", "took_ms", "tokens"), seed=5))
     latencies = {query_id: value for query_id, cost, value, _ in rows(found) if cost == "latency_ms"}
     for number in range(1, 9):
         own = 1000 * waits[f"text {number}"]
@@ -94,7 +94,7 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
 @pytest.mark.slow
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
     plain, texts = ask(lambda asked: Said(HITS), None)
-    timed, _ = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=2, seed=1))
+    timed, _ = ask(lambda asked: Said(HITS), CostRequest(("latency_ms",), warm_up=2, seed=1))
     assert plain.costs is None
     assert texts == list(QUERIES.values()), "in the order of the queries where nothing is recorded"
     assert plain.table.equals(timed.table)
@@ -103,7 +103,7 @@ def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
 
 @pytest.mark.slow
 def test_the_first_requests_warm_up_and_are_asked_again() -> None:
-    found, texts = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=3, seed=1))
+    found, texts = ask(lambda asked: Said(HITS), CostRequest(("latency_ms",), warm_up=3, seed=1))
     assert [is_cold for *_, is_cold in rows(found)] == [True] * 3 + [False] * 8
     assert texts[:3] == texts[3:6], "the same queries first, in the same order"
     assert len(texts) == 3 + 8
@@ -116,12 +116,12 @@ def test_a_warm_up_that_fails_is_asked_again() -> None:
     def cold_fails(asked: Asked) -> Said:
         return Said("", 500) if asked.number <= 2 else Said(HITS)
 
-    found, texts = ask(cold_fails, CostsAsked(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1)
+    found, texts = ask(cold_fails, CostRequest(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1)
     assert found.failed == (next(name for name, text in QUERIES.items() if text == texts[0] == texts[1]),)
     assert not any(is_cold for *_, is_cold in rows(found))
     assert [(row[0], row[3]) for row in all_rows(found) if row[4]] == [(found.failed[0], False)]
     waking = [Said("", 500)]
-    found, _ = ask(lambda asked: waking.pop() if waking else Said(HITS), CostsAsked(("latency_ms",), 1), retries=0)
+    found, _ = ask(lambda asked: waking.pop() if waking else Said(HITS), CostRequest(("latency_ms",), 1), retries=0)
     assert found.failed == ()
 
 
@@ -132,7 +132,7 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
     def broken_once(asked: Asked) -> Said:
         return Said("", 500) if asked.number == 5 else Said({**HITS, "took": asked.number})
 
-    asked = CostsAsked(("took_ms",), seed=1)
+    asked = CostRequest(("took_ms",), seed=1)
     with serving(broken_once) as server:
         given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": TOLD, "retries": 0}
         described = HttpSource(http=HttpRequest.model_validate(given))
@@ -155,7 +155,7 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
 )
 def test_a_cost_that_is_no_number_fails_its_query(answer: Any, said: str) -> None:
     with pytest.raises(InputError) as error:
-        ask(lambda asked: Said(answer), CostsAsked(("took_ms",)))
+        ask(lambda asked: Said(answer), CostRequest(("took_ms",)))
     assert said in str(error.value)
 
 
@@ -163,7 +163,7 @@ def test_a_cost_that_an_answer_does_not_hold_is_missing() -> None:
     def sometimes(asked: Asked) -> Said:
         return Said(HITS if asked.text != "text 4" else {**HITS, "took": None})
 
-    found, _ = ask(sometimes, CostsAsked(("took_ms",)))
+    found, _ = ask(sometimes, CostRequest(("took_ms",)))
     assert {query_id: value for query_id, _, value, _ in rows(found)} == dict.fromkeys(QUERIES, 7.0) | {"q4": None}
 
 
@@ -175,7 +175,7 @@ def test_a_request_that_fails_counts_until_it_was_given_up() -> None:
         time.sleep({"text 4": 0.6, "text 5": 0.05}.get(asked.text, 0))
         return Said("", 500) if asked.text == "text 5" else Said(HITS)
 
-    costs = CostsAsked(("latency_ms", "tokens"))
+    costs = CostRequest(("latency_ms", "tokens"))
     found, texts = ask(failing, costs, timeout=0.3, retries=1, allow_failed_queries=2)
     assert texts.count("text 4") == texts.count("text 5") == 2
     failed = {(query_id, cost): value for query_id, cost, value, _, is_failed in all_rows(found) if is_failed}
@@ -186,7 +186,7 @@ def test_a_request_that_fails_counts_until_it_was_given_up() -> None:
 
 
 def test_a_cold_request_that_fails_is_no_measured_one() -> None:
-    record = CostRecord(CostsAsked(("latency_ms", "tokens"), all_cold=True))
+    record = CostRecord(CostRequest(("latency_ms", "tokens"), all_cold=True))
     record.add("q1", {"latency_ms": 300.0}, True)
     record.add("q2", {"latency_ms": 3.0})
     assert record.rows == [("q2", "latency_ms", 3.0, True, False)]
@@ -212,7 +212,7 @@ def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
         "def lazily(text):\n    for name in 'ab':\n        time.sleep(0.005)\n        yield name, 1.0\n"
     )
     described = PythonSource(python="slow_function:search", per_query=True)
-    found = pull_source(described, RANKING, tmp_path, QUERIES, costs=CostsAsked(("latency_ms",), warm_up=1, seed=1))
+    found = pull_source(described, RANKING, tmp_path, QUERIES, costs=CostRequest(("latency_ms",), warm_up=1, seed=1))
     warm = {query_id: value for query_id, _, value, is_cold in rows(found) if not is_cold}
     assert len(rows(found)) == 9
     assert all(2 * number <= warm[f"q{number}"] < 2 * number + 400 for number in range(1, 9))
@@ -220,7 +220,7 @@ def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
     assert plain.table.equals(found.table)
     assert plain.costs is None
     lazy = PythonSource(python="slow_function:lazily", per_query=True)
-    found = pull_source(lazy, RANKING, tmp_path, {"q": "x"}, costs=CostsAsked(("latency_ms",)))
+    found = pull_source(lazy, RANKING, tmp_path, {"q": "x"}, costs=CostRequest(("latency_ms",)))
     assert rows(found)[0][2] >= 10, "until the last result of an iterator"
     assert found.count == 2
 
@@ -240,7 +240,7 @@ def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
 )
 def test_a_cost_that_a_place_does_not_tell_is_refused_first(described: Any, cost: str, said: str) -> None:
     with pytest.raises(InputError, match=f"costs: {cost} {said}"):
-        pull_source(described, RANKING, Path(), QUERIES, costs=CostsAsked((cost,)))
+        pull_source(described, RANKING, Path(), QUERIES, costs=CostRequest((cost,)))
 
 
 # ---- columns
@@ -250,7 +250,7 @@ TABLE = "query_id,doc_id,score,latency_ms\nq1,a,2,12.5\nq1,b,1,12.5\nq2,a,1,30\n
 
 def read(text: str, folder: Path, name: str = "r.csv", **keys: Any) -> Pulled:
     (folder / name).write_text(text)
-    return pull_source(FileSource(file=Path(name), **keys), RANKING, folder, costs=CostsAsked(("latency_ms",)))
+    return pull_source(FileSource(file=Path(name), **keys), RANKING, folder, costs=CostRequest(("latency_ms",)))
 
 
 def test_a_file_brings_a_column(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_query_whose_cells_are_empty_has_no_cost_that_is_known(tmp_path: Path)
     lines = f"{line}\n{line.replace('q1', 'q2').replace('null', '0')}\n"
     assert rows(read(lines, tmp_path, "r.jsonl")) == expected
     table = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "score": [1.0, 1.0], "latency_ms": [None, 0.0]})
-    assert rows(pull_source(given(table), RANKING, Path(), costs=CostsAsked(("latency_ms",)))) == expected
+    assert rows(pull_source(given(table), RANKING, Path(), costs=CostRequest(("latency_ms",)))) == expected
 
 
 def given(data: Any) -> FileSource:
@@ -311,7 +311,7 @@ def test_a_trec_file_has_no_column(tmp_path: Path) -> None:
 
 def test_tables_in_memory_have_columns_and_dictionaries_none() -> None:
     table = pa.table({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0], "latency_ms": [4.0]})
-    found = pull_source(given(table), RANKING, Path(), costs=CostsAsked(("latency_ms",)))
+    found = pull_source(given(table), RANKING, Path(), costs=CostRequest(("latency_ms",)))
     assert rows(found) == [("q1", "latency_ms", 4.0, False)]
     with pytest.raises(InputError, match="costs are columns of a table, and dictionaries have none: give a table"):
-        pull_source(given({"q1": {"a": 1.0}}), RANKING, Path(), costs=CostsAsked(("latency_ms",)))
+        pull_source(given({"q1": {"a": 1.0}}), RANKING, Path(), costs=CostRequest(("latency_ms",)))

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES
@@ -40,7 +40,8 @@ def test_it_is_not_known(name: str) -> None:
 
 
 def test_of_another_tool_s() -> None:
-    found = [value_range(GivenMetric(given=name)) for name in ("nDCG@10", "-ndcg@10", "P_5", "clicks", "dcg", "gm_map")]
+    names = ("nDCG@10", "-ndcg@10", "P_5", "clicks", "dcg", "gm_map")
+    found = [value_range(ExternalMetric(external_name=name)) for name in names]
     assert found == [Range(0.0, 1.0), Range(-1.0, 0.0), Range(0.0, 1.0), None, None, None]
 
 

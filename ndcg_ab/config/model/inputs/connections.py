@@ -89,14 +89,14 @@ class DescribedPlace(Model):
     has_tables: ClassVar[bool] = False
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name of the source in tables of what was read."""
         raise NotImplementedError
 
     @property
     def origin(self) -> str:
         """The address of the source as it was given, without secrets, for the HTML page."""
-        return self.shown
+        return self.display_name
 
 
 class Storage(Model):
@@ -113,7 +113,7 @@ class Storage(Model):
 class Database(Model):
     """The connection to a database: address, driver, options and timeout."""
 
-    alone = "uri"
+    main_key = "uri"
     short_form = SecretText
 
     uri: SecretText | None = Field(None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db.")
@@ -140,7 +140,7 @@ class Database(Model):
         return value
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """Host and database without user, password and parameters; a reference as it is written."""
         if isinstance(self.uri, dict):
             ((kind, name),) = self.uri.items()

@@ -222,5 +222,5 @@ class HttpSource(DescribedPlace):
         return self.http.attributes
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return self.http.address

@@ -74,7 +74,7 @@ class Clicks(TableSource):
     )
 
     @property
-    def least(self) -> int:
+    def least_impressions(self) -> int:
         """The least number of impressions that a document needs for a grade."""
         usual = 0 if self.model == "opensearch" else FLOOR
         return usual if self.floor is None else self.floor
@@ -92,7 +92,7 @@ class Clicks(TableSource):
         scale, cuts = self.scale
         grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
         counted = f" ({', '.join(self.actions)})" if self.actions else ""
-        return f"clicks{counted}, model {self.model}, at least {self.least} impressions, grades {grades}"
+        return f"clicks{counted}, model {self.model}, at least {self.least_impressions} impressions, grades {grades}"
 
 
 class ClicksSource(DescribedPlace):
@@ -101,8 +101,8 @@ class ClicksSource(DescribedPlace):
     clicks: Clicks = Field(description="Events of users, of which grades are made: docs/clicks.md.")
 
     @property
-    def shown(self) -> str:
-        return f"{self.clicks.source.shown} (clicks, {self.clicks.model})"
+    def display_name(self) -> str:
+        return f"{self.clicks.source.display_name} (clicks, {self.clicks.model})"
 
     @property
     def origin(self) -> str:
@@ -120,7 +120,7 @@ JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.item
 class JudgmentSource(Place):
     """A source of judgments with the numbers of their grades, or a function that judges."""
 
-    alone = "file"
+    main_key = "file"
 
     version: Mark = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
     grades: Literal["integer"] | dict[str, float] | None = Field(

@@ -23,7 +23,7 @@ from ndcg_ab.config.model.inputs.connections import (
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.keys import Model, Trait, with_keys_of
 from ndcg_ab.config.model.operation import GivenPath, Spark
-from ndcg_core.measures.external_metric import GivenMetric, canonical_name
+from ndcg_core.measures.external_metric import ExternalMetric, canonical_name
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 FORMATS = {  # suffix of a file's name -> its format
@@ -69,7 +69,7 @@ def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
 class FileSource(Readable, DescribedPlace):
     """A file of judgments, queries or one system's rankings."""
 
-    alone = "file"
+    main_key = "file"
     has_tables = True
 
     file: GivenFile = Field(
@@ -90,7 +90,7 @@ class FileSource(Readable, DescribedPlace):
     )
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name of the file in tables of what was read."""
         return file_name(self.file)
 
@@ -134,8 +134,8 @@ class DatabaseSource(DescribedPlace):
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
-    def shown(self) -> str:
-        return self.database.shown
+    def display_name(self) -> str:
+        return self.database.display_name
 
 
 class OfFunction(DescribedPlace):
@@ -151,7 +151,7 @@ class OfFunction(DescribedPlace):
     )
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return self.python
 
 
@@ -209,7 +209,7 @@ class ExtensionSource(DescribedPlace):
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return self.extension
 
 
@@ -240,7 +240,7 @@ class SparkSource(OnSpark, DescribedPlace):
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         return file_name(self.table) if "/" in self.table else self.table
 
     @property
@@ -320,7 +320,7 @@ class Place(OnSpark, Readable):
 class TableSource(Place):
     """A table of judgments or queries, in a file or a database, or from an extension."""
 
-    alone = "file"
+    main_key = "file"
 
 
 @with_keys_of(KINDS)
@@ -362,7 +362,7 @@ ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measur
 class ScoresSource(Readable):
     """A file of values per query, of one system or of the systems that its column system_id names."""
 
-    alone = "file"
+    main_key = "file"
 
     file: Annotated[GivenPath, Trait.INPUT, Trait.DATED] = Field(
         description="Path of the file, relative to the configuration."
@@ -374,7 +374,7 @@ class ScoresSource(Readable):
     )
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name of the system or file in tables of what was read."""
         return self.system or self.file.name
 
@@ -388,4 +388,4 @@ def other_metric(text: Any) -> str:
     """Return the canonical name of a metric that another tool computed; raise MetricError if it is invalid."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r}: must be the name of a metric in the scores")
-    return GivenMetric(given=canonical_name(text)).name
+    return ExternalMetric(external_name=canonical_name(text)).name

@@ -112,7 +112,7 @@ def test_dates_are_written_out(tmp_path: Path) -> None:
 
 def test_the_address_that_is_shown_has_no_parameters() -> None:
     source = HttpSource(http=request(url="https://h:8/x?api_key=s3cret"))
-    assert source.origin == source.shown == "https://h:8/x"
+    assert source.origin == source.display_name == "https://h:8/x"
 
 
 @pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))

@@ -106,7 +106,7 @@ def test_what_gives_no_grade_is_refused(
 
 def test_the_note_says_what_the_grades_are(tmp_path: Path) -> None:
     noticed = remarks_of(tmp_path, LOG, model="rate", grades={"thresholds": [0.2]})["click_grades"]
-    assert noticed.told == (
+    assert noticed.message == (
         "grades come from clicks, model rate, at least 1 impressions, grades by thresholds 0.2: 6 documents of 3"
         " queries from 118 events (0: 2, 1: 4); 0 documents were shown too seldom for a grade"
     )
@@ -116,7 +116,7 @@ def test_the_note_says_what_the_grades_are(tmp_path: Path) -> None:
 def test_one_ranking_alone(tmp_path: Path) -> None:
     still = [search(f"s{n}", "q", ["a", "b"], clicked=["a"]) for n in range(3)]
     noticed = remarks_of(tmp_path, still)["click_one_ranking"]
-    assert noticed.count == 2 and noticed.told is not None and "at one place only" in noticed.told
+    assert noticed.count == 2 and noticed.message is not None and "at one place only" in noticed.message
     assert "click_one_ranking" not in remarks_of(tmp_path, [*still, search("x", "q", ["b", "a"])])
 
 
@@ -134,7 +134,7 @@ def test_documents_at_places_that_the_log_does_not_join(tmp_path: Path) -> None:
         found = source_of(click_log(tmp_path / "log.jsonl", [*log, *more])).grade({})
         assert found.table["doc_id"].to_pylist() == ["a", "b"] and found.documents == 4
         (noticed,) = (remark for remark in found.remarks if remark.code == "click_not_joined")
-        assert noticed.count == 2 and noticed.told == (
+        assert noticed.count == 2 and noticed.message == (
             "2 of 4 documents have no grade, and 50 % of the impressions do not count: too few documents were shown"
             " both at one of the places 1, 2 and at another place to compare their clicks"
         )
@@ -153,7 +153,7 @@ def test_a_place_that_nothing_was_shown_at(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_where_everything_is_clicked_grades_tell_nothing_apart(tmp_path: Path) -> None:
     every = [search(f"s{n}", "q", order, clicked=["a", "b"]) for n, order in enumerate((["a", "b"], ["b", "a"]))]
-    assert remarks_of(tmp_path, every)["click_one_value"].told == "the 2 documents with a grade all have the value 1"
+    assert remarks_of(tmp_path, every)["click_one_value"].message == "the 2 documents with a grade all have the value 1"
     assert "click_one_value" not in remarks_of(tmp_path, [*every, search("x", "q", ["a"])])
 
 
@@ -181,10 +181,10 @@ def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatc
     path = click_log(tmp_path / "log.jsonl", log)
 
     found = source_of(path, floor=1, model="position").grade({})
-    assert found.change < 1e-7 and "still moved" not in str(found.remarks[0].told)
+    assert found.change < 1e-7 and "still moved" not in str(found.remarks[0].message)
     monkeypatch.setattr(click_judgments, "fit_joined", functools.partial(fit_joined, most_rounds=1))
     found = source_of(path, floor=1, model="position").grade({})
-    assert "a step of expectation maximisation still moved a probability by" in str(found.remarks[0].told)
+    assert "a step of expectation maximisation still moved a probability by" in str(found.remarks[0].message)
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
     robot = [search(f"r{n}", "q", ["b", "a"], client="robot") for n in range(60)]
     noticed = remarks_of(tmp_path, [*people, *robot])["click_bot"]
     assert (noticed.count, noticed.examples) == (1, ("client 'robot': 120 events",))
-    assert noticed.told == (
+    assert noticed.message == (
         "1 of 121 clients make 14% of the events, each more than 10 times the 6 that 99 of 100 clients keep to:"
         " programs, not people?"
     )

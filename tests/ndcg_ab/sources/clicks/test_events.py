@@ -197,7 +197,7 @@ def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(streams, "BLOCK", 400)
     events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
     other, incomplete = read(written(tmp_path, [*events, *TWO, event("open")])).remarks
-    assert other.told is not None and other.told.endswith("count nothing: view (7), open (1)")
+    assert other.message is not None and other.message.endswith("count nothing: view (7), open (1)")
     assert incomplete.count == 7
     assert incomplete.examples == tuple(
         f"click without object_id (user_query '{at}', ordinal 0)" for at in range(MOST_EXAMPLES)
@@ -214,7 +214,8 @@ def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path) -> None:
     found = read(written(tmp_path, events))
     other, incomplete = found.remarks
     assert (other.code, other.count) == ("click_other_action", 3)
-    assert other.told == "3 events are neither impressions nor clicks, and count nothing: purchase (2), add_to_cart (1)"
+    message = "3 events are neither impressions nor clicks, and count nothing: purchase (2), add_to_cart (1)"
+    assert other.message == message
     assert (incomplete.code, incomplete.count) == ("click_incomplete", 2)
     assert incomplete.examples == (
         "click without user_query (object_id 'd1', ordinal 0)",

@@ -106,7 +106,7 @@ def test_secrets_are_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None
     assert server.asked[0].headers["x-key"] == "s3cret-of-http" == server.asked[0].query["k"][0]
     assert "s3cret" not in str(caught.value)
     source = described(server, headers={"X-Key": {"env": "ENGINE_KEY"}})
-    assert "s3cret" not in source.model_dump_json() + source.origin + source.shown
+    assert "s3cret" not in source.model_dump_json() + source.origin + source.display_name
 
 
 def test_a_header_cannot_be_broken_by_a_query() -> None:

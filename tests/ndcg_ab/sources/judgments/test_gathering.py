@@ -44,12 +44,12 @@ def test_later_files_add_and_correct_by_the_precedence(tmp_path: Path, precedenc
 def test_what_each_file_changed_is_told(tmp_path: Path) -> None:
     first, second, *others = pull_judgments(evaluation_of(tmp_path, *TWO_FILES)).remarks
     assert (first.code, first.count) == ("more_judgments", 2)
-    assert first.told == "b.csv: adds 1, changes 1 and leaves 1 of those before it (judgments_precedence = last)"
+    assert first.message == "b.csv: adds 1, changes 1 and leaves 1 of those before it (judgments_precedence = last)"
     assert first.examples == ("query 'q', document 'd': 1 is now 3",)
-    assert second.told == "c.csv: adds 0, changes 1 and leaves 0 of those before it (judgments_precedence = last)"
+    assert second.message == "c.csv: adds 0, changes 1 and leaves 0 of those before it (judgments_precedence = last)"
     assert second.examples == ("query 'q', document 'd': 3 is now 2",)
     assert [(each.code, each.count) for each in others] == [("grade_off_scale", 1)]
-    assert others[0].told == "b.csv: 1 of its grades are outside 0 to 2, the grades of a.csv"
+    assert others[0].message == "b.csv: 1 of its grades are outside 0 to 2, the grades of a.csv"
 
 
 @pytest.mark.parametrize(("grade", "count"), [(22, 1), (-5, 1), (3, 1), (2, 0), (0, 0), (1.5, 0)])
@@ -70,7 +70,7 @@ def test_grades_of_several_judges_are_combined(tmp_path: Path, combine: str, d: 
     found = pull_judgments(evaluation_of(tmp_path, THREE_JUDGES, combine=combine))
     assert grades(found) == {("q", "d"): d, ("q", "e"): e, ("q", "f"): 2.0}
     (remark,) = found.remarks
-    assert remark.told == f"2 documents are judged by several of 3 judges, who disagree on 2: {combine} counts"
+    assert remark.message == f"2 documents are judged by several of 3 judges, who disagree on 2: {combine} counts"
     assert found.singles is not None and found.singles["judge"].to_pylist() == ["ann", "bob", "cy", "ann", "bob", "ann"]
 
 
