@@ -2,15 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import System
-from ndcg_ab.config.model.keys import SEVERAL, Model, Trait, keys_with, models_in
+from ndcg_ab.config.model.keys import SEVERAL, Trait, keys_with
 from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS
 from ndcg_core.measures.registry import MEASURES
@@ -39,7 +37,6 @@ def json_schema() -> Schema:
     for name in keys_with(Evaluation, Trait.METRICS):
         lists = [each for each in (keys[name], *keys[name].get("anyOf", ())) if each.get("type") == "array"]
         lists[0]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    models = models_below(Evaluation)
     for name, field in Evaluation.model_fields.items():
         if SEVERAL in field.metadata:
             entry = keys[name].pop("items")
@@ -50,9 +47,6 @@ def json_schema() -> Schema:
     places = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in kinds}}
     parts["System"]["oneOf"] = [*places, nowhere]
-    short = {name: model.short_form or str for name, model in models.items() if model.short_form or model.main_key}
-    made = with_short_forms(made, short)
-    keys, parts = made["properties"], made["$defs"]
     parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
@@ -81,28 +75,6 @@ def json_schema() -> Schema:
         "then": {"properties": {"systems": somewhere}},
         "$defs": {**parts, "Variable": VARIABLE},
     }
-
-
-def models_below(model: type[Model]) -> dict[str, type[Model]]:
-    """Return the models that a model consists of, by their names in the schema."""
-    found = {model.__name__: model}
-    for field in model.model_fields.values():
-        for inner in models_in(field.annotation):
-            found |= {} if inner.__name__ in found else models_below(inner)
-    return found
-
-
-def with_short_forms(schema: Any, short: Mapping[str, Any]) -> Any:
-    """Return a schema in which models may be given in short form; short: type of the short form by model name."""
-    if isinstance(schema, list):
-        return [with_short_forms(each, short) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: with_short_forms(value, short) for key, value in schema.items()}
-    if (name := str(found.get("$ref", "")).rpartition("/")[2]) in short:
-        form = TypeAdapter(short[name]).json_schema()
-        found["anyOf"] = [*form.get("anyOf", [form]), {"$ref": found.pop("$ref")}]
-    return found
 
 
 def metric_schema() -> Schema:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.walking import Place
@@ -96,6 +96,15 @@ class Model(BaseModel):
     @classmethod
     def _expanded(cls, value: Any) -> Any:
         return cls.expand(value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Return the JSON Schema of the model, which accepts a short form as well."""
+        whole = handler(core_schema)
+        if not cls.main_key and cls.short_form is None:
+            return whole
+        short = TypeAdapter(cls.short_form or str).json_schema()
+        return {"description": whole.pop("description", ""), "anyOf": [*short.get("anyOf", [short]), whole]}
 
 
 def as_several(value: Any) -> Any:

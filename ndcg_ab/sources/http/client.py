@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 
 from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.http import HttpRequest
@@ -20,11 +20,9 @@ from ndcg_ab.config.secrets.lookup import redact
 from ndcg_ab.sources.base import RequestCosts
 from ndcg_ab.sources.http.exchange import ENOUGH, AnswerReader, Hit, QueryError, Request, excerpt, parse_answer
 
-T = TypeVar("T")
 Answered = Callable[[Request, list[Hit], Mapping[str, float]], None]  # the hits of a request, and what it cost
 MAY_PASS = {408, 425, 429, *range(500, 600)} - {501, 505}
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before another attempt
-POLL = 0.2  # seconds after which the waiting thread looks whether it was interrupted
 
 
 class DeadlineError(Exception):
@@ -50,8 +48,8 @@ class Client:
 
         Stops early if more queries failed than allowed.  Raises DeadlineError.
         """
-        with background_loop() as run:
-            run(self.ask_all(requests, on_answer))
+        with start_blocking_portal() as portal:
+            portal.call(self.ask_all, requests, on_answer)
 
     async def ask_all(self, requests: Sequence[Request], on_answer: Answered) -> None:
         described = self.described
@@ -83,11 +81,11 @@ class Client:
     @contextlib.contextmanager
     def one_by_one(self) -> Iterator[Callable[[Request], RequestCosts]]:
         """Yield a function that sends one request over a kept-open connection and returns the costs of the request."""
-        with background_loop() as run:
+        with start_blocking_portal() as portal:
 
             def ask(request: Request) -> RequestCosts:
                 try:
-                    return run(self.answer(request))[1], False
+                    return portal.call(self.answer, request)[1], False
                 except QueryError as error:
                     self.failures[request.query_id] = error
                     return failure_costs(error)
@@ -96,7 +94,7 @@ class Client:
             try:
                 yield ask
             finally:
-                run(self.http.aclose())
+                portal.call(self.http.aclose)
 
     @property
     def is_hopeless(self) -> bool:
@@ -207,32 +205,3 @@ def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
         wait_text = f"{message}; it asks to wait {pause} s"
         raise QueryError(wait_text, float(pause) <= LONGEST_WAIT, pause=float(pause))
     raise QueryError(message, status in MAY_PASS)
-
-
-@contextlib.contextmanager
-def background_loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
-    """Yield a function that runs a coroutine in an event loop in a separate thread and returns the result.
-
-    The coroutine is cancelled if the caller is interrupted.
-    """
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-
-    async def stay() -> None:
-        stop = asyncio.Event()
-        started.set_result((asyncio.get_running_loop(), stop))
-        await stop.wait()
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, stay())
-        loop, stop = started.result()
-
-        def run(work: Coroutine[Any, Any, T]) -> T:
-            future = asyncio.run_coroutine_threadsafe(work, loop)
-            while not wait([future], POLL).done:
-                pass
-            return future.result()
-
-        try:
-            yield run
-        finally:
-            loop.call_soon_threadsafe(stop.set)  # the loop cancels what is left at its end

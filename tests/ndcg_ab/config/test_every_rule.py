@@ -43,7 +43,7 @@ def rules(schema: dict[str, Any], place: tuple[str, ...] = (), inside: tuple[str
         return
     choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     for each in choices:
-        if len(choices) == 1 or each.keys() & {*LIMITS, *LENGTHS}:
+        if len(choices) == 1 or each.keys() & {*LIMITS, *LENGTHS, "properties"}:
             yield from rules(each, place, inside)
     for name in {*LIMITS, *LENGTHS} & schema.keys():
         yield place, name, breaking(name, schema[name], schema)

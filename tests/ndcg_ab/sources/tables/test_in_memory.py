@@ -89,5 +89,5 @@ def test_no_configuration_can_hold_data() -> None:
     before = Evaluation.model_validate(content).model_dump_json()
     evaluation = Evaluation.model_validate(content | {"systems": [{"name": "a", "file": file}]})
     assert evaluation.model_dump_json() == before
-    assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
+    assert "memory" not in str(Evaluation.model_json_schema()["$defs"]["FileSource"])
     assert evaluation.systems[0].source.in_memory is file
