@@ -62,9 +62,9 @@ def read_argument(argument: str, data: Any) -> Path | str:
     if is_readable(data):
         return in_memory_file(argument, data)
     hint = "; collect() it first" if hasattr(data, "collect") else ""
-    what = "None" if data is None else f"is of type {type_name(data)}"
+    problem = "None" if data is None else f"is of type {type_name(data)}"
     raise InputError(
-        f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
+        f"{argument}: {problem}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
         f" DuckDB), a list of objects, or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"
     )
 

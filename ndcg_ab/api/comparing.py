@@ -328,8 +328,8 @@ class ExplainResult(ShownInNotebook):
             If the system or the metric is not part of the explanation.
         """
         for explained in self.systems:
-            known = [each.metric.name for each in explained.explanations]
-            name = metric and name_among(metric, known)
+            names = [each.metric.name for each in explained.explanations]
+            name = metric and name_among(metric, names)
             for explanation in explained.explanations:
                 if system in (None, explained.system_id) and name in (None, explanation.metric.name):
                     return explanation.value
@@ -416,12 +416,12 @@ def explain(
     """
     arguments: dict[str, Any] = dict(locals())
     if (systems is None) == (ranking is None):
-        given = "neither is given" if ranking is None else "both are given"
-        raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
-    asked, alone = arguments.pop("query"), arguments.pop("ranking")
-    if alone is not None:
-        arguments["systems"] = {ALONE: read_argument(ALONE, alone)}
+        problem = "neither is given" if ranking is None else "both are given"
+        raise InputError(f"systems, ranking: {problem}; exactly one of them is needed")
+    query_value, ranking_data = arguments.pop("query"), arguments.pop("ranking")
+    if ranking_data is not None:
+        arguments["systems"] = {ALONE: read_argument(ALONE, ranking_data)}
     evaluation = make_evaluation(arguments)
-    query_id = str(read_value(JUDGMENT.fields[0], python_number(asked), "query"))
+    query_id = str(read_value(JUDGMENT.fields[0], python_number(query_value), "query"))
     with name_arguments_in_errors(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))

@@ -163,9 +163,9 @@ def draw(
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
     if spread is not None and given_judgments is not None:
         raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
-    nothing = {"judgments": {NOBODY: {NOBODY: 0.0}}}
-    given = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
-    evaluation = make_evaluation(nothing | given)
+    no_judgments = {"judgments": {NOBODY: {NOBODY: 0.0}}}
+    chosen = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
+    evaluation = make_evaluation(no_judgments | chosen)
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
@@ -299,11 +299,11 @@ def judge_next(
         If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
-    given_config, most, chosen = (arguments.pop(name) for name in ("config", "count", "metric"))
-    named = [candidates] if isinstance(candidates, str) else list(arguments["candidates"])
+    given_config, size, chosen = (arguments.pop(name) for name in ("config", "count", "metric"))
+    names = [candidates] if isinstance(candidates, str) else list(arguments["candidates"])
     del arguments["candidates"]
-    if not isinstance(most, int) or most < 1:
-        raise InputError(f"count = {format_value(most)}: must be a whole number, at least 1")
+    if not isinstance(size, int) or size < 1:
+        raise InputError(f"count = {format_value(size)}: must be a whole number, at least 1")
     name = chosen.name if isinstance(chosen, Metric) else chosen
     if given_config is None:
         evaluation = make_evaluation(arguments | ({"metrics": [name]} if name else {}))
@@ -312,9 +312,9 @@ def judge_next(
     else:
         evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():
-        alone = with_one_metric(evaluation, name)
-        with open_engine_for(alone) as engine:
-            return JudgeNextResult(**vars(find_documents_to_judge(alone, engine, named, most)))
+        single = with_one_metric(evaluation, name)
+        with open_engine_for(single) as engine:
+            return JudgeNextResult(**vars(find_documents_to_judge(single, engine, names, size)))
 
 
 NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has a system; this one is not read

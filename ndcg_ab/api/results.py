@@ -34,9 +34,9 @@ class Records(tuple[Kind, ...]):
     kind: type
 
     def __new__(cls, rows: Iterable[Kind], kind: type) -> "Records[Kind]":
-        made = super().__new__(cls, rows)
-        made.kind = kind
-        return made
+        records = super().__new__(cls, rows)
+        records.kind = kind
+        return records
 
     def to_arrow(self) -> pa.Table:
         """Return the records as a pyarrow table with a column for each field."""
@@ -44,8 +44,8 @@ class Records(tuple[Kind, ...]):
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return the records as a pandas data frame; raise ImportError if pandas is not installed."""
-        made: pandas.DataFrame = self.to_arrow().to_pandas()
-        return made
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -163,10 +163,10 @@ class CompareResult:
         rows = self._outcome.main
         if not rows:
             raise InputError(f"candidate: there is none: {self.baseline!r} is the only system")
-        known = [row.metric for row in rows]
-        name = metric.name if isinstance(metric, Metric) else metric and name_among(metric, known)
+        names = [row.metric for row in rows]
+        name = metric.name if isinstance(metric, Metric) else metric and name_among(metric, names)
         chosen = choose_name("candidate", candidate, [row.candidate for row in rows])
-        measure = choose_name("metric", name, known)
+        measure = choose_name("metric", name, names)
         return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))
 
     def losses(
@@ -188,8 +188,8 @@ class CompareResult:
         InputError
             If the candidate or the metric was not compared.
         """
-        found = self.comparison(candidate, metric)
-        return tuple(largest_moves(self._page, found.metric, found.candidate, most))
+        row = self.comparison(candidate, metric)
+        return tuple(largest_moves(self._page, row.metric, row.candidate, most))
 
     def in_words(self, candidate: str | None = None) -> str:
         """Return an explanation of the comparison in plain words, as Markdown.
@@ -220,13 +220,13 @@ class CompareResult:
         """
         table = self.comparisons.to_arrow()
         decisions = {row.candidate: row.decision.words for row in self.decisions}
-        told = [decisions.get(name) for name in table["candidate"].to_pylist()]
-        return table.add_column(0, "decision", pa.array(told, pa.string()))
+        choices = [decisions.get(name) for name in table["candidate"].to_pylist()]
+        return table.add_column(0, "decision", pa.array(choices, pa.string()))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a pandas data frame with one row per comparison; raise ImportError if pandas is not installed."""
-        made: pandas.DataFrame = self.to_arrow().to_pandas()
-        return made
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as nested dictionaries and lists, with the content that `to_json` writes (docs/json.md)."""
@@ -288,5 +288,5 @@ def choose_name(argument: str, name: str | None, names: Sequence[str]) -> str:
     """Return the name, or the first of the known names if it is None; raise InputError for an unknown name."""
     if name is None or name in names:
         return name or names[0]
-    there = list(dict.fromkeys(names))
-    raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){nearest_hint(name, there)}")
+    among = list(dict.fromkeys(names))
+    raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(among)}){nearest_hint(name, among)}")

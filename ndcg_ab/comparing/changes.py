@@ -110,18 +110,18 @@ def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
 def overlaps_of(rows: pa.Table) -> list[float]:
     """Return, per query, the share of the longer ranking's places that hold common documents; 1 if both are empty."""
     longest = places_of_longer(rows)
-    found: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
-    return found
+    overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
+    return overlaps
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
     """Return, per candidate, how many documents of each grade came and went, unjudged ones last."""
-    found: dict[str, list[MovedDocuments]] = defaultdict(list)
+    moved_by_candidate: dict[str, list[MovedDocuments]] = defaultdict(list)
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
-        found[candidate].append(MovedDocuments(grade, entered, left))
-    for moved in found.values():
+        moved_by_candidate[candidate].append(MovedDocuments(grade, entered, left))
+    for moved in moved_by_candidate.values():
         moved.sort(key=lambda row: (row.grade is None, -(row.grade or 0.0)))
-    return found
+    return moved_by_candidate
 
 
 def most_changed(rows: pa.Table) -> pa.Table:
@@ -139,11 +139,11 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
     chosen: rows from `most_changed`.
     """
     query_ids = {name: rows["query_id"].to_pylist() for name, rows in chosen.items()}
-    wanted = sorted({query_id for each in query_ids.values() for query_id in each})
+    sample = sorted({query_id for each in query_ids.values() for query_id in each})
     sides: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
     columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
     for name, query_id, doc_id, before, after, grade in (
-        engine.iter_rows("top_document", columns, where={"query_id": wanted}) if wanted else ()
+        engine.iter_rows("top_document", columns, where={"query_id": sample}) if sample else ()
     ):
         if query_id not in query_ids[name]:
             continue
@@ -203,15 +203,15 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return a warning about intended ids that no judged query has; raise InputError if no id is judged."""
     if evaluation.intended is None:
         return []
-    given = intended_ids(engine)
+    intended = intended_ids(engine)
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
-    drawn = read_drawn_queries(engine, evaluation)
-    counted = judged if drawn is None else {query_id for (query_id,) in engine.rows("query", ("query_id",))}
-    unknown = [query_id for query_id in given if query_id not in counted]
+    log = read_drawn_queries(engine, evaluation)
+    counted_ids = judged if log is None else {query_id for (query_id,) in engine.rows("query", ("query_id",))}
+    unknown = [query_id for query_id in intended if query_id not in counted_ids]
     name, state = evaluation.intended.display_name, "scored" if evaluation.scores else "judged"
-    if len(unknown) == len(given):
+    if len(unknown) == len(intended):
         example = (
-            f" (the first is {format_value(min(judged))}, the first of its own {format_value(given[0])})"
+            f" (the first is {format_value(min(judged))}, the first of its own {format_value(intended[0])})"
             if judged
             else ""
         )
@@ -222,7 +222,7 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if not unknown:
         return []
     message = (
-        f"{len(unknown)} of the {queries_text(len(given), 'intended')} of {name}"
+        f"{len(unknown)} of the {queries_text(len(intended), 'intended')} of {name}"
         f" {'is' if len(unknown) == 1 else 'are'} not {state} (such as {format_value(unknown[0])}): left out"
     )
     examples = tuple(f"query {format_value(query_id)}" for query_id in unknown[:MOST])
@@ -233,10 +233,10 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     """Compare every candidate on every primary metric, on intended queries and on the others, as one max-T family."""
     if evaluation.intended is None:
         return []
-    known = set(intended_ids(engine))
+    intended = set(intended_ids(engine))
     columns = [column for column in paired_columns(engine, evaluation, PLAIN) if column.metric in evaluation.metrics]
     parts = [
-        compare_part(evaluation, column, sampling, name, known) for name in (INTENDED, OTHERS) for column in columns
+        compare_part(evaluation, column, sampling, name, intended) for name in (INTENDED, OTHERS) for column in columns
     ]
     return compare_columns([part for part in parts if len(part.query_ids)], evaluation, INTENDED, least_queries=2)
 

@@ -81,29 +81,29 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     values, differences = [], []
     for cost in evaluation.costs.names:
         of = read_cost(engine, sampling, cost, systems, evaluation)
-        wanted = [each for each in evaluation.costs.statistics if each.cost == cost]
-        found = Estimates(of, wanted, evaluation)
+        statistics = [each for each in evaluation.costs.statistics if each.cost == cost]
+        estimates = Estimates(of, statistics, evaluation)
         for at, system in enumerate(systems):
             times = cold[system, cost]
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
             about |= {
-                "failed": found.count_failed(at),
+                "failed": estimates.count_failed(at),
                 "missing": len(of.missing[system]),
                 "asked": of.total_queries,
             }
-            for which, each in enumerate(wanted):
-                value = found.value(at, which)
+            for which, each in enumerate(statistics):
+                value = estimates.value(at, which)
                 if each.share is not None:
                     refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
-                ends = found.interval(at, which)
+                ends = estimates.interval(at, which)
                 row = (len(of.query_ids), value.low, finite_or_none(ends.low), finite_or_none(ends.high))
                 bound = None if value.low == value.high else AT_LEAST
                 values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
         for candidate in candidates:
             pair = systems.index(baseline), systems.index(candidate)
-            for which, each in enumerate(wanted):
+            for which, each in enumerate(statistics):
                 margin = evaluation.costs.guardrails.get(each.name)
-                differences.append(difference_of(found, pair, which, (baseline, candidate), margin, tested))
+                differences.append(difference_of(estimates, pair, which, (baseline, candidate), margin, tested))
     return Costs(tuple(values), tuple(differences))
 
 
@@ -140,9 +140,9 @@ class Estimates:
         if share is not None:
             endless = self.of.endless[:, system].tolist()
             return Interval(quantile(values, share, weights), quantile(endless, share, weights))
-        found = mean(values) if weights is None else weighted_mean(values, weights)
-        assert found is not None
-        return Interval(found, math.inf if self.count_failed(system) else found)
+        value = mean(values) if weights is None else weighted_mean(values, weights)
+        assert value is not None
+        return Interval(value, math.inf if self.count_failed(system) else value)
 
     def interval(self, system: int, which: int) -> Interval:
         tails = Tails(self.alpha / 2, self.alpha / 2)
@@ -266,17 +266,17 @@ def read_cost(
 
 def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
     """Raise InputError for a cost without any query for a system, or for all systems together."""
-    asked = len(set().union(*missing.values()))
+    query_count = len(set().union(*missing.values()))
     for system in evaluation.systems:
-        if len(missing[system.name]) == asked:
-            problem = f"costs: system {system.name} has no {cost} for any of {queries_text(asked)}"
+        if len(missing[system.name]) == query_count:
+            problem = f"costs: system {system.name} has no {cost} for any of {queries_text(query_count)}"
             if isinstance(system.source, HttpSource) and cost in system.source.http.costs:
                 path = f"http.costs.{cost} = {system.source.http.costs[cost]!r}"
                 problem += f": {path} finds nothing in the answers; correct the path (JMESPath, from the top)"
             raise InputError(problem)
     without = ", ".join(f"{name} {len(query_ids)}" for name, query_ids in missing.items())
     raise InputError(
-        f"costs: no query has a {cost} for every system: of {queries_text(asked)} it is missing for {without}"
+        f"costs: no query has a {cost} for every system: of {queries_text(query_count)} it is missing for {without}"
     )
 
 
@@ -292,5 +292,5 @@ def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, s
 
 def refuse_other_quantile(stored: Interval | None, core: Interval, system: str, statistic: CostStatistic) -> None:
     """Raise ParityError if the SQL and the core have different values for a quantile."""
-    for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
-        refuse_disagreement(f"system {system}, {statistic.name}", sql, own)
+    for sql, computed in zip(stored or (math.nan, math.nan), core, strict=True):
+        refuse_disagreement(f"system {system}, {statistic.name}", sql, computed)

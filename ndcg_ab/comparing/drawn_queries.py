@@ -48,9 +48,9 @@ class DrawnQueries:
 
     def mean_over_log(self, values: Mapping[str, float]) -> float:
         """Return the mean over the log of values that are given for changed queries and 0 for the others."""
-        known = self.frequencies
-        total = float(self.queries) if known is None else math.fsum(known.values())
-        return math.fsum((1.0 if known is None else known[name]) * values[name] for name in self.disagreements) / total
+        times = self.frequencies
+        total = float(self.queries) if times is None else math.fsum(times.values())
+        return math.fsum((1.0 if times is None else times[name]) * values[name] for name in self.disagreements) / total
 
     def scales_and_weights(
         self, query_ids: Sequence[str], weights: FloatArray, part: Part
@@ -61,8 +61,8 @@ class DrawnQueries:
 
     def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
         """Return (n,) disagreements of queries divided by the mean of the log."""
-        found = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
-        return found / self.means[WHOLE]
+        disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return disagreements / self.means[WHOLE]
 
     def share_of_log(self, query_ids: Collection[str]) -> float:
         """Return the share of some queries in the mean over the log, in [0, 1]."""
@@ -82,8 +82,8 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
     rows = engine.read("query", where={"is_named": True}, order="query_id")
     if not any(rows["probability"].to_pylist()):
         return None
-    named = rows.to_pylist()
-    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}
+    query_rows = rows.to_pylist()
+    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in query_rows]}
     every = frozenset(parts[WHOLE])
     for query_id, attribute, value in engine.rows("query_attribute", ("query_id", "attribute", "value")):
         if query_id in every:
@@ -92,7 +92,7 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
         intended = {query_id for (query_id,) in engine.rows("pulled_intended")}
         for name in (INTENDED, OTHERS):
             parts[INTENDED, name] = [each for each in parts[WHOLE] if (each in intended) == (name == INTENDED)]
-    return describe_log(named, parts)
+    return describe_log(query_rows, parts)
 
 
 def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
@@ -131,13 +131,13 @@ def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[st
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
     """Return, by (metric, candidate), the share of the log whose differences are counted as 0 but may not be 0."""
     rows = read_no_longer_zero(engine, evaluation)
-    found: dict[tuple[str, str], set[str]] = {}
+    unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
         depth = math.inf if metric.cutoff is None or looks_beyond(metric) else metric.cutoff
         for candidate, query_id, first_rank in rows:
             if first_rank <= depth:
-                found.setdefault((metric.name, candidate), set()).add(query_id)
-    return {key: log.share_of_log(queries) for key, queries in found.items()}
+                unknown.setdefault((metric.name, candidate), set()).add(query_id)
+    return {key: log.share_of_log(queries) for key, queries in unknown.items()}
 
 
 def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
@@ -179,11 +179,11 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
     if differing := sorted({query_id for _, query_id, _ in read_no_longer_zero(engine, evaluation)}):
-        counted = "it counts" if len(differing) == 1 else "they count"
+        verb = "it counts" if len(differing) == 1 else "they count"
         message = (
             f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])},"
             f" {100 * log.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
-            f" and {'has' if len(differing) == 1 else 'have'} not: {counted} as 0"
+            f" and {'has' if len(differing) == 1 else 'have'} not: {verb} as 0"
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
     return found

@@ -43,15 +43,15 @@ def make_families(
     """Return every comparison of the evaluation, the primary family first. columns: from `paired_columns`."""
     if not columns:
         return []
-    found = whole_families(columns, evaluation)
+    comparisons = whole_families(columns, evaluation)
     sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
     for attribute, parts in sliced.items():
-        found += compare_columns(parts, evaluation, f"slices by {attribute}", exploratory=True)
+        comparisons += compare_columns(parts, evaluation, f"slices by {attribute}", exploratory=True)
     if evaluation.gate is not None and evaluation.gate.slice_regression is not None:
-        found += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
+        comparisons += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
-        found += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
-    return found
+        comparisons += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
+    return comparisons
 
 
 def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
@@ -72,11 +72,11 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     """Compare guardrails and the gate's margins, with one test for harm over all of them."""
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails([*guarded, *gated], **settings_of_tests(evaluation))
-    found = []
+    comparisons = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
-        found += [replace(row, family=family, family_size=size) for row in part]
-    return found
+        comparisons += [replace(row, family=family, family_size=size) for row in part]
+    return comparisons
 
 
 def settings_of_tests(evaluation: Evaluation) -> dict[str, Any]:
@@ -88,10 +88,10 @@ def settings_of_tests(evaluation: Evaluation) -> dict[str, Any]:
 def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> None:
     """Raise InputError if a difference exceeds the width of the metric's range in `statistics.ranges`."""
     for column in columns:
-        declared, seen = evaluation.statistics.ranges.get(column.metric), largest_difference(column.differences)
-        if declared is not None and seen > declared[1] - declared[0]:
+        declared, largest = evaluation.statistics.ranges.get(column.metric), largest_difference(column.differences)
+        if declared is not None and largest > declared[1] - declared[0]:
             raise InputError(
-                f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
+                f"statistics.ranges: {column.metric}: two values of one query are {largest:g} apart, the range"
                 f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
             )
 
@@ -171,11 +171,11 @@ def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
 
 def values_of_code(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the key values that an integer code of `group_values` stands for."""
-    found = []
+    all_values = []
     for values in reversed(names):
         code, place = divmod(code, len(values))
-        found.append(values[place])
-    return tuple(reversed(found))
+        all_values.append(values[place])
+    return tuple(reversed(all_values))
 
 
 def make_column(
@@ -187,7 +187,7 @@ def make_column(
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
-    known = evaluation.range_of(metric, width=largest_difference(group.differences))
+    limits = evaluation.range_of(metric, width=largest_difference(group.differences))
     scales, weights = sampling.scales_and_weights(group.query_ids, part)
     return Column(
         baseline or evaluation.baseline_name,
@@ -201,9 +201,9 @@ def make_column(
         attribute=part[0],
         slice=part[1],
         smallest_effect=evaluation.smallest_effect(metric),
-        largest_loss=math.inf if known is None else known.width * sampling.largest_scale(part),
+        largest_loss=math.inf if limits is None else limits.width * sampling.largest_scale(part),
         scales=scales,
-        value_range=None if known is None else Interval(*known),
+        value_range=None if limits is None else Interval(*limits),
     )
 
 
@@ -245,16 +245,16 @@ def shared_rows(group: Group, other: Group) -> Group:
 def only_queries(group: Group, query_ids: Collection[str]) -> Group:
     """Return the rows of a group for some queries."""
     places = [place for place, query_id in enumerate(group.query_ids) if query_id in query_ids]
-    kept = tuple(group.query_ids[place] for place in places)
-    return Group(kept, group.differences[places], group.baseline_values[places])
+    kept_ids = tuple(group.query_ids[place] for place in places)
+    return Group(kept_ids, group.differences[places], group.baseline_values[places])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
     """Return warnings of verdicts that contradict the verdicts of all tested slices."""
-    found = []
+    findings = []
     overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
     for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
-        for (candidate, metric), whole in overall.items():
+        for (candidate, metric), comparison in overall.items():
             parts = [
                 row
                 for row in comparisons
@@ -262,12 +262,12 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 and row.family not in (SLICE_GATE, INTENDED)
                 and row.p_adjusted is not None
             ]
-            if len(parts) > 1 and (problem := contradiction_text(whole, parts)):
+            if len(parts) > 1 and (problem := contradiction_text(comparison, parts)):
                 message = (
                     f"{candidate}, {metric}: {problem} (slices by {attribute}): look at the slices before deciding"
                 )
-                found.append(Finding("slices_disagree", "warning", message, len(parts)))
-    return found
+                findings.append(Finding("slices_disagree", "warning", message, len(parts)))
+    return findings
 
 
 def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
@@ -290,10 +290,10 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
     Possible reasons are weights, small slices that are not tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
-    found = overall.conclusion
-    if found.is_detected and found.direction not in signs:
-        return f"{found} overall, but in none of the {len(parts)} tested slices does the difference point there"
-    if not found.is_detected and all(row.conclusion.is_detected for row in parts):
+    conclusion = overall.conclusion
+    if conclusion.is_detected and conclusion.direction not in signs:
+        return f"{conclusion} overall, but in none of the {len(parts)} tested slices does the difference point there"
+    if not conclusion.is_detected and all(row.conclusion.is_detected for row in parts):
         return f"nothing is detected overall, but a difference is in each of the {len(parts)} tested slices"
     return None
 
@@ -315,5 +315,5 @@ def decide_by_all(
         for row in compare_columns(columns, evaluation, PRIMARY)
     ]
     together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]
-    found = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]
-    return tuple(other for now, other in found if other.decision is not now.decision)
+    pairs = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]
+    return tuple(other for now, other in pairs if other.decision is not now.decision)

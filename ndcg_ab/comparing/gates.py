@@ -41,8 +41,8 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
     outcome = without_unscored(outcome)
     primary = [metric.name for metric in evaluation.deciding_metrics]
     scored = scored_gate(gate.scored, outcome, primary, since)
-    shown = [scored] * (not scored.passed or "scored" in gate.model_fields_set)
-    return (*gate_results(gate, outcome), *shown, *check_baseline_answers(outcome))
+    results = [scored] * (not scored.passed or "scored" in gate.model_fields_set)
+    return (*gate_results(gate, outcome), *results, *check_baseline_answers(outcome))
 
 
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
@@ -57,15 +57,15 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
         limit, words = least_share * row.read, needed
         if last := before.get(row.about):
             limit = max(limit, MUCH_AS_BEFORE * last.share * row.read)
-            told = f"{last.used} of {last.read} in evaluation {since.ordinal if since else ''}"
-            words += f", and {100 * MUCH_AS_BEFORE:g} % of the last share ({told})"
+            previous = f"{last.used} of {last.read} in evaluation {since.ordinal if since else ''}"
+            words += f", and {100 * MUCH_AS_BEFORE:g} % of the last share ({previous})"
         shared = {each.candidate: each.queries for each in primary_rows(outcome) if each.metric == row.about}
-        few = {name: min(count, row.used) for name, count in shared.items() if count < limit - SLACK}
+        shortfalls = {name: min(count, row.used) for name, count in shared.items() if count < limit - SLACK}
         if row.used < limit - SLACK:
-            few = {"": row.used}
-        for name, count in few.items():
-            told = f"{row.about}: {scored_text(replace(row, used=count))}, {words}"
-            failed.append((name, f"{name}: {told}" if name else told))
+            shortfalls = {"": row.used}
+        for name, count in shortfalls.items():
+            previous = f"{row.about}: {scored_text(replace(row, used=count))}, {words}"
+            failed.append((name, f"{name}: {previous}" if name else previous))
     names, messages = [name for name, _ in failed], [message for _, message in failed]
     result = make_result(SCORED_GATE, messages, f"of the judged queries {needed} scored", names)
     return result if all(names) else replace(result, systems=(), reasons=())
@@ -74,11 +74,11 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
     """Yield a failed gate if the baseline answers far fewer queries than a candidate, as a truncated ranking does."""
     rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
-    left = {row.system_id: row.unanswered or 0 for row in rows}
-    own, fewest = left.get(outcome.baseline, 0), min(left.values(), default=0)
-    if own - fewest > MUCH_LESS * max((row.queries for row in rows), default=0):
-        what = f"{outcome.baseline} leaves {queries_text(own)} unanswered, and another system {fewest}"
-        yield GateResult(BASELINE, False, f"{what}: is the ranking of the baseline whole?")
+    unanswered = {row.system_id: row.unanswered or 0 for row in rows}
+    of_baseline, fewest = unanswered.get(outcome.baseline, 0), min(unanswered.values(), default=0)
+    if of_baseline - fewest > MUCH_LESS * max((row.queries for row in rows), default=0):
+        problem = f"{outcome.baseline} leaves {queries_text(of_baseline)} unanswered, and another system {fewest}"
+        yield GateResult(BASELINE, False, f"{problem}: is the ranking of the baseline whole?")
 
 
 def primary_rows(outcome: Outcome) -> list[Comparison]:
@@ -88,9 +88,9 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
 def without_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable."""
     unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
-    nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
-    nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
-    rows = [replace(row, **nothing) if row.metric in unscored else row for row in outcome.comparisons]
+    empty: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
+    empty |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
+    rows = [replace(row, **empty) if row.metric in unscored else row for row in outcome.comparisons]
     return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
 
 
@@ -101,8 +101,8 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
         else:
-            shown = "no candidate regressed on a primary metric"
-            yield make_result(NO_REGRESSION, list(map(failure_text, worse)), shown, [row.candidate for row in worse])
+            passed = "no candidate regressed on a primary metric"
+            yield make_result(NO_REGRESSION, list(map(failure_text, worse)), passed, [row.candidate for row in worse])
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -122,33 +122,33 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
             and row.difference < -limit
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
-        shown = f"no slice regressed by more than {limit:g}"
+        passed = f"no slice regressed by more than {limit:g}"
         if outcome.comparisons and not any(row.queries for row in outcome.comparisons if row.attribute is not None):
             messages = ["there is no slice to compare"]
-        yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
+        yield make_result(SLICE_REGRESSION, messages, passed, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
-        left = {name: count for name, count in counts if count > gate.unanswered}
+        unanswered = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
-        silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
-        shown = f"no system leaves more than {gate.unanswered} queries unanswered"
-        yield make_result(UNANSWERED, silent, shown, list(left))
+        texts = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in unanswered.items()]
+        passed = f"no system leaves more than {gate.unanswered} queries unanswered"
+        yield make_result(UNANSWERED, texts, passed, list(unanswered))
 
 
 def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
     """Return whether enough results of each system are judged, on the metric with the fewest judged results."""
-    few: dict[str, SystemSummary] = {}
+    rows: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
         if row.judged is not None and row.judged < limit:
-            few.setdefault(row.system_id, row)
+            rows.setdefault(row.system_id, row)
     if all(row.judged is None for row in summaries):
         return GateResult(JUDGED, False, "no system has a result whose judgment is looked at")
     needed = f"{100 * limit:g} % must be"
     messages = []
-    for name, row in few.items():
+    for name, row in rows.items():
         share = percent_below(row.judged or 0.0, limit)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return make_result(JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(few))
+    return make_result(JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(rows))
 
 
 def margin_gate(
@@ -194,15 +194,15 @@ def breaks_margin(row: Comparison, proof: bool) -> bool:
 
 def passed_text(rows: Sequence[Comparison]) -> str:
     """Return the message for the comparisons of a gate that passed."""
-    same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
+    alike = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
     if unproven:
         which = "the one comparison" if len(rows) == 1 else f"{len(unproven)} of {len(rows)} comparisons"
         verb = "is" if len(unproven) == 1 else "are"
         return f"no harm is shown; {which} {verb} not shown to be within the margin (gate.proof would fail)"
     if len(rows) == 1:
-        return f"the one comparison is {same[0].verdict if same else 'shown to be not worse than its margin'}"
-    identical = f", or identical ({len(same)})" if same else ""
+        return f"the one comparison is {alike[0].verdict if alike else 'shown to be not worse than its margin'}"
+    identical = f", or identical ({len(alike)})" if alike else ""
     return f"all {len(rows)} comparisons are shown to be not worse than their margins{identical}"
 
 

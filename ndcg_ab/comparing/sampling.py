@@ -62,11 +62,11 @@ class Sampling:
         """
         if self.weights is None:
             return np.ones(len(query_ids)), float(len(scored))
-        known = self.weights
-        of_counted = np.array([known[query_id] for query_id in scored], dtype=np.float64)
+        weights = self.weights
+        of_counted = np.array([weights[query_id] for query_id in scored], dtype=np.float64)
         if self.log is not None:
             of_counted = of_counted * self.log.relative_to_mean(scored)
-        return np.array([known.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
+        return np.array([weights.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
 
     def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:
         return None if self.clusters is None else tuple(self.clusters[query_id] for query_id in query_ids)
@@ -96,16 +96,16 @@ def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None)
         return Sampling(None, clusters)
     rows = log.text_table().to_pylist()
     if any(row["probability"] for row in rows):
-        drawn = describe_log(rows, {WHOLE: [row["query_id"] for row in rows]})
-        return Sampling(drawn.weights, clusters, drawn)
+        query_log = describe_log(rows, {WHOLE: [row["query_id"] for row in rows]})
+        return Sampling(query_log.weights, clusters, query_log)
     return Sampling({row["query_id"]: row["weight"] for row in rows}, clusters)
 
 
 def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
     """Read weights, clusters and probabilities as configured; raise InputError if a scored query lacks a value."""
     clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
-    if found := read_drawn_queries(engine, evaluation):
-        return Sampling(found.weights, clusters, found)
+    if log := read_drawn_queries(engine, evaluation):
+        return Sampling(log.weights, clusters, log)
     return Sampling(query_values(engine, evaluation, "weight", "unweighed_query"), clusters)
 
 
@@ -125,16 +125,16 @@ def query_values(engine: Engine, evaluation: Evaluation, column: str, without: s
     column: "weight" or "cluster", a column of the queries. without: name of the table of queries that lack the value.
     """
     key = f"{column}ed"
-    wanted = getattr(evaluation.statistics, key)
-    known = engine.rows("query", ("query_id", column, "is_judged"), order="query_id")
-    told = {query_id: value for query_id, value, _ in known if value is not None}
-    if wanted is False or (wanted is None and not told):
+    is_used = getattr(evaluation.statistics, key)
+    rows = engine.rows("query", ("query_id", column, "is_judged"), order="query_id")
+    values = {query_id: value for query_id, value, _ in rows if value is not None}
+    if is_used is False or (is_used is None and not values):
         return None
     if lacking := engine.rows(without, order="query_id"):
-        matched = any(judged and value is not None for _, value, judged in known)
-        problem = lacking_text(evaluation, column, lacking, None if matched or not told else min(told))
+        matched = any(judged and value is not None for _, value, judged in rows)
+        problem = lacking_text(evaluation, column, lacking, None if matched or not values else min(values))
         raise InputError(f"{problem}, or set statistics.{key} to false (compare: --un{key}; in Python: {key}=False)")
-    return told
+    return values
 
 
 def lacking_text(evaluation: Evaluation, column: str, lacking: Sequence[tuple[str, ...]], first_id: str | None) -> str:

@@ -92,8 +92,8 @@ class Bundle:
 
     def enter(self, past: GrowingDatabase) -> None:
         """Add the evaluation to the history; call this inside a transaction."""
-        own = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
-        about = {name: encode(getattr(self, name)) for name in own}
+        columns = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
+        about = {name: encode(getattr(self, name)) for name in columns}
         about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
         about["configuration"] = json.dumps(without_plain_secrets(encode(self.evaluation)))
         inputs = without_plain_secrets(self.inputs)
@@ -167,15 +167,15 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
 
     Each keeps its ordinal if that is free.  An unreadable bundle is reported and left out.
     """
-    known = database.keys(past)
+    entered = database.keys(past)
     for folder in finished_bundles(parent):
-        if f"{parent.name}/{folder.name}" in known:
+        if f"{parent.name}/{folder.name}" in entered:
             continue
         try:
             bundle = read_bundle(folder)
-            if bundle.key not in known:  # else a copy
+            if bundle.key not in entered:  # else a copy
                 enter_again(past, bundle)
-            known.add(bundle.key)
+            entered.add(bundle.key)
         except UNREADABLE as error:
             warn_unreadable(folder, error)
         (folder / LOCK).unlink(missing_ok=True)
@@ -198,8 +198,8 @@ def warn_unreadable(folder: Path, error: Exception) -> None:
 
 def finished_bundles(parent: Path) -> list[Path]:
     """Return the folders of finished evaluations in the order in which they were finished, unreadable ones first."""
-    found = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
-    return sorted(found, key=lambda folder: (ordinal_of(folder), folder.name))
+    folders = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
+    return sorted(folders, key=lambda folder: (ordinal_of(folder), folder.name))
 
 
 def ordinal_of(folder: Path) -> int:
@@ -214,15 +214,15 @@ def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> l
     A bundle counts as unpublished as well if a later night reused it and no tracker knows that night.
     address: consider only the tracker at this address.
     """
-    found = []
+    folders = []
     for folder in finished_bundles(evaluation.output_directory / evaluation.name):
         if not is_published(folder, address):
             try:
                 read_bundle(folder)
-                found.append(folder)
+                folders.append(folder)
             except UNREADABLE as error:
                 warn_unreadable(folder, error)
-    return found
+    return folders
 
 
 def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
@@ -232,17 +232,17 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     is
     left for the next run.
     """
-    if (kept := evaluation.retention.query_scores) is not None:
+    if (keep_count := evaluation.retention.query_scores) is not None:
         try:
             with database.open_history_for(database.history_path(evaluation)) as past:
-                database.forget_query_scores(past, kept)
+                database.forget_query_scores(past, keep_count)
         except Exception as error:  # the night is whole without it
             warn_unreadable(database.history_path(evaluation), error)
     limit = evaluation.retention.bundles
     if limit is None:
         return []
-    found = finished_bundles(evaluation.output_directory / evaluation.name)
-    old = [folder for folder in found[: max(0, len(found) - limit)] if is_published(folder)]
+    folders = finished_bundles(evaluation.output_directory / evaluation.name)
+    old = [folder for folder in folders[: max(0, len(folders) - limit)] if is_published(folder)]
     for folder in old:
         going = folder.with_name(f".{folder.name}.removed")
         with contextlib.suppress(OSError):  # in one go: half a bundle would be taken for one that is not published
@@ -289,18 +289,18 @@ def find_reusable(
     returned to an earlier state counts as changed.  The bundle must be complete and not about to be removed by
     retention.
     """
-    moment = (at or datetime.now(UTC)).astimezone(UTC)
+    time = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
     if not database.history_path(evaluation).exists() and not finished_bundles(parent):
         return None
     with database.open_history_for(database.history_path(evaluation)) as past:
         adopt_bundles(past, parent)
-        found = database.keys_with_content(past, database.content_key(evaluation, inputs))
-        nights = database.nights_until(past, moment)
-        if nights and nights[0][1] not in database.ordinals(past, found):
+        keys = database.keys_with_content(past, database.content_key(evaluation, inputs))
+        nights = database.nights_until(past, time)
+        if nights and nights[0][1] not in database.ordinals(past, keys):
             return None
     staying = finished_bundles(parent)[-(evaluation.retention.bundles or 0) :]
-    folders = [parent / key.rpartition("/")[2] for key in found]
+    folders = [parent / key.rpartition("/")[2] for key in keys]
     return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
 
 
@@ -309,10 +309,10 @@ def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None)
 
     at: the nominal moment of the night; by default now.  A moment is recorded only once.
     """
-    moment = encode((at or datetime.now(UTC)).astimezone(UTC))
+    time = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:
-        if moment not in (*read_reruns(folder), encode(began_by_name(folder.name))):
-            add_rerun(folder, moment)
+        if time not in (*read_reruns(folder), encode(began_by_name(folder.name))):
+            add_rerun(folder, time)
         database.enter_reruns(past, read_reruns(folder), ordinal_of(folder))
 
 

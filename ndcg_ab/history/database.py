@@ -146,9 +146,9 @@ def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
         return
     with temporary_folder() as directory:
         copy = directory / path.name
-        for ending in ("", ".wal"):
+        for suffix in ("", ".wal"):
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
         with open_history_for(copy) as history:
             yield history
 
@@ -181,8 +181,8 @@ def digest_of(content: Any) -> str:
 def configuration_key(evaluation: Evaluation) -> str:
     """Return a digest of everything in the configuration that can change a result, without paths."""
     # The content of inputs counts, in the place of their names.
-    apart = keys_with(type(evaluation), Trait.OPERATIONAL) | places_of(type(evaluation))
-    content = evaluation.model_dump(mode="json", exclude=apart)
+    excluded = keys_with(type(evaluation), Trait.OPERATIONAL) | places_of(type(evaluation))
+    content = evaluation.model_dump(mode="json", exclude=excluded)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
     if evaluation.scores:
@@ -222,8 +222,8 @@ def keys(history: GrowingDatabase) -> set[str]:
 def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, int]]:
     """Return (moment, ordinal of its evaluation) of the nights up to a moment, the latest first."""
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
-    found = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
-    nights = sorted((row for row in found if row[0] <= time), reverse=True)
+    nights_by_time = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
+    nights = sorted((row for row in nights_by_time if row[0] <= time), reverse=True)
     return [(began, ordinal) for _, ordinal, began in nights]
 
 
@@ -279,8 +279,8 @@ def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> No
 
 def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
     """Add the later nights that reused an evaluation, without those already recorded."""
-    known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
-    fresh = [{"began": began} for began in moments if began not in known]
+    entered = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
+    fresh = [{"began": began} for began in moments if began not in entered]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 

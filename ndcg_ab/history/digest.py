@@ -67,13 +67,13 @@ class Digest:
 
 def parse_since(text: str, now: datetime) -> datetime:
     """Return the moment that a text names: days before now (``7d``), or a date or time, by default in UTC."""
-    if found := DAYS.fullmatch(text):
-        return now - timedelta(days=int(found[1]))
+    if match := DAYS.fullmatch(text):
+        return now - timedelta(days=int(match[1]))
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"--since {text!r}: must be a number of days, as 7d, or a date, as 2026-11-20") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def make_digest(timeline: Timeline, since: datetime) -> Digest:
@@ -140,7 +140,7 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
         columns = ("candidate", "conclusion", "size")
         where: dict[str, str | int] = {"ordinal": ordinal, "family": SINCE_LAST}
         rows = past.rows("comparison", columns, where=where, order="candidate, metric")
-        dropped = list(dict.fromkeys(system for system, *found in rows if is_drop(*found)))
+        dropped = list(dict.fromkeys(system for system, *facts in rows if is_drop(*facts)))
         if not dropped:
             raise InputError(f"--acknowledge {ordinal}: nothing dropped in evaluation {ordinal}")
         row = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "note": note}

@@ -77,9 +77,9 @@ def failed_night_paths(evaluation: Evaluation) -> list[Path]:
 
 def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
     """Return the failed nights in order, each with the addresses of the trackers that have it."""
-    found = {}
+    nights = {}
     for path in failed_night_paths(evaluation):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail
-            told = json.loads(path.read_text(encoding="utf-8"))
-            found[FailedNight(str(told["began"]), str(told["reason"]))] = [str(place) for place in told["places"]]
-    return found
+            night = json.loads(path.read_text(encoding="utf-8"))
+            nights[FailedNight(str(night["began"]), str(night["reason"]))] = [str(place) for place in night["places"]]
+    return nights

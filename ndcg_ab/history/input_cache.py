@@ -66,18 +66,18 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
     """Put the cached table of a content at `target` and return its facts, or None if it is missing or damaged."""
 
     def read(entry: Path) -> EntryFacts | None:
-        known: EntryFacts = decode(EntryFacts, read_entry(entry))
-        if known.is_remarked and known.places != content.places:
+        facts: EntryFacts = decode(EntryFacts, read_entry(entry))
+        if facts.is_remarked and facts.places != content.places:
             return None
         link_or_copy(entry / TABLE, target)
-        if digest_of_file(target) != known.table:
+        if digest_of_file(target) != facts.table:
             raise ValueError("its table was changed")
-        return known
+        return facts
 
-    known = take_entry(evaluation, content.key, read)
-    if known is None:
+    facts = take_entry(evaluation, content.key, read)
+    if facts is None:
         target.unlink(missing_ok=True)
-    return known
+    return facts
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
@@ -86,12 +86,12 @@ def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | 
     if cache_limit(evaluation) == 0 or not entry.exists():
         return None
     try:
-        found = read(entry)
+        content = read(entry)
     except DAMAGED as error:
         remove_damaged(entry, error)
         return None
     touch(entry)
-    return found
+    return content
 
 
 def read_entry(entry: Path) -> Any:
@@ -131,13 +131,13 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
     """Return a cached reduced ranking, or None if it is missing or damaged."""
 
     def read(entry: Path) -> ReducedRanking:
-        known, tables = read_entry(entry), {}
+        facts, tables = read_entry(entry), {}
         for name in TABLES:
-            written = (entry / f"{name}.parquet").read_bytes()
-            if hashlib.sha256(written).hexdigest() != known["tables"][name]:
+            content = (entry / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(content).hexdigest() != facts["tables"][name]:
                 raise ValueError("it was changed")
-            tables[name] = papq.read_table(pa.BufferReader(written))
-        return ReducedRanking(**tables, count=int(known["count"]))
+            tables[name] = papq.read_table(pa.BufferReader(content))
+        return ReducedRanking(**tables, count=int(facts["count"]))
 
     return take_entry(evaluation, key, read)
 
@@ -177,11 +177,11 @@ def used_at(entry: Path) -> float:
 
 def files_in(entry: Path) -> dict[str, os.stat_result]:
     """Return the files of an entry by name, without those that another process has just removed."""
-    found = {}
+    sizes = {}
     for path in entry.glob("*"):
         with contextlib.suppress(FileNotFoundError):
-            found[path.name] = path.stat()
-    return found
+            sizes[path.name] = path.stat()
+    return sizes
 
 
 def touch(entry: Path) -> None:
@@ -195,8 +195,8 @@ def touch(entry: Path) -> None:
 def remove_damaged(entry: Path, error: Exception) -> None:
     """Remove a damaged entry and print why it is read again."""
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
-    said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
-    print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
+    message = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
+    print(visible(f"ndcg-ab: {message}"), file=sys.stderr)
     remove_entry(entry)
 
 

@@ -50,16 +50,16 @@ def compare_with_last(
     if not path.exists():
         return None
     with database.open_history_for(path) as past:
-        found = find_evaluation_before(past, start, [metric.hash for metric in evaluation.deciding_metrics])
-        if found is None:
+        comparable = find_evaluation_before(past, start, [metric.hash for metric in evaluation.deciding_metrics])
+        if comparable is None:
             return None
-        ordinal, began = found
+        ordinal, began = comparable
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
         columns = ("kind", "name", "digest")
         rows = past.rows("input", columns, where={"ordinal": ordinal})
-        known = [dict(zip(columns, row, strict=True)) for row in rows]
+        inputs_before = [dict(zip(columns, row, strict=True)) for row in rows]
         shares = past.rows("ledger", ("about", "read", "used"), where={"ordinal": ordinal, "stage": SCORED})
-        kept = read_evaluation_before(past, evaluation, ordinal, earlier)
+        evaluation_before = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     of_all = read_sampling(engine, evaluation)
     sampling = replace(of_all, log=None)  # what is known of the drawn queries alone is not 0 on the others
@@ -70,21 +70,21 @@ def compare_with_last(
         for system in evaluation.systems
         for metric in evaluation.deciding_metrics
     }
-    systems = [changed_inputs(system.name, inputs, known, pairs) for system in evaluation.systems]
+    systems = [changed_inputs(system.name, inputs, inputs_before, pairs) for system in evaluation.systems]
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
-    moved, old_rankings = attribute_means(engine, evaluation, kept, later, causes)
+    moved, old_rankings = attribute_means(engine, evaluation, evaluation_before, later, causes)
     reasons = {row.system_id: row.unknown for row in moved}
     systems, pairs = hold_to_judgments_of_now(evaluation, systems, pairs, later, old_rankings, reasons)
     comparisons = compare_changed(evaluation, systems, pairs, sampling)
-    now, then = query_ids(later.values()), query_ids(earlier.values())
+    now, earlier_ids = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
         ordinal,
         began,
         tuple(systems),
         tuple(comparisons),
         tuple(find_lost_queries(engine, systems, pairs)),
-        len(now - then),
-        len(then - now),
+        len(now - earlier_ids),
+        len(earlier_ids - now),
         tuple(moved),
         of_all.log is not None,
         tuple(LedgerRow(SCORED, *row) for row in shares),
@@ -102,17 +102,17 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
         for system, metric, mean in past.rows("system_summary", ("system_id", "metric", "mean"), where=of_it)
     }
     try:
-        then = Evaluation(**json.loads(configuration)) if folder.exists() else None
+        stored = Evaluation(**json.loads(configuration)) if folder.exists() else None
     except ValueError:  # of a version whose keys this one does not have
-        then = None
-    return Earlier(ordinal, folder, then, values, means)
+        stored = None
+    return Earlier(ordinal, folder, stored, values, means)
 
 
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Return (ordinal, moment) of the latest comparable evaluation up to the moment, or None."""
     metrics = past.rows("metric", ("ordinal", "hash"))
-    kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
-    comparable = {ordinal for ordinal, found in metrics if found in hashes} & kept
+    scored = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
+    comparable = {ordinal for ordinal, found in metrics if found in hashes} & scored
     return next(
         ((ordinal, began) for began, ordinal in database.nights_until(past, time) if ordinal in comparable), None
     )
@@ -134,12 +134,12 @@ def changed_inputs(
 
     If none did, differing values indicate another configuration or program.
     """
-    found = [pair for (name, _), pair in pairs.items() if name == system_id]
-    if all(pair is None for pair in found):
+    system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
+    if all(pair is None for pair in system_pairs):
         return SystemSince(system_id, (NEW_SYSTEM,))
     changed = [RANKING] * (own_digests(current, system_id) != own_digests(earlier, system_id))
     changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(current, kind) != digests(earlier, kind)]
-    if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
+    if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in system_pairs if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
 
@@ -163,15 +163,15 @@ def hold_to_judgments_of_now(
         for metric in evaluation.deciding_metrics
     }
     untold = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}
-    told = [replace(each, unknown=untold.get(each.system_id)) for each in systems]
-    return told, {**pairs, **own}
+    explained = [replace(each, unknown=untold.get(each.system_id)) for each in systems]
+    return explained, {**pairs, **own}
 
 
 def own_digests(inputs: Inputs, system_id: str) -> list[str]:
     """Return the digests of a system's ranking or scores; those of all scores if the system has no file of its own."""
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
-    own = [row["digest"] for row in rows if row["name"] == system_id]
-    return own or sorted(row["digest"] for row in rows if row["kind"] == "scores")
+    digests_of_system = [row["digest"] for row in rows if row["name"] == system_id]
+    return digests_of_system or sorted(row["digest"] for row in rows if row["kind"] == "scores")
 
 
 def digests(inputs: Inputs, kind: str) -> list[str]:
@@ -204,19 +204,19 @@ def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
 ) -> list[LostQuery]:
     """Return the queries with the largest losses of each system whose ranking changed, by metric."""
-    own = [system.system_id for system in systems if RANKING in system.changed]
-    found = []
+    changed_systems = [system.system_id for system in systems if RANKING in system.changed]
+    lost = []
     for (system_id, metric), pair in pairs.items():
-        if pair is None or system_id not in own:
+        if pair is None or system_id not in changed_systems:
             continue
         for at in pair.differences.argsort(kind="stable")[:LOST].tolist():
             if pair.differences[at] < -TIE:
-                then = float(pair.baseline_values[at])
-                found.append(
-                    LostQuery(system_id, metric, pair.query_ids[at], None, then, then + float(pair.differences[at]))
+                old = float(pair.baseline_values[at])
+                lost.append(
+                    LostQuery(system_id, metric, pair.query_ids[at], None, old, old + float(pair.differences[at]))
                 )
-    texts = dict(engine.rows("shown_query", ("query_id", "text"))) if found else {}
-    return [replace(row, text=texts.get(row.query_id)) for row in found]
+    texts = dict(engine.rows("shown_query", ("query_id", "text"))) if lost else {}
+    return [replace(row, text=texts.get(row.query_id)) for row in lost]
 
 
 def query_ids(groups: Iterable[Group]) -> set[str]:

@@ -69,8 +69,8 @@ class Side(NamedTuple):
 
     def weights_of(self, query_ids: Sequence[str]) -> list[float]:
         """Return the weights of queries; 0 for a query that is not judged on this side."""
-        known = dict.fromkeys(self.judged, 1.0) if self.weights is None else self.weights
-        return [known[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
+        weights = dict.fromkeys(self.judged, 1.0) if self.weights is None else self.weights
+        return [weights[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
 
 
 def attribute_means(
@@ -118,8 +118,8 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
     rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
     judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
     texts = {query_id: text for query_id, text, _ in rows}
-    if drawn := read_drawn_queries(engine, evaluation):
-        return Side(engine, judged & frozenset(drawn.weights), drawn.weights, texts)
+    if log := read_drawn_queries(engine, evaluation):
+        return Side(engine, judged & frozenset(log.weights), log.weights, texts)
     return Side(engine, judged, query_values(engine, evaluation, "weight", "unweighed_query"), texts)
 
 
@@ -130,23 +130,23 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
     evaluation: the current one, whose resources are used.
     """
     resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
-    named = f"evaluation {earlier.ordinal}"
+    name = f"evaluation {earlier.ordinal}"
     if earlier.evaluation is None or not (earlier.folder / TABLES).exists():
-        raise UnknownPartsError(f"the tables of {named} are not kept any more")
+        raise UnknownPartsError(f"the tables of {name} are not kept any more")
     if earlier.evaluation.engine.spark:
-        raise UnknownPartsError(f"judgments and rankings of {named} stayed in Spark")
+        raise UnknownPartsError(f"judgments and rankings of {name} stayed in Spark")
     if earlier.evaluation.scores:
         raise UnknownPartsError(OTHER_TOOL)
     try:
-        given = (resources.threads, resources.memory_limit, resources.spill)
-        with open_tables(earlier.folder / TABLES, *given) as engine:
+        settings = (resources.threads, resources.memory_limit, resources.spill)
+        with open_tables(earlier.folder / TABLES, *settings) as engine:
             yield read_side(engine, earlier.evaluation)
     except InputError as error:
-        raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error
+        raise UnknownPartsError(f"the tables of {name} cannot be scored again ({error})") from error
     except Exception as error:
         if not is_duckdb_error(error):
             raise
-        raise UnknownPartsError(f"the tables of {named} cannot be read, or hold no judgments and rankings") from error
+        raise UnknownPartsError(f"the tables of {name} cannot be read, or hold no judgments and rankings") from error
 
 
 def score_old_rankings(
@@ -160,15 +160,15 @@ def score_old_rankings(
 
     Only systems whose ranking and judgments both changed are scored.
     """
-    changed = [name for name, found in causes.items() if {RANKING, JUDGMENTS} <= found]
+    changed = [name for name, kinds in causes.items() if {RANKING, JUDGMENTS} <= kinds]
     names = [name for name in changed if name in {system for _, system in chosen}]
     if not names:
         return {}
     if evaluation.engine.spark:
         raise UnknownPartsError("judgments and rankings stay in Spark")
     old = Rankings(THEN, past.engine, names)
-    found = score_by_judgments(current.engine, [old], metrics_of(chosen), evaluation)
-    return {(metric, name): found.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
+    groups = score_by_judgments(current.engine, [old], metrics_of(chosen), evaluation)
+    return {(metric, name): groups.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
 
 
 def score_by_old_judgments(
@@ -188,11 +188,11 @@ def score_by_old_judgments(
         return {}
     names = sorted(systems)
     old, new = Rankings(THEN, past.engine, names), Rankings(NOW, current.engine, names)
-    found = score_by_judgments(past.engine, [old, new], metrics_of(chosen), evaluation)
+    groups = score_by_judgments(past.engine, [old, new], metrics_of(chosen), evaluation)
     for metric, name in chosen:
-        if name in names and not alike(found.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
+        if name in names and not alike(groups.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
-    return found
+    return groups
 
 
 def metrics_of(chosen: Mapping[Key, Metric]) -> list[Metric]:
@@ -222,20 +222,20 @@ def attribution_rows(
     query_ids = sorted(past.judged | current.judged)
     weights = np.array([side.weights_of(query_ids) for side in sides])
     texts = {**past.texts, **current.texts}
-    found = []
+    rows = []
     for key, metric in chosen.items():
         groups = four_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
         values = np.array([[values_in_order(group, query_ids) for group in row] for row in groups])
         parts = split_change(values, weights)
         if parts is None:
             raise UnknownPartsError("no query is left with the queries of one, the judgments of the other")
-        kept = earlier.means.get(key)
-        if kept is not None and abs(parts.before - kept) > STILL * max(1.0, abs(kept)):
+        mean_before = earlier.means.get(key)
+        if mean_before is not None and abs(parts.before - mean_before) > STILL * max(1.0, abs(mean_before)):
             raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
         behind = queries_behind(parts, query_ids, texts)
         new, changed = counts or (None, None)
         ranking, judgments, queries = parts.parts
-        found.append(
+        rows.append(
             MeanChange(
                 key[1],
                 metric.name,
@@ -249,7 +249,7 @@ def attribution_rows(
                 behind=behind,
             )
         )
-    return found
+    return rows
 
 
 def four_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
@@ -265,22 +265,22 @@ def four_values(key: Key, causes: frozenset[str], earlier: Group, current: Group
 
 def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
     """Return the values of the given queries; NaN for a query without a value."""
-    known = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
-    return [known.get(query_id, np.nan) for query_id in query_ids]
+    values = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
+    return [values.get(query_id, np.nan) for query_id in query_ids]
 
 
 def queries_behind(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
     """Return the queries that contribute most to each part of a change, in either direction."""
-    found = []
+    queries = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
             continue
         for at in np.argsort(-np.abs(row), kind="stable")[:BEHIND].tolist():
             if abs(row[at]) > STILL / len(query_ids):
-                found.append(ChangedMeanQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
-    return tuple(found)
+                queries.append(ChangedMeanQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
+    return tuple(queries)
 
 
 def summary_mean(group: Group, side: Side) -> float | None:
@@ -318,8 +318,8 @@ def score_by_judgments(
     tables = {name: pa.concat_tables([each.read(name) for each in rankings]) for name in OF_RANKINGS}
     with scoring.open_engine_for(evaluation) as engine:
         engine.number("system_id", systems)
-        named = [table["query_id"] for table in (judged, *tables.values())]
-        engine.number("query_id", {text for ids in named for text in ids.unique().to_pylist()})
+        columns = [table["query_id"] for table in (judged, *tables.values())]
+        engine.number("query_id", {text for ids in columns for text in ids.unique().to_pylist()})
         put_metrics(engine, metrics)
         engine.put("pulled_judgment", judged)
         engine.put("pulled_query", TEXT_SCHEMA.empty_table())
@@ -337,13 +337,12 @@ def score_by_judgments(
 
 def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
     """Return how many judgments of the given queries are new, and how many have another grade or are gone."""
-    wanted = pa.array(query_ids, pa.string())
+    ids = pa.array(query_ids, pa.string())
     old, new = (
-        engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(wanted))
-        for engine in (past, current)
+        engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(ids)) for engine in (past, current)
     )
-    both = old.join(new, JUDGED, join_type="full outer", left_suffix="_old", right_suffix="_new")
-    is_new = both["grade_old"].is_null()
-    is_same = pc.fill_null(pc.equal(both["grade_old"], both["grade_new"]), False)
+    joined = old.join(new, JUDGED, join_type="full outer", left_suffix="_old", right_suffix="_new")
+    is_new = joined["grade_old"].is_null()
+    is_same = pc.fill_null(pc.equal(joined["grade_old"], joined["grade_new"]), False)
     fresh = pc.sum(is_new).as_py() or 0
-    return fresh, both.num_rows - fresh - (pc.sum(is_same).as_py() or 0)
+    return fresh, joined.num_rows - fresh - (pc.sum(is_same).as_py() or 0)

@@ -17,15 +17,15 @@ PUBLISHING = ".publishing"
 def is_published(folder: Path, address: str | None = None) -> bool:
     """Return whether a tracker (of the given address) has the bundle and knows of every night that reused it."""
     places = read_published(folder)
-    told = places.values() if address is None else [places[address]] if address in places else []
-    return any(nights >= len(read_reruns(folder)) for nights in told)
+    records = places.values() if address is None else [places[address]] if address in places else []
+    return any(nights >= len(read_reruns(folder)) for nights in records)
 
 
 def read_published(folder: Path) -> dict[str, int]:
     """Return the number of known nights by address of a tracker; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
-        return {str(address): int(nights) for address, nights in told.get("places", {}).items()}
+        content = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
+        return {str(address): int(nights) for address, nights in content.get("places", {}).items()}
     return {}
 
 

@@ -70,10 +70,10 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
     if not rows:
         return None
     alpha, last = rows[-1]["alpha"], rows[-1]["ordinal"]
-    found: dict[tuple[str, str], list[Row]] = {}
+    by_comparison: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["metric"], row["candidate"]), []).append(row)
-    monitors = [monitor_comparison(looks, alpha) for looks in found.values() if looks[-1]["ordinal"] == last]
+        by_comparison.setdefault((row["metric"], row["candidate"]), []).append(row)
+    monitors = [monitor_comparison(looks, alpha) for looks in by_comparison.values() if looks[-1]["ordinal"] == last]
     return RepeatedTests(alpha, tuple(monitors))
 
 

@@ -142,32 +142,32 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
     before: dict[str, Any] | None = None
     for (*_, configuration), night in zip(rows, nights.values(), strict=True):
         content, values, state = json.loads(configuration), night.values, states[night.ordinal]
-        asked = [system["name"] for system in content["systems"]]  # the order that was asked for
-        night.values = {system: values[system] for system in asked if system in values}
+        system_names = [system["name"] for system in content["systems"]]  # the order that was asked for
+        night.values = {system: values[system] for system in system_names if system in values}
         state |= {"configuration": settings(content), "baseline": night.baseline}
         night.changed = () if before is None else changes(before, state)
         before = state
-    found = list(nights.values())
-    shown = found[-last:] if last else found
-    systems = in_one_order(evaluation, [system for each in shown for system in each.values])
-    known = [any(value is not None for value in each.values.values()) for each in reversed(found)]
+    evaluations = list(nights.values())
+    latest = evaluations[-last:] if last else evaluations
+    systems = in_one_order(evaluation, [system for each in latest for system in each.values])
+    has_values = [any(value is not None for value in each.values.values()) for each in reversed(evaluations)]
     return Timeline(
         evaluation.name,
         name,
         tuple(systems),
-        tuple(shown),
-        tuple(row for row in reused if row.began >= shown[0].began),
-        tuple(row for row in failed if row.began >= shown[0].began),
+        tuple(latest),
+        tuple(row for row in reused if row.began >= latest[0].began),
+        tuple(row for row in failed if row.began >= latest[0].began),
         over_nights,
-        known.index(True) + 1 if any(known) else None,
+        has_values.index(True) + 1 if any(has_values) else None,
     )
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
     """Return each name once: the baseline, then the configured systems in order, then those no longer configured."""
-    found = dict.fromkeys(names)
-    known = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
-    return [*(name for name in known if name in found), *(name for name in found if name not in known)]
+    ordered = dict.fromkeys(names)
+    current = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
+    return [*(name for name in current if name in ordered), *(name for name in ordered if name not in current)]
 
 
 def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
@@ -176,8 +176,8 @@ def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDataba
     described = ("ordinal", "kind", "name", "digest", "version")
     for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
         if kind == "judgments" and version:
-            known = nights[ordinal].judgments_version
-            nights[ordinal].judgments_version = f"{known}, {version}" if known else version
+            judgments_version = nights[ordinal].judgments_version
+            nights[ordinal].judgments_version = f"{judgments_version}, {version}" if judgments_version else version
         state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
         before = states[ordinal].get(state)  # of judgments there may be several files
         states[ordinal][state] = f"{before} {digest}" if before else digest
@@ -193,15 +193,15 @@ def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDat
         nights[ordinal].reasons[candidate] = why
     for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
         nights[ordinal].failures += (failure_text(name, systems),)
-    wanted = ("ordinal", "candidate", "difference", "conclusion", "size")
-    own = {"metric": metric, "family": SINCE_LAST}
-    for ordinal, system, difference, *found in tables.rows("comparison", wanted, where=own, order="ordinal, candidate"):
-        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(found[0]), is_drop=is_drop(*found))
+    fields = ("ordinal", "candidate", "difference", "conclusion", "size")
+    key = {"metric": metric, "family": SINCE_LAST}
+    for ordinal, system, difference, *facts in tables.rows("comparison", fields, where=key, order="ordinal, candidate"):
+        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(facts[0]), is_drop=is_drop(*facts))
     for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where={"metric": metric}):
         if None not in parts:
             nights[ordinal].moved[system] = dict(zip(CAUSES, parts, strict=True))
-    for ordinal, *said in tables.rows("acknowledged", ("ordinal", "at", "note")):
-        nights[ordinal].acknowledged = (said[0], said[1])
+    for ordinal, *acknowledgement in tables.rows("acknowledged", ("ordinal", "at", "note")):
+        nights[ordinal].acknowledged = (acknowledgement[0], acknowledgement[1])
 
 
 def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
@@ -210,8 +210,8 @@ def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDataba
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
             conclusion = Verdict(row["conclusion"])
-            found = PastComparison(row["difference"], conclusion, conclusion.words)
-            nights[row["ordinal"]].compared[row["system_id"]] = found
+            compared = PastComparison(row["difference"], conclusion, conclusion.words)
+            nights[row["ordinal"]].compared[row["system_id"]] = compared
     for row in database.read_timeline_rows(tables).to_pylist():
         if row["metric"] == metric:
             night, system = nights[row["ordinal"]], row["system_id"]
@@ -235,16 +235,16 @@ def failure_text(gate: str, systems: str | None) -> str:
 
 def settings(configuration: dict[str, Any]) -> dict[str, Any]:
     """Return dotted key -> value of all settings that can change a result, with the versions of systems."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
 
     def put(prefix: str, value: Any) -> None:
         if isinstance(value, dict):
             for name, inner in value.items():
                 put(f"{prefix}.{name}" if prefix else name, inner)
         else:
-            found[prefix] = value
+            values[prefix] = value
 
-    apart = keys_with(Evaluation, Trait.OPERATIONAL) | {
+    excluded = keys_with(Evaluation, Trait.OPERATIONAL) | {
         "systems",
         "judgments",
         "more_judgments",
@@ -254,8 +254,8 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         "baseline",
         "name",
     }
-    put("", {key: value for key, value in configuration.items() if key not in apart})
-    return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
+    put("", {key: value for key, value in configuration.items() if key not in excluded})
+    return values | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 
 
 def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
@@ -263,35 +263,35 @@ def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pa
 
     costs: names of cost statistics, which are accepted as well.
     """
-    known = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
+    names = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]
     if option is None and evaluation.scores and not evaluation.names_metrics:  # the one that was compared last
         ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
-    name = metric if metric in costs else name_among(metric, known)
-    if name not in known:
+    name = metric if metric in costs else name_among(metric, names)
+    if name not in names:
         place = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
-        raise InputError(f"{place}: {path} has only {', '.join(known)}")
+        raise InputError(f"{place}: {path} has only {', '.join(names)}")
     return name
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
     """Return what differs between the inputs and configurations of two evaluations."""
-    found = []
+    texts = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":
             old, new = before[name], now[name]
-            both = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
-            found += [f"configuration ({', '.join(both)})"] if both else []
+            changed = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+            texts += [f"configuration ({', '.join(changed)})"] if changed else []
         elif name == "definition":
             if name in before and name in now and before[name] != now[name]:
-                found.append(name)
+                texts.append(name)
         elif name not in now:
-            found.append(f"{name} gone")
+            texts.append(f"{name} gone")
         elif name not in before:
-            found.append(f"{name} new")
+            texts.append(f"{name} new")
         elif before[name] != now[name]:
-            found.append(name)
-    return tuple(found)
+            texts.append(name)
+    return tuple(texts)
 
 
 QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
@@ -305,16 +305,16 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
     path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:
         name = known_metric(past, metric, evaluation, path)
-        columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
-        rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")
+        columns, filters = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
+        rows = past.rows("query_timeline", columns, where=filters, order="began, ordinal")
         if not rows:
             near = past.rows("near_query", ("query_id",), order="distance, query_id", query_id=query_id)
             names = ", ".join(repr(found) for (found,) in near[:3])
             raise InputError(f"--query {query_id!r}: is in no evaluation of {path} (near: {names})")
     ordinals = list(dict.fromkeys(row[0] for row in rows))
     systems = in_one_order(evaluation, [row[2] for row in rows])
-    shown = [row for row in rows if last is None or row[0] in ordinals[-last:]]
-    return sorted(shown, key=lambda row: (row[1], row[0], systems.index(row[2])))
+    latest = [row for row in rows if last is None or row[0] in ordinals[-last:]]
+    return sorted(latest, key=lambda row: (row[1], row[0], systems.index(row[2])))
 
 
 def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:

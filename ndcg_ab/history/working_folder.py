@@ -140,13 +140,13 @@ def refuse_output(parent: Path, output: str) -> None:
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
         raise InputError(f"output = {output!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
     try:
-        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
+        nearest = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
     except OSError as error:
         raise InputError(f"output = {output!r}: cannot be written: {error}") from None
-    if not there.is_dir():
-        raise InputError(f"output = {output!r}: {there} is no folder: name another one")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"output = {output!r}: cannot be written: {there} takes no files: name another folder")
+    if not nearest.is_dir():
+        raise InputError(f"output = {output!r}: {nearest} is no folder: name another one")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"output = {output!r}: cannot be written: {nearest} takes no files: name another folder")
 
 
 def moment_of(folder: Path) -> datetime:

@@ -63,26 +63,26 @@ def grade_by_judge(
             f"python = {judge.origin!r}: there is nothing to judge: no system returns a document for any of"
             f" {len(queries.texts)} queries"
         )
-    known = count_grades(files, evaluation)
-    lacking = [key for key in pool if key not in known]
-    asked = [*lacking, *sample_keys([key for key in pool if key in known], evaluation.statistics.seed)]
+    graded = count_grades(files, evaluation)
+    lacking = [key for key in pool if key not in graded]
+    batch = [*lacking, *sample_keys([key for key in pool if key in graded], evaluation.statistics.seed)]
     records = queries.records if judge.attributes else {}
     pairs = [
         (
             Query(query_id, queries.texts[query_id], {name: records[query_id][name] for name in judge.attributes}),
             titles.get(doc_id) or Document(doc_id),
         )
-        for query_id, doc_id in asked
+        for query_id, doc_id in batch
     ]
     grades, known_before = JudgeFunctionCaller(judge, evaluation.directory).grades_of(pairs, say, since)
-    rows = [(*key, grade, judge.judge) for key, grade in zip(asked, grades, strict=True) if grade is not None]
+    rows = [(*key, grade, judge.judge) for key, grade in zip(batch, grades, strict=True) if grade is not None]
     layout = layout_of_columns([*JUDGMENT.schema.names, "judge"])
     columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
     table = pa.table([list(column) for column in columns], schema=layout.schema)
-    silent = [key for key, grade in zip(lacking, grades, strict=False) if grade is None]
-    examples = tuple(f"query {query_id!r}, document {doc_id!r}" for query_id, doc_id in silent[:5])
-    told = f"{judge.origin}: could not say the grade of {len(silent):,} of {len(lacking):,} documents: unjudged"
-    remarks = [Remark(UNSAID, len(silent), examples, told)] if silent else []
+    ungraded = [key for key, grade in zip(lacking, grades, strict=False) if grade is None]
+    examples = tuple(f"query {query_id!r}, document {doc_id!r}" for query_id, doc_id in ungraded[:5])
+    message = f"{judge.origin}: could not say the grade of {len(ungraded):,} of {len(lacking):,} documents: unjudged"
+    remarks = [Remark(UNSAID, len(ungraded), examples, message)] if ungraded else []
     return Pulled(with_remarks(table, remarks), layout, Judging(judge)), known_before
 
 
@@ -93,24 +93,24 @@ def pool_documents(
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
     texts = list(queries.texts)
-    asked = pa.table([texts, [""] * len(texts), [0.0] * len(texts)], schema=JUDGMENT.schema)
+    query_table = pa.table([texts, [""] * len(texts), [0.0] * len(texts)], schema=JUDGMENT.schema)
     rules = metric_tables(metrics)["pulled_rank_rule"]
     place = rules.schema.get_field_index("unjudged")
     rules = rules.set_column(
         place, rules.schema.field(place), [["zero"] * len(rules)]
     )  # unjudged results stay in the ranking
     with open_engine_for(evaluation) as engine:
-        load_tables(engine, Pulled(asked, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
+        load_tables(engine, Pulled(query_table, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
         engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
         engine.set(depth=depth)
         rows = engine.read("ranked_doc", KEY).group_by(KEY).aggregate([])
     pool = sorted(zip(*(rows[name].cast(pa.string()).to_pylist() for name in KEY), strict=True))
     doc_ids = pa.table({"doc_id": pa.array(sorted({doc_id for _, doc_id in pool}), pa.string())})["doc_id"]
     came_along = document_table(rankings)
-    known = came_along.filter(pc.is_in(came_along["doc_id"], pc.unique(doc_ids)))
+    known_documents = came_along.filter(pc.is_in(came_along["doc_id"], pc.unique(doc_ids)))
     if documents := documents_source(evaluation):
-        known = merge_documents(read_documents(documents, doc_ids), known)
-    return pool, {row["doc_id"]: Document(**row) for row in known.to_pylist()}
+        known_documents = merge_documents(read_documents(documents, doc_ids), known_documents)
+    return pool, {row["doc_id"]: Document(**row) for row in known_documents.to_pylist()}
 
 
 def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
@@ -135,15 +135,15 @@ def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function
     """Return how many grades come from the function, and how far it agrees with the files."""
     assert evaluation.judge is not None
     ours = count_grades([by_function], evaluation)
-    both = [(grade, ours[key]) for key, grade in count_grades(files, evaluation).items() if key in ours]
-    first, second = [grade for grade, _ in both], [grade for _, grade in both]
+    grade_pairs = [(grade, ours[key]) for key, grade in count_grades(files, evaluation).items() if key in ours]
+    first, second = [grade for grade, _ in grade_pairs], [grade for _, grade in grade_pairs]
     return FunctionJudge(
         function=evaluation.judge.origin,
-        judged=len(ours) - len(both),
+        judged=len(ours) - len(grade_pairs),
         unsaid=sum(remark.count for remark in by_function.remarks if remark.code == UNSAID),
-        compared=len(both),
-        equal=sum(one == other for one, other in both),
-        mean_difference=fmean(other - one for one, other in both) if both else None,
-        cohen_kappa=cohen_kappa(confusion_matrix(first, second)) if both else None,
-        krippendorff_alpha=krippendorff_alpha([*range(len(both))] * 2, first + second) if both else None,
+        compared=len(grade_pairs),
+        equal=sum(one == other for one, other in grade_pairs),
+        mean_difference=fmean(other - one for one, other in grade_pairs) if grade_pairs else None,
+        cohen_kappa=cohen_kappa(confusion_matrix(first, second)) if grade_pairs else None,
+        krippendorff_alpha=krippendorff_alpha([*range(len(grade_pairs))] * 2, first + second) if grade_pairs else None,
     )

@@ -53,7 +53,7 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
     without that system's own judgments. Otherwise the shares of judged results of the two systems are compared.
     """
     without = {each.system: each for each in left_out}
-    found = []
+    findings = []
     for row in compared:
         if row.labels is None or not judged_side(row):
             continue
@@ -62,10 +62,10 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                found.append(label_finding(row, row.labels, without_text(without[winner], other)))
+                findings.append(label_finding(row, row.labels, without_text(without[winner], other)))
         elif may_reflect_labels(row, row.labels):
-            found.append(label_finding(row, row.labels))
-    return found
+            findings.append(label_finding(row, row.labels))
+    return findings
 
 
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:

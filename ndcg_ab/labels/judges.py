@@ -79,17 +79,17 @@ def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tup
 
 def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
     """Compare every two judges on the documents that both judged, the pair with the most documents first."""
-    found = []
+    pairs = []
     for first, second in combinations(range(len(judged.judges)), 2):
         ours, theirs = judged.judge == first, judged.judge == second
-        _, here, there = np.intersect1d(judged.key[ours], judged.key[theirs], return_indices=True)
-        if len(here):
-            left, right = judged.grade[ours][here], judged.grade[theirs][there]
+        _, at_a, at_b = np.intersect1d(judged.key[ours], judged.key[theirs], return_indices=True)
+        if len(at_a):
+            left, right = judged.grade[ours][at_a], judged.grade[theirs][at_b]
             names = (judged.judges[first], judged.judges[second])
-            found.append(
-                TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(confusion_matrix(left, right)))
+            pairs.append(
+                TwoJudges(*names, len(at_a), float((left == right).mean()), cohen_kappa(confusion_matrix(left, right)))
             )
-    return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
+    return sorted(pairs, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 
 def compare_under(
@@ -97,8 +97,8 @@ def compare_under(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
-        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as (engine, alone, _):
-            return tuple(compare_primary(engine, alone))
+        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as (engine, single, _):
+            return tuple(compare_primary(engine, single))
     except InputError:
         return ()
 
@@ -114,9 +114,9 @@ def measure_judge_noise(
     The result is empty if a grade cannot be scored.
     """
     assert read.judgments is not None
-    with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, alone, _):
+    with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
         try:
-            return draw_grades(engine, alone, judged, odd)
+            return draw_grades(engine, single, judged, odd)
         except MetricError:
             return []
 
@@ -148,8 +148,8 @@ def draw_grades(
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
         """Return the value of each draw; NaN if the query cannot be scored."""
-        shown = results.get((system, query_id), [])
-        return np.array([score_query(metric, shown, each, highest) for each in drawn[query_id]], dtype=np.float64)
+        answer = results.get((system, query_id), [])
+        return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 
     rows = []
     for metric in metrics:
@@ -176,15 +176,15 @@ def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> NDArray[np.float64] | None:
     """Return the mean difference of each draw; None if a draw scores no query."""
-    kept = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
-    query_ids = [*(column.query_ids[place] for place in kept), *differences]
-    rows = [np.full(draws, column.differences[place]) for place in kept] + list(differences.values())
+    places = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
+    query_ids = [*(column.query_ids[place] for place in places), *differences]
+    rows = [np.full(draws, column.differences[place]) for place in places] + list(differences.values())
     table = np.stack(rows)
     scales, weights = sampling.scales_and_weights(query_ids)
     table = table if scales is None else table * scales[:, None]
     shares = np.where(np.isnan(table), 0.0, 1.0 if weights is None else weights[:, None])
-    whole = shares.sum(axis=0)
-    if not (whole > 0).all():
+    totals = shares.sum(axis=0)
+    if not (totals > 0).all():
         return None
-    means: NDArray[np.float64] = (np.nan_to_num(table) * shares).sum(axis=0) / whole
+    means: NDArray[np.float64] = (np.nan_to_num(table) * shares).sum(axis=0) / totals
     return means

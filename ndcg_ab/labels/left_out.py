@@ -24,8 +24,8 @@ def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]
     """Return the compared systems that judgments came from, in the order of the systems; none on Spark."""
     if singles is None or evaluation.engine.spark:
         return []
-    named = set(pc.unique(singles["source"]).to_pylist())
-    return [system.name for system in evaluation.systems if system.name in named]
+    names = set(pc.unique(singles["source"]).to_pylist())
+    return [system.name for system in evaluation.systems if system.name in names]
 
 
 def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
@@ -38,11 +38,11 @@ def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]
     if not names:
         return ()
     owned = sole_sources(read.judgments.singles)
-    found = []
+    rows = []
     for name in names:
         hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
-        found.append(LeftOut(name, hidden.num_rows, tuple(compare_without(evaluation, read, name, hidden))))
-    return tuple(found)
+        rows.append(LeftOut(name, hidden.num_rows, tuple(compare_without(evaluation, read, name, hidden))))
+    return tuple(rows)
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
@@ -54,9 +54,9 @@ def sole_sources(singles: pa.Table) -> pa.Table:
         }
     )
     sources = texts.group_by([*KEYS, "source"], use_threads=False).aggregate([])
-    counted = sources.group_by(KEYS, use_threads=False).aggregate([("source", "count"), ("source", "min")])
-    alone = counted.filter(pc.equal(counted["source_count"], 1)).rename_columns([*KEYS, "count", "source"])
-    return alone.select([*KEYS, "source"])
+    counts = sources.group_by(KEYS, use_threads=False).aggregate([("source", "count"), ("source", "min")])
+    sole = counts.filter(pc.equal(counts["source_count"], 1)).rename_columns([*KEYS, "count", "source"])
+    return sole.select([*KEYS, "source"])
 
 
 def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidden: pa.Table) -> list[Comparison]:
@@ -64,11 +64,11 @@ def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidde
     assert read.judgments is not None
     table = read.judgments.table
     layout = pa.schema([field.with_type(pa.string()) if field.name in KEYS else field for field in table.schema])
-    left = table.cast(layout).replace_schema_metadata().join(hidden, KEYS, join_type="left anti")
-    left = left.sort_by([(key, "ascending") for key in KEYS]).select(table.column_names).cast(table.schema)
-    if not left.num_rows:
+    rest = table.cast(layout).replace_schema_metadata().join(hidden, KEYS, join_type="left anti")
+    rest = rest.sort_by([(key, "ascending") for key in KEYS]).select(table.column_names).cast(table.schema)
+    if not rest.num_rows:
         pairs = [(metric, candidate) for metric in evaluation.metrics for candidate in candidate_names(evaluation)]
         columns = [make_column(evaluation, candidate, metric, NOTHING, PLAIN) for metric, candidate in pairs]
         return compare_columns(columns, evaluation, PRIMARY)
-    with rescore(evaluation, read, left, f"judgments without those of {name} alone", check=False) as (engine, alone, _):
-        return compare_primary(engine, alone)
+    with rescore(evaluation, read, rest, f"judgments without those of {name} alone", check=False) as (engine, fewer, _):
+        return compare_primary(engine, fewer)

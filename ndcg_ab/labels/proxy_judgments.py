@@ -72,11 +72,11 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
     The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the
     metric cannot score the query. It lacks queries whose careful grades the proxy judge may have seen.
     """
-    with load_by_proxy(evaluation, read, score=True) as (engine, alone, findings):
-        table = proxy_table(engine, alone)
-        seen, unknown = seen_queries(read)
-        counted = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(seen), pa.string()))))
-        return counted, [*proxy_findings(findings), *unknown]
+    with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
+        table = proxy_table(engine, single)
+        query_ids, unknown = seen_queries(read)
+        proxy_rows = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(query_ids), pa.string()))))
+        return proxy_rows, [*proxy_findings(findings), *unknown]
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
@@ -87,36 +87,36 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
-    given, judged = set(read.unseen.table["query_id"].to_pylist()), set(read.judgments.query_ids)
-    unknown = sorted(given - judged)
-    if unknown and len(unknown) == len(given):
+    unseen, judged = set(read.unseen.table["query_id"].to_pylist()), set(read.judgments.query_ids)
+    unknown = sorted(unseen - judged)
+    if unknown and len(unknown) == len(unseen):
         raise InputError(
             f"{read.unseen.origin}: names none of the {queries_text(len(judged), 'carefully judged')} (such as"
             f" {unknown[0]!r}): name those that were judged after the judge of the proxy judgments was fixed"
         )
     if not unknown:
-        return frozenset(judged - given), []
+        return frozenset(judged - unseen), []
     message = (
-        f"careful_unseen: {len(unknown)} of its {len(given)} queries {'is' if len(unknown) == 1 else 'are'} not judged"
+        f"careful_unseen: {len(unknown)} of its {len(unseen)} queries {'is' if len(unknown) == 1 else 'are'} not judged"
         f" carefully (such as {unknown[0]!r}): left out"
     )
-    return frozenset(judged - given), [Finding("cheap_judgments", "warning", message, len(unknown))]
+    return frozenset(judged - unseen), [Finding("cheap_judgments", "warning", message, len(unknown))]
 
 
 def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
     """Raise InputError if proxy judgments do not cover every carefully judged query and enough others."""
-    judged, known = set(careful.query_ids), set(proxy.query_ids)
-    lacking = sorted(judged - known)
+    judged, proxy_ids = set(careful.query_ids), set(proxy.query_ids)
+    lacking = sorted(judged - proxy_ids)
     if lacking:
         raise InputError(
             f"{proxy.origin}: {len(lacking)} of {queries_text(len(judged), 'carefully judged')}"
             f" {'has' if len(lacking) == 1 else 'have'} no proxy judgments (such as {lacking[0]!r}): give them for"
             " these too; they show what such judgments are worth"
         )
-    others = len(known - judged)
-    if others < FEWEST_OTHERS:
+    other_count = len(proxy_ids - judged)
+    if other_count < FEWEST_OTHERS:
         raise InputError(
-            f"{proxy.origin}: judges {queries_text(others)} beside the {len(judged)} that are judged carefully; at"
+            f"{proxy.origin}: judges {queries_text(other_count)} beside the {len(judged)} that are judged carefully; at"
             f" least {FEWEST_OTHERS} are needed: give proxy judgments of more queries, or leave them out"
         )
 
@@ -167,12 +167,12 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
     """Return (metric, candidate) -> proxy differences, from the table of `load_proxy_scores`."""
-    found = {}
+    columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
     for (metric, candidate), group in group_values(table, "metric", "candidate").items():
         rows = [sampled[query_id] for query_id in group.query_ids]
-        found[metric, candidate] = Column(
+        columns[metric, candidate] = Column(
             baseline,
             candidate,
             metric,
@@ -182,7 +182,7 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
             np.array([row["weight"] for row in rows]) if weighted else None,
             tuple(row["cluster"] for row in rows) if clustered else None,
         )
-    return found
+    return columns
 
 
 def add_proxy_corrections(
@@ -198,17 +198,17 @@ def add_proxy_corrections(
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     every = frozenset(query_id for (query_id,) in rows)
     judged = every & set(table["query_id"].unique().to_pylist())
-    seen = len(every) - len(judged) if evaluation.careful_unseen else None
+    seen_count = len(every) - len(judged) if evaluation.careful_unseen else None
     careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, PLAIN)}
     proxy = proxy_columns(table, evaluation.baseline_name)
-    found = []
+    corrected_rows = []
     for row in compared:
         key = (row.metric, row.candidate)
         if row.family == PRIMARY and key in proxy:
             corrected = correct_difference(on_queries(careful[key], judged), proxy[key], judged, row.alpha)
-            row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen))
-        found.append(row)
-    return found, check_sample(proxy, judged) if proxy else []
+            row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen_count))
+        corrected_rows.append(row)
+    return corrected_rows, check_sample(proxy, judged) if proxy else []
 
 
 def correct_by_log(
@@ -220,7 +220,7 @@ def correct_by_log(
     """
     assert sampling.log is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
-    known = {
+    careful_values = {
         key: dict(zip(column.query_ids, np.asarray(column.differences, dtype=np.float64).tolist(), strict=True))
         for key, column in proxy.items()
     }
@@ -232,15 +232,15 @@ def correct_by_log(
         )
         return list(compared), [Finding("proxy_not_whole", "note", message, len(lacking))]
     careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
-    found = []
+    corrected = []
     for row in compared:
         key = (row.metric, row.candidate)
-        if row.family == PRIMARY and key in known:
-            values = np.array([known[key][query_id] for query_id in careful[key].query_ids], dtype=np.float64)
-            mean = sampling.log.mean_over_log(known[key])
+        if row.family == PRIMARY and key in careful_values:
+            values = np.array([careful_values[key][query_id] for query_id in careful[key].query_ids], dtype=np.float64)
+            mean = sampling.log.mean_over_log(careful_values[key])
             row = replace(row, cheap=correct_drawn(careful[key], values, mean, len(judged), row.alpha))
-        found.append(row)
-    return found, []
+        corrected.append(row)
+    return corrected, []
 
 
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:
@@ -268,12 +268,12 @@ def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]
         if (metric, "the baseline's mean") not in tested and column.baseline_values is not None:
             values = replace(column, differences=column.baseline_values)
             tested[metric, "the baseline's mean"] = check_balance(values, judged)
-    (metric, what), worst = min(tested.items(), key=lambda item: item[1].p_value)
+    (metric, noun), worst = min(tested.items(), key=lambda item: item[1].p_value)
     if worst.p_value * len(tested) > SURE:
         return []
     message = (
         f"the {len(judged)} carefully judged queries are no random sample of those with proxy judgments: by these"
-        f" {what} on {metric} is {worst.careful:.4f} on them and {worst.others:.4f} on the others; what is corrected by"
+        f" {noun} on {metric} is {worst.careful:.4f} on them and {worst.others:.4f} on the others; what is corrected by"
         " proxy judgments holds for a random sample alone"
     )
     return [Finding("careful_not_random", "warning", message, len(judged))]

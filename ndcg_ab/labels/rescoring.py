@@ -65,17 +65,17 @@ def rescore(
     if isinstance(judgments, pa.Table):
         assert read.judgments is not None
         judgments = Pulled(judgments, JUDGMENT, read.judgments.source)
-    alone = evaluation.model_copy(update=PRIMARY_ALONE)
+    single = evaluation.model_copy(update=PRIMARY_ALONE)
     findings: Sequence[Finding] = ()
     try:
-        with open_engine_for(alone) as engine:
+        with open_engine_for(single) as engine:
             if check:
-                findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
+                findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), single)
             else:
-                load_tables(engine, judgments, read.queries, read.rankings, alone)
+                load_tables(engine, judgments, read.queries, read.rankings, single)
             if score:
-                score_metrics(engine, alone.metric_list, summed_up=False)
-                recompute_sample(engine, alone.metric_list)
-            yield engine, alone, findings
+                score_metrics(engine, single.metric_list, summed_up=False)
+                recompute_sample(engine, single.metric_list)
+            yield engine, single, findings
     except InputError as error:
         raise type(error)(f"{about}: {error}") from error.__cause__

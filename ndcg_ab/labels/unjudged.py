@@ -62,9 +62,9 @@ class ShownResults:
         lines = np.full(len(self.query_ids), -1)
         lines[numbers] = np.arange(len(numbers))
         at = lines[self.judged.query]
-        kept = at >= 0
-        grade, documents = self.judged.grade[kept], self.judged.documents[kept]
-        judged = Judged(at[kept], grade, documents, len(query_ids), self.judged.grades)
+        is_paired = at >= 0
+        grade, documents = self.judged.grade[is_paired], self.judged.documents[is_paired]
+        judged = Judged(at[is_paired], grade, documents, len(query_ids), self.judged.grades)
         sides = []
         for system in (candidate, baseline):
             places = self.within(metric, system)
@@ -89,16 +89,16 @@ def add_unjudged(
     if not compared:
         return []
     is_complete = bool(evaluation.scores) or evaluation.declares_complete
-    own = [] if is_complete else own_metrics(evaluation.metric_list)
-    known = {metric.name: metric for metric in own if has_expected_value(metric)}
-    if known and shown is None:
-        shown = read_shown(engine, list(known.values()))
+    metrics = [] if is_complete else own_metrics(evaluation.metric_list)
+    by_name = {metric.name: metric for metric in metrics if has_expected_value(metric)}
+    if by_name and shown is None:
+        shown = read_shown(engine, list(by_name.values()))
     not_drawn = {} if sampling.log is None else shares_not_drawn(engine, evaluation, sampling.log)
     by_pair = {(column.metric, column.candidate): column for column in columns}
     pairs = {
-        (metric, candidate): shown.pair(known[metric], candidate, column.baseline, column.query_ids)
+        (metric, candidate): shown.pair(by_name[metric], candidate, column.baseline, column.query_ids)
         for (metric, candidate), column in by_pair.items()
-        if shown is not None and metric in known
+        if shown is not None and metric in by_name
     }
 
     def describe(row: Comparison) -> Unjudged:
@@ -176,11 +176,11 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
 
 def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
     """Read the results that systems show for judged queries, to the metrics' depth, and count the grades."""
-    counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
-    query_ids = pc.unique(counted["query_id"])
-    grades = tuple(sorted({0.0, *pc.unique(counted["grade"]).to_pylist()}))
-    query, documents = number_values(counted["query_id"], query_ids), counted["documents"].to_numpy()
-    judged = Judged(query, counted["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
+    grade_counts = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
+    query_ids = pc.unique(grade_counts["query_id"])
+    grades = tuple(sorted({0.0, *pc.unique(grade_counts["grade"]).to_pylist()}))
+    query, documents = number_values(grade_counts["query_id"], query_ids), grade_counts["documents"].to_numpy()
+    judged = Judged(query, grade_counts["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
     engine.has_room("shown_place", RESULT, UNJUDGED_ROWS, shown_depth=depth)
     rows = engine.read("shown_place", shown_depth=depth)
@@ -208,8 +208,8 @@ def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collect
         return
     if any(metric.depth is None and has_expected_value(metric) for metric in own_metrics(evaluation.metric_list)):
         answers = engine.read("answered_query", ("query_id", "returned"))
-        shown = answers.filter(pc.is_in(answers["query_id"], value_set=pa.array(judged, pa.string())))
-        memory.refuse_beyond(pc.sum(shown["returned"]).as_py() or 0, RESULT, UNJUDGED_ROWS)
+        rows = answers.filter(pc.is_in(answers["query_id"], value_set=pa.array(judged, pa.string())))
+        memory.refuse_beyond(pc.sum(rows["returned"]).as_py() or 0, RESULT, UNJUDGED_ROWS)
 
 
 def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:

@@ -129,8 +129,8 @@ class Answer:
 def make_answer(outcome: Outcome) -> Answer:
     first = outcome.metrics[0]
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
-    found = tuple(finding_lines(outcome))
-    doubts, few = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
+    findings = tuple(finding_lines(outcome))
+    doubts, few_weights = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
     gates = ", ".join(gate.name for gate in outcome.failures or outcome.gates)
     candidates = tuple(describe_candidates(outcome))
     return Answer(
@@ -141,11 +141,11 @@ def make_answer(outcome: Outcome) -> Answer:
         candidates=candidates,
         matrix=arrange_matrix(outcome, [outcome.baseline, *(each.name for each in candidates)]),
         doubts=doubts,
-        warnings=tuple(list_warnings(outcome, doubts, found)),
-        findings=found,
+        warnings=tuple(list_warnings(outcome, doubts, findings)),
+        findings=findings,
         notes=tuple(comparison_notes(outcome)),
         gate=f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {gates}" if gates else "",
-        is_clean=not (outcome.findings or doubts or few),
+        is_clean=not (outcome.findings or doubts or few_weights),
         kind=query_kind(outcome),
     )
 
@@ -166,13 +166,13 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
 def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
     """Yield the record of each candidate in the order of `order_candidates`."""
     doubts = reasons_for_doubt(outcome)
-    decisions = {found.candidate: found for found in outcome.decisions}
+    decisions = {decision.candidate: decision for decision in outcome.decisions}
     for name in order_candidates(outcome):
-        if found := decisions.get(name):
+        if decision := decisions.get(name):
             yield Candidate(
                 name,
-                found.decision,
-                f"in doubt, since {doubts[name]}: {found.reason}" if name in doubts else found.reason,
+                decision.decision,
+                f"in doubt, since {doubts[name]}: {decision.reason}" if name in doubts else decision.reason,
                 doubts.get(name),
                 tuple(each for each in outcome.main if each.candidate == name),
                 shown_first(outcome.costs, name),
@@ -181,17 +181,17 @@ def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
 
 def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
     """Return the warnings that question the answer, one per cause over all systems, errors first."""
-    found = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
-    found += [Line("warning", text) for text in warn_of_few_weights(outcome)]
+    lines = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
+    lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
-        found.append(Line("warning", judges, command="ndcg-ab judgments"))
-    causes: dict[str, Line] = {CAUSES["few_judged"]: found[0]} if any(each.reason == HARDLY for each in doubts) else {}
+        lines.append(Line("warning", judges, command="ndcg-ab judgments"))
+    causes: dict[str, Line] = {CAUSES["few_judged"]: lines[0]} if any(each.reason == HARDLY for each in doubts) else {}
     for line in findings:
         cause = CAUSES.get(line.code, line.code)
         if line.severity in ("error", "warning") and cause not in causes:
             causes[cause] = line
-            found.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
-    return sorted(found, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
+            lines.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
+    return sorted(lines, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
 
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
@@ -259,8 +259,8 @@ def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]
     figure = f" {signed(rows[0].difference)} {rows[0].metric}" if rows else ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    named = f"{best.name}{figure}{more}"
-    return f"{choice.words} {named}" if choice.words.endswith("ship") else f"{named}: {choice.words}"
+    text = f"{best.name}{figure}{more}"
+    return f"{choice.words} {text}" if choice.words.endswith("ship") else f"{text}: {choice.words}"
 
 
 def format_gate_failure(outcome: Outcome) -> str:
@@ -268,12 +268,12 @@ def format_gate_failure(outcome: Outcome) -> str:
     first, *others = outcome.failures
     systems = list(dict.fromkeys(first.systems))
     more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
-    what = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
-    return f"{what}, {len(others)} more" if others else what
+    subject = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
+    return f"{subject}, {len(others)} more" if others else subject
 
 
 def format_reasons(outcome: Outcome) -> str:
     """Return all decisions with their reasons in one line."""
-    found = make_answer(outcome).candidates
-    each = [f"{row.choice.mark} {format_choice(row.choice, [row.name])} ({row.reason})" for row in found]
+    candidates = make_answer(outcome).candidates
+    each = [f"{row.choice.mark} {format_choice(row.choice, [row.name])} ({row.reason})" for row in candidates]
     return "; ".join(each) or "nothing is compared"

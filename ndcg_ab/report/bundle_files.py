@@ -73,9 +73,9 @@ def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None
 
 def write_error_page(folder: Path, error: Exception) -> None:
     """Write a page that says why the report could not be drawn, and print the reason to standard error."""
-    said = f"the page cannot be drawn: {type(error).__name__}: {error}"
-    print(visible(f"ndcg-ab: {folder}: {said}"), file=sys.stderr)
+    message = f"the page cannot be drawn: {type(error).__name__}: {error}"
+    print(visible(f"ndcg-ab: {folder}: {message}"), file=sys.stderr)
     try:
-        write_text(folder / PAGE, f"{STUB}{escape(said)}\n")
+        write_text(folder / PAGE, f"{STUB}{escape(message)}\n")
     except OSError as trouble:
         print(visible(f"ndcg-ab: {folder}: nor can a page that explains this be written: {trouble}"), file=sys.stderr)

@@ -47,9 +47,9 @@ def list_doubts(outcome: Outcome) -> list[Doubt]:
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
     """Return why the decision on a candidate is in doubt, by candidate; candidates without a doubt are left out."""
-    found = list_doubts(outcome)
+    doubts = list_doubts(outcome)
     reasons = {
-        row.candidate: [told for doubt in found for told in doubt.about(row.candidate, outcome.baseline)]
+        row.candidate: [told for doubt in doubts for told in doubt.about(row.candidate, outcome.baseline)]
         for row in outcome.decisions
     }
     return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
@@ -105,14 +105,14 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     for row in outcome.main:
         for text in row.notes:
             groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
-    found = []
+    notes = []
     for text, names in groups.items():
-        counted = f"{len(names)} of {len(outcome.main)} comparisons"
-        found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
-    found += filter(None, [describe_slices(outcome)])
+        count_text = f"{len(names)} of {len(outcome.main)} comparisons"
+        notes.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else count_text}")
+    notes += filter(None, [describe_slices(outcome)])
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
-        found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
+        notes.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
     sampled = (
         format_weights(outcome),
         format_clusters(outcome),
@@ -120,23 +120,23 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         completeness_note(outcome),
         function_note(outcome),
     )
-    found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
+    notes += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
     if lacks_smallest_effect(outcome):
-        found.append(f"{ENOUGH}: set {SET_EFFECT}")
-    return found
+        notes.append(f"{ENOUGH}: set {SET_EFFECT}")
+    return notes
 
 
 def describe_slices(outcome: Outcome) -> str:
     """Return in which slices a difference is shown; an empty text without slices."""
-    shown = [row for row in outcome.slices if row.conclusion.is_detected]
-    if not shown:
+    rows = [row for row in outcome.slices if row.conclusion.is_detected]
+    if not rows:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
         return f"{count} slice{'s' * (count > 1)}: no difference is shown in any" if count else ""
     several = len({row.metric for row in outcome.slices}) > 1
     each = [
         f"{row.attribute} {row.slice}: {row.candidate}{f' on {row.metric}' if several else ''} {row.verdict}"
         f" ({signed(row.difference)})"
-        for row in shown
+        for row in rows
     ]
     more = f"; and {len(each) - MOST_NOTES} more" if len(each) > MOST_NOTES else ""
     return f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more}"

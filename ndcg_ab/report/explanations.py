@@ -80,12 +80,12 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
             yield f"Must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
     if judged := format_judged_shares(outcome, candidate, rows):
         yield judged
-    for told in filter(None, (format_weights(outcome), format_clusters(outcome))):
-        yield f"{told[0].upper()}{told[1:]}."
+    for sentences in filter(None, (format_weights(outcome), format_clusters(outcome))):
+        yield f"{sentences[0].upper()}{sentences[1:]}."
     for changes in outcome.changes:
         if changes.candidate == candidate:
-            told = format_changes(changes)
-            yield f"{told[0].upper()}{told[1:]}."
+            sentences = format_changes(changes)
+            yield f"{sentences[0].upper()}{sentences[1:]}."
     if len(outcome.candidates) > 1:
         yield f"It is one of {len(outcome.candidates)} candidates; the tests below account for that."
 
@@ -197,22 +197,22 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
     if row.family == GUARDRAILS:
         if row.lower_bound is not None and row.conclusion.is_guardrail:
             loss = abs(min(row.lower_bound, 0.0))
-            what = f"a loss of more than {readable(loss)}" if loss else "any loss"
-            yield f"{what} is ruled out, with {format_confidence_level(row.alpha)} certainty"
+            loss_text = f"a loss of more than {readable(loss)}" if loss else "any loss"
+            yield f"{loss_text} is ruled out, with {format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
         others = f" in one of the {row.family_size} comparisons tested together" if row.family_size > 1 else ""
         chance = format_chance(row.p_adjusted)
         yield f"if no system ranked better, chance alone would show a difference as clear{others} {chance}"
-    found = deciding_interval(row)
-    if found is not None and row.conclusion is not Verdict.IDENTICAL:
+    interval = deciding_interval(row)
+    if interval is not None and row.conclusion is not Verdict.IDENTICAL:
         yield (
-            f"the true difference is estimated to lie between {signed(found.low)} and {signed(found.high)} (a"
+            f"the true difference is estimated to lie between {signed(interval.low)} and {signed(interval.high)} (a"
             f" {format_confidence_level(row.alpha)} interval)"
         )
     if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
-        noticed = f"a true difference of {format_plain(row.mde)} would be detected four times out of five"
-        yield f"{noticed}, smaller ones less often"
+        sentence = f"a true difference of {format_plain(row.mde)} would be detected four times out of five"
+        yield f"{sentence}, smaller ones less often"
 
 
 def format_chance(chance: float) -> str:
@@ -231,16 +231,16 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
     about = [doubt.sentence for doubt in list_doubts(outcome) if doubt.about(candidate, outcome.baseline)]
     yield from (f"{text[0].upper()}{text[1:]}." for text in about)
     for row in rows:
-        if told := explain_label_effect(row):
-            yield f"{row.metric}: {told}."
+        if sentence := explain_label_effect(row):
+            yield f"{row.metric}: {sentence}."
         is_partial = row.unjudged is not None and row.unjudged.documents > 0
         if row.labels is not None and row.labels.full_difference is not None and is_partial:
             yield f"{row.metric}: {fully_judged_text(row.labels)}."
-        found = row.descriptive
-        if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
+        facts = row.descriptive
+        if row.conclusion.is_detected and facts and facts.top_share is not None and facts.top_share >= CARRIED:
             heavy = math.ceil(row.queries / 100)
-            names = ", ".join(each.query_id for each in found.carriers[: min(NAMED, heavy)])
-            share = format_percent(found.top_share)
+            names = ", ".join(each.query_id for each in facts.carriers[: min(NAMED, heavy)])
+            share = format_percent(facts.top_share)
             yield f"{row.metric}: the difference rests on few queries: {share} of it comes from {heavy} ({names})."
     yield from explain_other_judgments(outcome, candidate)
     for text in warning_sentences(outcome, candidate):
@@ -277,15 +277,15 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 
 def explain_label_effect(row: Comparison) -> str:
     """Return what unjudged results could do to a verdict; an empty text if nothing unjudged is shown."""
-    found = row.unjudged
-    if found is None or not found.documents or row.conclusion.traits.is_open:
+    unjudged = row.unjudged
+    if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
         return ""
     between = (
         ""
-        if found.low is None
-        else f"; over all their grades the difference is {signed(found.low)} to {signed(found.high)}"
+        if unjudged.low is None
+        else f"; over all their grades the difference is {signed(unjudged.low)} to {signed(unjudged.high)}"
     )
-    if is_turned(row) or found.tipping_factor is not None:
+    if is_turned(row) or unjudged.tipping_factor is not None:
         return f"the verdict {describe_tipping(row)}{between}"
     return f"the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones{between}"
 
@@ -310,8 +310,8 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         if is_other:
             yield "Draw again (`ndcg-ab draw --kept`): queries that should show the same in every system differ."
     for row in rows:
-        if told := advise_more_queries(row, query_kind(outcome)):
-            yield f"{row.metric}: {told}."
+        if sentence := advise_more_queries(row, query_kind(outcome)):
+            yield f"{row.metric}: {sentence}."
     for cost in shown_first(outcome.costs, candidate):
         if cost.can_be_settled:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
@@ -352,9 +352,9 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
         return f"a difference of {effect:g} would probably have been detected: decide by cost"
     if kind and row.queries_needed is None:
         return f"all queries whose results differ would not detect a difference of {effect:g}"
-    wanted = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
-    if wanted > MOST:
+    needed = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
+    if needed > MOST:
         return f"{effect:g} needs more than {MOST:,} {units} like these: does so little matter?"
     if kind:
-        return f"about {wanted:,} {units} would detect a difference of {effect:g}: add some (`ndcg-ab draw --kept`)"
-    return f"collect about {wanted - count:,} more {units} like these to detect a difference of {effect:g}"
+        return f"about {needed:,} {units} would detect a difference of {effect:g}: add some (`ndcg-ab draw --kept`)"
+    return f"collect about {needed - count:,} more {units} like these to detect a difference of {effect:g}"

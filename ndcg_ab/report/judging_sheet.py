@@ -28,11 +28,11 @@ def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[fl
 def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
     """Return the judging sheet of the given pairs as HTML; grades: grades in the judgments, in any order."""
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
-    known = grade_levels(grades)
+    levels = grade_levels(grades)
     content = {
         "title": title,
         "pairs": [pair_content(row) for row in rows],
-        "keys": assign_keys(levels_with_keys(known)),
+        "keys": assign_keys(levels_with_keys(levels)),
     }
     identity = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return (
@@ -41,7 +41,7 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
         .render(
             title=title,
             content=content | {"identity": identity},
-            levels=len(known),
+            levels=len(levels),
             style=(TEMPLATES / "judging_sheet.css").read_text(encoding="utf-8"),
             script=script,
             hash=script_digest(script),
@@ -51,8 +51,8 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
 
 def grade_levels(grades: Sequence[float]) -> list[float]:
     """Return the grades to choose from in rising order: 0 and those in the judgments; 0 and 1 if 0 is the only one."""
-    known = sorted({0.0, *(float(grade) for grade in grades)})
-    return known if len(known) > 1 else [0.0, 1.0]
+    levels = sorted({0.0, *(float(grade) for grade in grades)})
+    return levels if len(levels) > 1 else [0.0, 1.0]
 
 
 def levels_with_keys(grades: Sequence[float]) -> list[float]:
@@ -69,9 +69,9 @@ def levels_with_keys(grades: Sequence[float]) -> list[float]:
 
 def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
     """Return a digit key for each grade: the grade itself if it is a digit, else the next unused digit."""
-    own = {level: str(int(level)) for level in grades if level in range(KEYS)}
-    free = iter(sorted({str(digit) for digit in range(KEYS)} - set(own.values())))
-    return [{"key": own.get(level) or next(free), "grade": level} for level in grades]
+    digits = {level: str(int(level)) for level in grades if level in range(KEYS)}
+    free = iter(sorted({str(digit) for digit in range(KEYS)} - set(digits.values())))
+    return [{"key": digits.get(level) or next(free), "grade": level} for level in grades]
 
 
 def pair_content(row: ToJudge) -> dict[str, Any]:

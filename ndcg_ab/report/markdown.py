@@ -127,8 +127,8 @@ def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
 
 def format_since(since: SinceLast) -> str:
     """Return the changes of every system since the previous evaluation as a Markdown list."""
-    told = format_items(f"{line.mark} {line.text}".strip() for line in since_lines(since))
-    return f"**{escape_text(since_title(since))}**\n\n{told}"
+    items = format_items(f"{line.mark} {line.text}".strip() for line in since_lines(since))
+    return f"**{escape_text(since_title(since))}**\n\n{items}"
 
 
 def format_system_note(outcome: Outcome, decision: Decision) -> str:
@@ -139,11 +139,11 @@ def format_system_note(outcome: Outcome, decision: Decision) -> str:
 
 def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
     """Return the parts of the answer in Markdown: decisions, doubts, gates and the matrix of systems and metrics."""
-    told = [
+    lines = [
         f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
         for choice, names in group_decisions(candidates_by_choice(outcome))
     ]
-    parts = [f"### {' · '.join(told) or 'Nothing is compared'}"]
+    parts = [f"### {' · '.join(lines) or 'Nothing is compared'}"]
     parts += [f"> **{escape_text(doubt.sentence)}**" for doubt in answer.doubts]
     if answer.candidates:
         parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(answer)))
@@ -153,19 +153,19 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
         parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
     names = next(iter(answer.matrix.values()))
     roles = [[escape_text(name), *describe_metric_role(outcome, name)] for name in names]
-    counted = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
-    parts.append(format_table([", ".join(["system", *counted]), *map(" · ".join, roles)], matrix_rows(answer)))
+    counts = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
+    parts.append(format_table([", ".join(["system", *counts]), *map(" · ".join, roles)], matrix_rows(answer)))
     level = format_confidence_level(outcome.alpha)
     parts.append(f"Mean, difference from {escape_text(answer.baseline)} and its {level} interval.")
-    if beside := [told for metric in outcome.metrics for told in notes_on_metric(outcome, metric)]:
+    if beside := [lines for metric in outcome.metrics for lines in notes_on_metric(outcome, metric)]:
         parts.append(format_items(beside))
     return parts
 
 
 def decision_rows(answer: Answer) -> Iterator[list[str]]:
-    for found in answer.candidates:
-        words = f"**{found.choice.words.replace(' ', TOGETHER)}**"
-        yield [found.choice.mark, escape_text(found.name), words, escape_text(found.reason)]
+    for candidates in answer.candidates:
+        words = f"**{candidates.choice.words.replace(' ', TOGETHER)}**"
+        yield [candidates.choice.mark, escape_text(candidates.name), words, escape_text(candidates.reason)]
 
 
 def matrix_rows(answer: Answer) -> Iterator[list[str]]:
@@ -183,9 +183,9 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
 
 def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
     """Yield table rows of the queries with the largest differences on the first metric, over all candidates."""
-    known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
-    has_texts = any(row["text"] for row in known)
-    for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
+    rows = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
+    has_texts = any(row["text"] for row in rows)
+    for row in sorted(rows, key=lambda row: -abs(row["difference"]))[:QUERIES]:
         texts = [escape_text(row["text"] or "")] if has_texts else []
         yield [escape_text(row["query_id"]), *texts, escape_text(row["candidate"]), signed(row["difference"])]
 
@@ -201,9 +201,9 @@ def format_costs(outcome: Outcome) -> str:
 def notes_to_keep(outcome: Outcome, answer: Answer) -> list[str]:
     """Return warnings, findings and remarks about the comparisons, each with its severity."""
     judges = format_judges_line(outcome)
-    found = [f"warning: {text}" for text in (judges, *warn_of_few_weights(outcome)) if text]
-    found += [f"{line.severity}: {line.text}" for line in answer.findings]
-    return found + [f"note: {text}" for text in answer.notes]
+    notes = [f"warning: {text}" for text in (judges, *warn_of_few_weights(outcome)) if text]
+    notes += [f"{line.severity}: {line.text}" for line in answer.findings]
+    return notes + [f"note: {text}" for text in answer.notes]
 
 
 # ---- the table

@@ -60,8 +60,8 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
             if row in since.dropped:
                 lost = [each for each in since.lost if (each.system_id, each.metric) == (row.candidate, row.metric)]
                 for query in lost[:most_lost]:
-                    named = f"{query.query_id} {query.text}" if query.text else query.query_id
-                    text = f"{INDENT}{format_plain(query.before)} → {format_plain(query.now)}  {named}"
+                    query_text = f"{query.query_id} {query.text}" if query.text else query.query_id
+                    text = f"{INDENT}{format_plain(query.before)} → {format_plain(query.now)}  {query_text}"
                     yield ChangeLine("", text, may_be_cut=True)
         if system.unknown:
             yield from untold_lines(since, system)
@@ -111,9 +111,9 @@ def format_cause(moved: MeanChange, cause: str) -> str:
     if cause != JUDGMENTS:
         return f"the {cause}"
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
-    told = [f"{count} {word}" for word, count in counts.items() if count]
+    counts_text = [f"{count} {word}" for word, count in counts.items() if count]
     total = sum(count or 0 for count in counts.values())
-    return f"{' and '.join(told)} judgment{'s' * (total != 1)}" if told else "the judgments"
+    return f"{' and '.join(counts_text)} judgment{'s' * (total != 1)}" if counts_text else "the judgments"
 
 
 class Behind(NamedTuple):
@@ -169,10 +169,10 @@ def print_since(console: Console, since: SinceLast | None) -> None:
     console.print(Text(since_title(since), style="bold"))
     for line in lines:
         colour = STYLES[line.conclusion.traits.tone] if line.conclusion else ""
-        told = Text.assemble((f"{line.mark:<2}", colour), line.text)
+        text = Text.assemble((f"{line.mark:<2}", colour), line.text)
         if line.may_be_cut:
-            told.truncate(console.width, overflow="ellipsis")
-        console.print(told)
+            text.truncate(console.width, overflow="ellipsis")
+        console.print(text)
 
 
 def format_monitor(monitor: Monitor) -> str:

@@ -35,18 +35,18 @@ def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ..
     """Return the costs of a candidate shown beside the metrics: its guardrails, else p95 of the first cost."""
     if costs is None:
         return ()
-    own = [row for row in costs.differences if row.candidate == candidate]
-    guarded = [row for row in own if row.margin is not None]
-    return tuple(guarded or [row for row in own if (row.cost, row.statistic) == (costs.names[0], SHOWN_FIRST)])
+    rows = [row for row in costs.differences if row.candidate == candidate]
+    guarded = [row for row in rows if row.margin is not None]
+    return tuple(guarded or [row for row in rows if (row.cost, row.statistic) == (costs.names[0], SHOWN_FIRST)])
 
 
 def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
     """Yield every cost value with its difference from the baseline, or None for the baseline."""
-    found = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
+    pairs = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
     for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
         for row in costs.values:
             if (row.cost, row.statistic) == statistic:
-                yield row, found.get((row.system_id, row.cost, row.statistic))
+                yield row, pairs.get((row.system_id, row.cost, row.statistic))
 
 
 def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
@@ -65,43 +65,43 @@ def cost_head(outcome: Outcome) -> list[str]:
 
 def cost_notes(costs: Costs) -> list[str]:
     """Return how the costs were measured, which requests were cold, failed or missing, and what ``?`` means."""
-    ways: dict[str, list[str]] = {}
+    systems_by_method: dict[str, list[str]] = {}
     for row in costs.values:
-        ways.setdefault(row.measured, []).append(row.system_id)
+        systems_by_method.setdefault(row.measured, []).append(row.system_id)
     systems = {row.system_id for row in costs.values}
-    found = []
-    for way, names in ways.items():
-        own = list(dict.fromkeys(names))
-        whose = "" if len(own) == len(systems) else f"{', '.join(own)}: "
-        found.append(f"{whose}{way}")
-    if len(systems) > 1 and any("random order" in way and "by turns" not in way for way in ways):
-        found.append("systems were asked one after another")
+    notes = []
+    for method, names in systems_by_method.items():
+        distinct = list(dict.fromkeys(names))
+        prefix = "" if len(distinct) == len(systems) else f"{', '.join(distinct)}: "
+        notes.append(f"{prefix}{method}")
+    if len(systems) > 1 and any("random order" in method and "by turns" not in method for method in systems_by_method):
+        notes.append("systems were asked one after another")
     for row in costs.values:
         if row.statistic != MEAN:
             continue
         about = f"{row.system_id} {row.cost}:"
         if row.cold_requests:
             cold = requests_text(row.cold_requests)
-            found.append(f"{about} {cold.replace(' ', ' cold ')}, mean {plain_cost(row.cold_mean)}, not counted")
+            notes.append(f"{about} {cold.replace(' ', ' cold ')}, mean {plain_cost(row.cold_mean)}, not counted")
         if row.failed:
             failed = f"{row.failed} of {requests_text(row.queries)} failed"
-            found.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")
+            notes.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")
         if row.missing:
-            found.append(f"{about} missing for {row.missing} of {queries_text(row.asked)}")
+            notes.append(f"{about} missing for {row.missing} of {queries_text(row.asked)}")
     if any(row.high is None for row in costs.values):
         failed = ", or requests failed" if any(row.failed for row in costs.values) else ""
-        found.append(f"? of an interval: too few queries for this end{failed}")
-    return found
+        notes.append(f"? of an interval: too few queries for this end{failed}")
+    return notes
 
 
 def counted_queries(costs: Costs) -> str:
     """Return the number of queries with costs: ``120 queries``; ``latency_ms 120, price 66 of 120 queries``."""
     counts = {row.cost: row.queries for row in costs.values}
-    asked = max((max(row.asked, row.queries) for row in costs.values), default=0)
-    if all(count == asked for count in counts.values()):
-        return queries_text(asked)
+    total = max((max(row.asked, row.queries) for row in costs.values), default=0)
+    if all(count == total for count in counts.values()):
+        return queries_text(total)
     each = [f"{cost} {count}" if len(counts) > 1 else str(count) for cost, count in counts.items()]
-    return f"{', '.join(each)} of {queries_text(asked)}"
+    return f"{', '.join(each)} of {queries_text(total)}"
 
 
 def print_costs(console: Console, outcome: Outcome) -> None:
@@ -216,16 +216,16 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
     parts = rows_of_candidate(outcome.intended, candidate, metric)
     if not parts:
         return None
-    meant, others = parts.get(INTENDED), parts.get(OTHERS)
-    told = []
-    if meant:
-        told.append(
-            f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{format_part(meant)}"
+    target, others = parts.get(INTENDED), parts.get(OTHERS)
+    texts = []
+    if target:
+        texts.append(
+            f"moved {target.differing} of the {queries_text(target.queries)} it was meant for{format_part(target)}"
         )
     if others:
         head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
-        told.append(f"{'and' if meant else 'moved'} {head}{format_part(others)}")
-    return "; ".join(told)
+        texts.append(f"{'and' if target else 'moved'} {head}{format_part(others)}")
+    return "; ".join(texts)
 
 
 def notes_on_metric(outcome: Outcome, metric: Metric) -> Iterator[str]:
@@ -258,7 +258,7 @@ def format_judges_line(outcome: Outcome) -> str | None:
     """Return on which comparisons judges disagree: ``judges disagree on new, ndcg@10: improved under ann …``."""
     if outcome.judges is None:
         return None
-    told = []
+    texts = []
     for (metric, candidate), rows in group_by_comparison(outcome.judges).items():
         if len({row.conclusion for row in rows.values()}) > 1:
             each = [
@@ -266,17 +266,17 @@ def format_judges_line(outcome: Outcome) -> str | None:
                 for judge, row in rows.items()
             ]
             more = f" and {len(each) - MOST_NAMED} more" if len(each) > MOST_NAMED else ""
-            told.append(f"{candidate}, {metric}: {', '.join(each[:MOST_NAMED])}{more}")
-    return f"judges disagree on {'; '.join(told)}" if told else None
+            texts.append(f"{candidate}, {metric}: {', '.join(each[:MOST_NAMED])}{more}")
+    return f"judges disagree on {'; '.join(texts)}" if texts else None
 
 
 def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
     """Return (metric, candidate) -> name of each judge -> the comparison by the judgments of this judge alone."""
-    found: dict[tuple[str, str], dict[str, Comparison]] = {}
+    groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for judge in judges.judges:
         for row in judge.comparisons:
-            found.setdefault((row.metric, row.candidate), {})[judge.name] = row
-    return found
+            groups.setdefault((row.metric, row.candidate), {})[judge.name] = row
+    return groups
 
 
 def judge_name(judge: str) -> str:
@@ -286,8 +286,8 @@ def judge_name(judge: str) -> str:
 def format_agreement(judges: Judges) -> str:
     """Return how far the judges agree, in a sentence."""
     count = len(judges.judges)
-    told = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
-    return f"{told}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
+    text = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
+    return f"{text}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
 def format_noise(row: JudgeNoise) -> str:

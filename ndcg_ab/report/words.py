@@ -76,21 +76,21 @@ def speaks_for_candidate(comparison: Comparison) -> bool | None:
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
     """Return the role of a metric that is not primary, and the gate's limit on it."""
     rows = [row for row in outcome.main if row.metric == metric]
-    asked = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
-    told = []
+    gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
+    roles = []
     if rows and rows[0].family == GUARDRAILS:
-        told.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
+        roles.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
     elif rows and rows[0].family == SECONDARY:
-        told.append("secondary" if asked else "secondary, decides nothing")
-    if asked:
-        told.append(f"gate: not worse by {asked.smallest_effect:g}")
-    return told
+        roles.append("secondary" if gated else "secondary, decides nothing")
+    if gated:
+        roles.append(f"gate: not worse by {gated.smallest_effect:g}")
+    return roles
 
 
 def format_interval(comparison: Comparison) -> str:
     """Return the interval that decides: ``[+0.0760, +0.1590]``."""
-    found = deciding_interval(comparison)
-    return str(found) if found else "–"
+    interval = deciding_interval(comparison)
+    return str(interval) if interval else "–"
 
 
 def format_wins_ties_losses(comparison: Comparison) -> str:
@@ -190,14 +190,14 @@ def format_tipping(comparison: Comparison) -> str | None:
 
 def format_unjudged(comparison: Comparison) -> str | None:
     """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None if nothing unjudged is shown."""
-    found = comparison.unjudged
-    if found is None or not found.documents:
+    unjudged = comparison.unjudged
+    if unjudged is None or not unjudged.documents:
         return None
-    tips = "does not tip up to 5" if found.tipping_factor is None else f"tips at {found.tipping_factor:g}"
+    tips = "does not tip up to 5" if unjudged.tipping_factor is None else f"tips at {unjudged.tipping_factor:g}"
     if comparison.conclusion.traits.is_open:
         tips = "open by the queries"
-    between = "" if found.low is None else f"; over all grades {signed(found.low)} to {signed(found.high)}"
-    return f"{found.documents:,} unjudged: {tips}{between}"
+    between = "" if unjudged.low is None else f"; over all grades {signed(unjudged.low)} to {signed(unjudged.high)}"
+    return f"{unjudged.documents:,} unjudged: {tips}{between}"
 
 
 def completeness_note(outcome: Outcome) -> str | None:
@@ -208,37 +208,37 @@ def completeness_note(outcome: Outcome) -> str | None:
 
 def format_labels(comparison: Comparison) -> str | None:
     """Return judged shares, and the difference on fully judged queries; None if shares are close or unknown."""
-    found = comparison.labels
-    if found is None or not is_lead(found):
+    labels = comparison.labels
+    if labels is None or not is_lead(labels):
         return None
-    own, other = format_percent(found.candidate_judged), format_percent(found.baseline_judged)
-    shares = f"{own} of its results, {other} of the baseline's"
-    return f"judged: {shares}; {fully_judged_text(found)}"
+    candidate_share, other = format_percent(labels.candidate_judged), format_percent(labels.baseline_judged)
+    shares = f"{candidate_share} of its results, {other} of the baseline's"
+    return f"judged: {shares}; {fully_judged_text(labels)}"
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
     """Return the difference corrected by proxy judgments, with interval and worth; None without proxy judgments."""
-    found = comparison.cheap
-    if found is None:
+    corrected = comparison.cheap
+    if corrected is None:
         return None
-    if found.difference is None:
-        return f"not corrected by proxy judgments: {found.why_none}"
-    between = f"{format_range(found.low, found.high)}, p {format_probability(found.p_value)}"
-    saved = round(found.saved)
+    if corrected.difference is None:
+        return f"not corrected by proxy judgments: {corrected.why_none}"
+    between = f"{format_range(corrected.low, corrected.high)}, p {format_probability(corrected.p_value)}"
+    saved = round(corrected.saved)
     worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
-    told = f"{signed(found.difference)} ({between}), worth {worth}"
-    by = f"corrected by {found.cheap_queries} queries with proxy judgments"
-    if found.seen_queries is not None:
-        by += f" and {found.careful_queries} judged carefully afterwards"
-    return f"{by}: {told}"
+    text = f"{signed(corrected.difference)} ({between}), worth {worth}"
+    by = f"corrected by {corrected.cheap_queries} queries with proxy judgments"
+    if corrected.seen_queries is not None:
+        by += f" and {corrected.careful_queries} judged carefully afterwards"
+    return f"{by}: {text}"
 
 
 def proxy_note(outcome: Outcome) -> str | None:
     """Return what the corrected differences mean; None without proxy judgments."""
-    found = [row.cheap for row in outcome.main if row.cheap is not None]
-    if not found:
+    corrections = [row.cheap for row in outcome.main if row.cheap is not None]
+    if not corrections:
         return None
-    said = any(each.seen_queries is not None for each in found)
+    said = any(each.seen_queries is not None for each in corrections)
     unseen = "judged before the proxy judge was fixed are left out" if said else "must be unknown to the proxy judge"
     return (
         f"careful grades {unseen}; proxy judgments correct the difference alone, and verdicts, decisions and gates"
@@ -248,21 +248,21 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 def function_note(outcome: Outcome) -> str | None:
     """Return how many documents a function judged, and its agreement with the files; None without such a function."""
-    found = outcome.function_judge
-    if found is None:
+    judge = outcome.function_judge
+    if judge is None:
         return None
-    judged = f"{found.function} judged {found.judged:,} document{'s' * (found.judged != 1)}"
-    if found.unsaid:
-        judged += f", and could not say the grade of {found.unsaid:,}"
-    if not found.compared:
+    judged = f"{judge.function} judged {judge.judged:,} document{'s' * (judge.judged != 1)}"
+    if judge.unsaid:
+        judged += f", and could not say the grade of {judge.unsaid:,}"
+    if not judge.compared:
         return f"{judged}; with no grade of a file to compare its own with"
-    numbers = [f"mean difference {signed(found.mean_difference)}"]
-    if found.cohen_kappa is not None:
-        numbers.append(f"kappa {found.cohen_kappa:.2f}")
-    if found.krippendorff_alpha is not None:
-        numbers.append(f"alpha {found.krippendorff_alpha:.2f}")
-    counted = f"{found.equal:,} of {found.compared:,} grades of files"
-    return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
+    numbers = [f"mean difference {signed(judge.mean_difference)}"]
+    if judge.cohen_kappa is not None:
+        numbers.append(f"kappa {judge.cohen_kappa:.2f}")
+    if judge.krippendorff_alpha is not None:
+        numbers.append(f"alpha {judge.krippendorff_alpha:.2f}")
+    equal_text = f"{judge.equal:,} of {judge.compared:,} grades of files"
+    return f"{judged}; it agrees with {equal_text} ({', '.join(numbers)})"
 
 
 def format_relative_change(descriptive: Descriptive | None) -> str:

@@ -172,19 +172,19 @@ def running_places(
     rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
 ) -> tuple[Place, ...]:
     """Return the places of (doc_id, score, grade, gain) rows in rank order, with their factors and running sums."""
-    found: list[Place] = []
+    lines: list[Place] = []
     for rank, ((doc_id, score, grade, worth), factor) in enumerate(zip(rows, factors, strict=True), start=1):
-        total = (found[-1].cumulated if found else 0.0) + worth * factor
-        found.append(Place(rank, doc_id, score, grade, worth, factor, worth * factor, total))
-    return tuple(found)
+        total = (lines[-1].cumulated if lines else 0.0) + worth * factor
+        lines.append(Place(rank, doc_id, score, grade, worth, factor, worth * factor, total))
+    return tuple(lines)
 
 
 def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
     """Return (doc_id, None, grade, gain) of the ideal ranking, best first, without places that gain nothing."""
-    own = document_gains(metric, returned, judgments)
-    worths = [worth for worth in ideal_gains(metric, own, judgments, highest, len(own)) if worth > 0]
+    result_gains = document_gains(metric, returned, judgments)
+    worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]
     if metric.has_endless_ideal:
         return [(None, None, metric.max_grade or highest, worth) for worth in worths]
     pool = list(judgments)
@@ -253,10 +253,10 @@ def steps(
         waiting[field.name] = value
         try:
             changed_metric = dataclasses.replace(current, **waiting)
-            found = score_query(changed_metric, results, judgments, highest_grade)
+            changed_value = score_query(changed_metric, results, judgments, highest_grade)
         except MetricError:
             continue
         current = changed_metric
         changed = ", ".join(f"{name} = {'none' if new is None else choice_text(new)}" for name, new in waiting.items())
         waiting = {}
-        yield Step(changed, current, found)
+        yield Step(changed, current, changed_value)

@@ -21,11 +21,11 @@ class Walk(NamedTuple):
 
 def precision_at_ranks(walk: Walk) -> list[float]:
     """Return the precision at every rank (trec_eval: map, map_cut)."""
-    found, relevant = [], 0
+    precisions, relevant = [], 0
     for rank, gain in enumerate(walk.gains, start=1):
         relevant += gain > 0
-        found.append(relevant / rank)
-    return found
+        precisions.append(relevant / rank)
+    return precisions
 
 
 def stopping_factors(walk: Walk) -> list[float]:
@@ -34,11 +34,11 @@ def stopping_factors(walk: Walk) -> list[float]:
     A document satisfies with the probability gain / 2^highest grade. (Chapelle, Metzler, Zhang and Grinspan, Expected
     Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
     """
-    found, looking = [], 1.0
+    factors, looking = [], 1.0
     for rank, gain in enumerate(walk.gains, start=1):
-        found.append(looking / rank / (walk.highest + 1.0))
+        factors.append(looking / rank / (walk.highest + 1.0))
         looking *= 1.0 - gain / (walk.highest + 1.0)
-    return found
+    return factors
 
 
 def within_relevant_factors(walk: Walk) -> list[float]:
@@ -52,12 +52,12 @@ def preference_factors(walk: Walk) -> list[float]:
     (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A document with a grade below
     0 counts as unjudged.
     """
-    found, above = [], 0
+    factors, above = [], 0
     for gain, grade in zip(walk.gains, walk.grades, strict=True):
         share = min(above, walk.relevant) / min(walk.nonrelevant, walk.relevant) if above and walk.relevant else 0.0
-        found.append(1.0 - share)
+        factors.append(1.0 - share)
         above += gain == 0 and grade is not None and grade >= 0
-    return found
+    return factors
 
 
 INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
@@ -69,14 +69,14 @@ def inferred_precision_factors(walk: Walk) -> list[float]:
     (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below
     0 marks a document of the pool that was not drawn for judging; a document without a grade is not relevant.
     """
-    found, relevant, nonrelevant, undrawn = [], 0, 0, 0
+    factors, relevant, nonrelevant, undrawn = [], 0, 0, 0
     for rank, (gain, grade) in enumerate(zip(walk.gains, walk.grades, strict=True), start=1):
         pooled = relevant + nonrelevant + undrawn
         likely = (relevant + INFERRED) / (relevant + nonrelevant + 2 * INFERRED)
-        found.append((1.0 + pooled * likely) / rank)
+        factors.append((1.0 + pooled * likely) / rank)
         if gain > 0:
             relevant += 1
         elif grade is not None:
             nonrelevant += grade >= 0
             undrawn += grade < 0
-    return found
+    return factors

@@ -179,9 +179,9 @@ class Metric:
 
     def _refuse_idle_choices(self) -> None:
         """Raise MetricError if a choice has no effect on the value: it would give one metric two names."""
-        used = self.choices()
+        choices = self.choices()
         for field in dataclasses.fields(self)[2:]:
-            if getattr(self, field.name) != field.default and field.name not in used:
+            if getattr(self, field.name) != field.default and field.name not in choices:
                 raise MetricError(
                     f"{field.name} = {choice_text(getattr(self, field.name))} has no effect on"
                     f" {self.measure}{self._describe_needed_choice(field.name)}: leave it out"
@@ -197,17 +197,17 @@ class Metric:
 
     def choices(self) -> tuple[str, ...]:
         """Return the names of the choices that the measure has, in the order in which a metric's name lists them."""
-        used: list[str] = []
+        names: list[str] = []
         in_force = (
             ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
             ("discount", DISCOUNTS[self.effective_discount]),
             ("ideal", self.ideal_traits),
         )
         for kind, entry in in_force:
-            used += [kind] * self.traits.takes(kind) + list(entry.choices if entry else ())
-        used += ["ideal_cut"] * self.traits.takes("ideal")
-        used += self.traits.choices
-        return (*used, *(rule for rule in POLICIES if rule not in self.traits.ignores))
+            names += [kind] * self.traits.takes(kind) + list(entry.choices if entry else ())
+        names += ["ideal_cut"] * self.traits.takes("ideal")
+        names += self.traits.choices
+        return (*names, *(rule for rule in POLICIES if rule not in self.traits.ignores))
 
     @cached_property
     def traits(self) -> Measure:

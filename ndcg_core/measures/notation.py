@@ -92,9 +92,9 @@ def leaves_own_out(metric: Any) -> bool:
     >>> leaves_own_out("ndcg(preset=beir)@10"), leaves_own_out("ndcg@10")
     (True, False)
     """
-    named = re.findall(r"\bpreset\s*=\s*([\w-]+)", metric) if isinstance(metric, str) else []
-    named += [str(metric.get("preset"))] if isinstance(metric, Mapping) else []
-    return any(name.lower() in OWN_LEFT_OUT for name in named)
+    presets = re.findall(r"\bpreset\s*=\s*([\w-]+)", metric) if isinstance(metric, str) else []
+    presets += [str(metric.get("preset"))] if isinstance(metric, Mapping) else []
+    return any(name.lower() in OWN_LEFT_OUT for name in presets)
 
 
 @functools.lru_cache(1024)  # an evaluation asks for the same ones again and again
@@ -119,18 +119,18 @@ def parse(text: str) -> Metric:
     """
     if answer := translation_hint(text):
         raise MetricError(f"metric {text!r}: {answer}")
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", translate(text), flags=re.DOTALL
     )
-    if not found or not re.fullmatch(r"[^\s,]*", found[3] or ""):
+    if not match or not re.fullmatch(r"[^\s,]*", match[3] or ""):
         several = split_metrics(text)
-        if found and all(part.isdecimal() for part in several[1:]):
+        if match and all(part.isdecimal() for part in several[1:]):
             several = [several[0], *(text[: text.index("@") + 1].strip() + part for part in several[1:])]
         rule = f"names {len(several)} metrics, {' and '.join(several)}: give each by itself"
         if len(several) < 2:
             rule = "must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10"
         raise MetricError(f"metric {text!r}: {rule}")
-    measure, inner, cutoff = found.groups()
+    measure, inner, cutoff = match.groups()
     fields: dict[str, Any] = {"measure": measure.lower()}
     if cutoff is not None:
         if not re.fullmatch(r"[0-9]+", cutoff):
@@ -177,11 +177,11 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
     MetricError
         If a choice or a value is unknown.
     """
-    known = tuple(field.name for field in dataclasses.fields(Metric))
+    field_names = tuple(field.name for field in dataclasses.fields(Metric))
     values: dict[str, Any] = {}
     for choice, value in fields.items():
-        if choice not in (*known, "preset"):
-            raise MetricError(unknown_value_message("choice", choice, (*known, "preset")))
+        if choice not in (*field_names, "preset"):
+            raise MetricError(unknown_value_message("choice", choice, (*field_names, "preset")))
         if choice != "preset":
             values[choice] = read_choice(choice, value)
     if "preset" in fields:
@@ -237,11 +237,11 @@ def read_number(name: str, value: Any) -> float:
 
 def translate_name(text: str) -> str | None:
     """Return the built-in name of a foreign name (``precision@10`` for ``P_10``), or None if there is none."""
-    found = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
-    name = translate_measure(found[1]) if found else ""
-    if not found or name not in MEASURES:
+    match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
+    name = translate_measure(match[1]) if match else ""
+    if not match or name not in MEASURES:
         return None
-    return f"{name}@{int(found[2])}" if found[2] and MEASURES[name].has_cutoff else name
+    return f"{name}@{int(match[2])}" if match[2] and MEASURES[name].has_cutoff else name
 
 
 def translate(text: str) -> str:
@@ -249,10 +249,10 @@ def translate(text: str) -> str:
 
     The choices stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never translated.
     """
-    if found := RBP_NAME.fullmatch(text.lower()):
-        return f"rbp(p=0.{found[1]})"
-    if found := NAME_AND_CHOICES.fullmatch(text):
-        return f"{found[1]}{translate_measure(found[2])}{found[3]}"
+    if match := RBP_NAME.fullmatch(text.lower()):
+        return f"rbp(p=0.{match[1]})"
+    if match := NAME_AND_CHOICES.fullmatch(text):
+        return f"{match[1]}{translate_measure(match[2])}{match[3]}"
     return text if is_builtin_name(text) or translation_hint(text) else translate_name(text) or text
 
 
@@ -264,18 +264,18 @@ def translate_measure(name: str) -> str:
 
 def is_builtin_name(text: str) -> bool:
     """Return whether a text is a built-in name, without regard to case."""
-    found = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
-    return found is not None and found[1] in MEASURES
+    match = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
+    return match is not None and match[1] in MEASURES
 
 
 def translation_hint(text: str) -> str:
     """Return the explanation for a foreign name that has no built-in equivalent; empty for every other text."""
-    found = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
-    if found is None or is_builtin_name(text):
+    match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
+    if match is None or is_builtin_name(text):
         return ""
-    at = f"@{int(found[2])}" if found[2] else ""
-    if found[1] in NEAREST_MEASURES:
-        words, nearest = NEAREST_MEASURES[found[1]]
+    at = f"@{int(match[2])}" if match[2] else ""
+    if match[1] in NEAREST_MEASURES:
+        words, nearest = NEAREST_MEASURES[match[1]]
         return f"{words} is not computed here; the nearest is {nearest + at!r}"
     builtin = translate_name(text)
     return f"has no cutoff here: say {builtin!r}" if builtin and at and "@" not in builtin else ""

@@ -23,10 +23,10 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence
     shorter, longer = sorted((first, second), key=len)
     if not shorter:
         return 0.0 if longer else 1.0
-    seen = [len({*first[:depth]} & {*second[:depth]}) for depth in range(1, len(longer) + 1)]
-    early, shared = seen[len(shorter) - 1], seen[-1]
+    shared_counts = [len({*first[:depth]} & {*second[:depth]}) for depth in range(1, len(longer) + 1)]
+    early, shared = shared_counts[len(shorter) - 1], shared_counts[-1]
     total = 0.0
-    for depth, common in enumerate(seen, start=1):
+    for depth, common in enumerate(shared_counts, start=1):
         expected = early * max(0, depth - len(shorter)) / len(shorter)
         total += (common + expected) / depth * persistence**depth
     tail = (shared - early) / len(longer) + early / len(shorter)

@@ -33,8 +33,8 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
         builtin = find_builtin_metric(metric.source_name) or find_builtin_metric(
             translate_name(metric.source_name) or ""
         )
-        found = None if builtin is None else value_range(builtin)
-        return Range(-found.high, -found.low) if found and metric.is_negated else found
+        limits = None if builtin is None else value_range(builtin)
+        return Range(-limits.high, -limits.low) if limits and metric.is_negated else limits
     if metric.has_own_ideal and metric.ties == "average":
         return None  # the mean gains of a tie can exceed the ideal of the documents that are shown
     if metric.traits.is_bounded:

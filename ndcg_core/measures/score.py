@@ -173,11 +173,11 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
 
 def placed_gains(metric: Metric, places: Sequence[DocPlace], judgments: Mapping[str, float]) -> list[float]:
     """Return the gain of every place: the document's, or with ties = average the mean over equal scores."""
-    own = document_gains(metric, (place.doc_id for place in places), judgments)
+    gains = document_gains(metric, (place.doc_id for place in places), judgments)
     if metric.ties != "average":
-        return own
+        return gains
     groups: dict[int, list[float]] = {}
-    for place, value in zip(places, own, strict=True):
+    for place, value in zip(places, gains, strict=True):
         groups.setdefault(place.first_rank, []).append(value)
     means = {first_rank: math.fsum(values) / len(values) for first_rank, values in groups.items()}
     return [means[place.first_rank] for place in places]
@@ -186,12 +186,12 @@ def placed_gains(metric: Metric, places: Sequence[DocPlace], judgments: Mapping[
 def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:
     """Return the gain of each document; unjudged documents gain 0."""
     worth: dict[float, float] = {}
-    found = []
+    gains = []
     for grade in map(judgments.get, doc_ids):
         if grade is not None and grade not in worth:
             worth[grade] = gain(metric, grade)
-        found.append(0.0 if grade is None else worth[grade])
-    return found
+        gains.append(0.0 if grade is None else worth[grade])
+    return gains
 
 
 def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
@@ -244,8 +244,8 @@ def score_query(
     -----
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
-    found = quotient(metric, results, judgments, highest_grade, places, ideal)
-    return None if found is None else found.value
+    ratio = quotient(metric, results, judgments, highest_grade, places, ideal)
+    return None if ratio is None else ratio.value
 
 
 def quotient(
@@ -300,8 +300,9 @@ def count_places(
     if metric.ideal_traits is None:
         ideal = 0.0
     elif ideal is None:
-        own = document_gains(metric, (place.doc_id for place in places), judgments) if metric.has_own_ideal else []
-        ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
+        doc_ids = (place.doc_id for place in places)
+        result_gains = document_gains(metric, doc_ids, judgments) if metric.has_own_ideal else []
+        ideal = discounted_sum(metric, ideal_gains(metric, result_gains, judgments, highest, returned))
     if metric.traits.factors is None:
         total = discounted_sum(metric, gains)
     else:

@@ -86,8 +86,8 @@ def tie_bounds(
             return score, sign * worth[doc_id], doc_id.encode()
 
         ranked = sorted(scored, key=key, reverse=True)
-        placed = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
-        return score_query(with_ties(metric, "given"), placed, judgments, highest_grade, ideal=ideal) or 0.0
+        results_in_order = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
+        return score_query(with_ties(metric, "given"), results_in_order, judgments, highest_grade, ideal=ideal) or 0.0
 
     if not is_order_seen(metric, results, judgments):
         value = ordered(1.0)

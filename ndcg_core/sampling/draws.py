@@ -77,12 +77,12 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
         does not depend on them, so that no changed query is almost excluded. The results times the weights of the
         queries in the mean are the sizes for `draw_queries`.
     """
-    found = np.zeros(len(disagreements))
-    known = disagreements[is_changed]
-    if len(known):
-        mean = float(known.mean())
-        found[is_changed] = UNIFORM + (1 - UNIFORM) * known / mean if mean > 0 else 1.0
-    return found
+    relative = np.zeros(len(disagreements))
+    changed = disagreements[is_changed]
+    if len(changed):
+        mean = float(changed.mean())
+        relative[is_changed] = UNIFORM + (1 - UNIFORM) * changed / mean if mean > 0 else 1.0
+    return relative
 
 
 def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_draw: EarlierDraw | None = None) -> Draw:
@@ -123,8 +123,8 @@ def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: F
     if not len(undrawn):
         return order
     first = undrawn[np.argmin(numbers[undrawn] / earlier.sizes[undrawn])]
-    found: NDArray[np.intp] = order[order != first]
-    return found
+    shortened: NDArray[np.intp] = order[order != first]
+    return shortened
 
 
 def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:

@@ -51,16 +51,16 @@ class Population:
         """Return (N,) expected squares of the differences, in the metric's unit squared."""
         expected = self.disagreements**STEEPNESS
         total = float(expected.mean()) if len(expected) else 0.0
-        found: FloatArray = expected * (self.deviation**2 / total if total > 0 else 1.0)
-        return found
+        variance: FloatArray = expected * (self.deviation**2 / total if total > 0 else 1.0)
+        return variance
 
     @property
     def normalised_weights(self) -> FloatArray:
         """Return (N,) weights of the queries in the mean, which sum to 1."""
         if self.weights is None:
             return np.full(len(self.relative), 1 / max(1, len(self.relative)))
-        found: FloatArray = self.weights / self.weights.sum()
-        return found
+        shares: FloatArray = self.weights / self.weights.sum()
+        return shares
 
 
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
@@ -69,37 +69,37 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
     differences: (n,) for each candidate, n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. The
         part of a difference that the mean explains, in proportion to the relative disagreement, is subtracted first.
     """
-    left = [each - each.sum() / relative.sum() * relative for each in differences]
+    residuals = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))
-    squares = float(np.mean([np.square(each).sum() for each in left])) * n / max(1, n - 1)
+    squares = float(np.mean([np.square(each).sum() for each in residuals])) * n / max(1, n - 1)
     return float((squares / np.square(disagreements).sum()) ** 0.5)
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
     """Return (N,) min(1, t * size) with the t at which they sum to `count`, or to the number of sizes above 0."""
-    found = np.zeros(len(sizes))
+    probabilities = np.zeros(len(sizes))
     places = np.flatnonzero(sizes > 0)
     ordered = places[np.argsort(-sizes[places], kind="stable")]
     if count >= len(ordered):
-        found[places] = 1.0
-        return found
+        probabilities[places] = 1.0
+        return probabilities
     values = sizes[ordered]
-    left = np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])
+    remaining = np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])
     certain = np.arange(len(values))
-    limits = (count - certain) / left[:-1]  # were the first 0, 1, 2 … certain
+    limits = (count - certain) / remaining[:-1]  # were the first 0, 1, 2 … certain
     first = int(np.argmax(limits * values <= 1.0))
-    found[ordered] = np.minimum(1.0, limits[first] * values)
-    found[ordered[:first]] = 1.0
-    return found
+    probabilities[ordered] = np.minimum(1.0, limits[first] * values)
+    probabilities[ordered[:first]] = 1.0
+    return probabilities
 
 
 def error_of_draw(of: Population, count: int) -> tuple[float, float]:
     """Return the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
     probability = expected_probabilities(of.sizes, count)
-    drawn = probability > 0
-    weights, probability = of.normalised_weights[drawn], probability[drawn]
-    variance = float((np.square(weights) * of.spread[drawn] / probability).sum())
-    return variance**0.5, max(1.0, min(count, int(drawn.sum())) - 1.0)
+    has_chance = probability > 0
+    weights, probability = of.normalised_weights[has_chance], probability[has_chance]
+    variance = float((np.square(weights) * of.spread[has_chance] / probability).sum())
+    return variance**0.5, max(1.0, min(count, int(has_chance.sum())) - 1.0)
 
 
 def error_of_random(of: Population, count: int) -> tuple[float, float]:
@@ -123,8 +123,8 @@ def queries_to_decide(
     """
 
     def enough(count: int) -> bool:
-        found, freedom = error(of, count)
-        detected = minimal_detectable_effect(count, found * count**0.5, alpha, power, freedom)
+        standard_error, freedom = error(of, count)
+        detected = minimal_detectable_effect(count, standard_error * count**0.5, alpha, power, freedom)
         return detected <= effect
 
     most = len(of.relative)

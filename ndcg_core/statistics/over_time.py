@@ -66,8 +66,8 @@ class Evidence:
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION
-        own = self.p_adjusted if self.p_t is None or flips_can_show else self.family_size * self.p_t
-        return min(1.0, max(own, bounded))
+        p_value = self.p_adjusted if self.p_t is None or flips_can_show else self.family_size * self.p_t
+        return min(1.0, max(p_value, bounded))
 
 
 def spend_alpha(alpha: float, look: int) -> float:
@@ -153,8 +153,8 @@ class Mean:
         if cause != CAUSES[2] or total == 0:
             return self.weights * (self.values - middle) / self.total
         of_shared = exact_sum(shared * self.values) / total
-        alone = (self.weights - shared) * (self.values - of_shared) / self.total
-        return shared * (self.values - middle) / total + alone
+        unshared = (self.weights - shared) * (self.values - of_shared) / self.total
+        return shared * (self.values - middle) / total + unshared
 
 
 def split_change(values: Values, weights: Values) -> Split | None:
@@ -165,26 +165,26 @@ def split_change(values: Values, weights: Values) -> Split | None:
         the query set.
     weights: (query set, query); 0 if the query is not in the set.
     """
-    own = [values[0, 0], values[1, 1]]
+    unshared = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)
-    found: dict[State, Mean] = {}
+    changes: dict[State, Mean] = {}
     for state in product((0, 1), repeat=len(CAUSES)):
         ranking, judgments, queries = state
-        used = np.where(is_shared, values[ranking, judgments], own[queries])
-        weighing = np.where(np.isnan(used), 0.0, weights[queries])
+        weights_used = np.where(is_shared, values[ranking, judgments], unshared[queries])
+        weighing = np.where(np.isnan(weights_used), 0.0, weights[queries])
         if not weighing.any():
             return None
-        found[state] = Mean(np.where(weighing > 0, used, 0.0), weighing, is_shared)
-    before, now = found[0, 0, 0].value, found[1, 1, 1].value
+        changes[state] = Mean(np.where(weighing > 0, weights_used, 0.0), weighing, is_shared)
+    before, now = changes[0, 0, 0].value, changes[1, 1, 1].value
     middle = (before + now) / 2
     parts: list[float] = []
     of_queries = np.zeros((len(CAUSES), values.shape[2]))
     for at, cause in enumerate(CAUSES):
         part = 0.0
-        for state, old in found.items():
+        for state, old in changes.items():
             if state[at]:
                 continue
-            new, share = found[*state[:at], 1, *state[at + 1 :]], SHARES[sum(state)]
+            new, share = changes[*state[:at], 1, *state[at + 1 :]], SHARES[sum(state)]
             part += share * (new.value - old.value)
             of_queries[at] += share * (new.added(cause, middle) - old.added(cause, middle))
         parts.append(part)

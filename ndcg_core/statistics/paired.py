@@ -130,7 +130,7 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     query ids, and weights that are not above 0.
     """
     orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
-    known: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
+    checked: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
     paired = []
     if len({column.clusters is None for column in columns}) > 1:
         raise ValueError("some columns have clusters and some have none, must be given for all or for none")
@@ -146,10 +146,10 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
         shares = _shares(column, places) if column.weights is not None and len(places) else None
         units = Units(rising, differences, shares, weigh(differences, shares))
         if column.clusters is not None:
-            named = (column.query_ids, tuple(column.clusters))
-            if named not in known:
-                known[named] = _clusters(column, places)
-            units = _of_clusters(*known[named], units)
+            key = (column.query_ids, tuple(column.clusters))
+            if key not in checked:
+                checked[key] = _clusters(column, places)
+            units = _of_clusters(*checked[key], units)
         paired.append(Paired(column, rising, differences, baseline, shares, units, scales))
     return paired
 
@@ -174,8 +174,8 @@ def moments_of(pairs: Paired) -> Moments | None:
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
     if len(pairs.units.names) < 2 or (shares is not None and has_one_heavy(shares)):
         return None
-    found = compute_moments(pairs.differences, pairs.shares, pairs.units.members, long_tailed=is_drawn)
-    return found._replace(widest=pairs.column.widest)
+    moments = compute_moments(pairs.differences, pairs.shares, pairs.units.members, long_tailed=is_drawn)
+    return moments._replace(widest=pairs.column.widest)
 
 
 def weigh(values: FloatArray, shares: FloatArray | None) -> FloatArray:

@@ -29,8 +29,8 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     """
     content = block_content(data)
     queries = content["queries"]["id"]
-    known = () if content.get("given") else encode_rankings(data, content["systems"], queries)
-    rankings = list(map(to_json, known))
+    encoded = () if content.get("given") else encode_rankings(data, content["systems"], queries)
+    rankings = list(map(to_json, encoded))
     order = sort_by_difference(content)
     block = pack_content(content, rankings)
     if len(block) <= limit:
@@ -45,10 +45,10 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
         if are_rankings_left_out:
             block = pack_content(select_queries(content, sorted(chosen)))
         else:
-            shown = [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
-            block = pack_content(content, shown)
-    left = len(queries) - kept
-    return block, {"rankings": kept, "queries": left} if are_rankings_left_out else {"rankings": left, "queries": 0}
+            parts = [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
+            block = pack_content(content, parts)
+    rest = len(queries) - kept
+    return block, {"rankings": kept, "queries": rest} if are_rankings_left_out else {"rankings": rest, "queries": 0}
 
 
 def select_queries(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
@@ -64,16 +64,16 @@ def sort_by_difference(content: dict[str, Any]) -> list[int]:
     baseline = columns[content["baseline"]]
 
     def largest(place: int) -> float:
-        known = [column[place] for column in columns if column[place] is not None]
-        return 0.0 if baseline[place] is None else max((abs(value - baseline[place]) for value in known), default=0.0)
+        values = [column[place] for column in columns if column[place] is not None]
+        return 0.0 if baseline[place] is None else max((abs(value - baseline[place]) for value in values), default=0.0)
 
     return sorted(range(len(baseline)), key=lambda place: (-largest(place), place))
 
 
 def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
     """Return content and rankings (one JSON text per query) as compressed base64; equal content gives equal text."""
-    written = f'{to_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
-    return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
+    text = f'{to_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 def to_json(content: Any) -> str:
@@ -127,7 +127,7 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
     not here, as those of most queries whose rows stay on a cluster.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
-    named = known_documents(data)
+    titled = known_documents(data)
     rankings = rows_by_query(data.rankings, ids, ("system_id", "rank", "doc_id", "grade"))
     left_out = rows_by_query(data.missed, ids, ("system_id", "doc_id", "grade", "rank", "missed"))
     agreeing = rows_by_query(data.rbo, ids, ("candidate", "rbo"))
@@ -135,29 +135,29 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
         if has_some_alone and not (results or others_of):
             yield None
             continue
-        shown: dict[str, list[tuple[int, str]]] = {}
+        places: dict[str, list[tuple[int, str]]] = {}
         missed: dict[str, list[tuple[str, int | None]]] = {}
         counts: dict[str, int] = {}
         grades: dict[str, float | None] = {}
         for system, rank, doc, grade in results:
-            shown.setdefault(system, []).append((rank, doc))
+            places.setdefault(system, []).append((rank, doc))
             grades[doc] = grade
         for system, doc, grade, rank, count in others_of:
             missed.setdefault(system, []).append((doc, rank))
             counts[system] = count
             grades[doc] = grade
-        in_order = [[doc for _, doc in sorted(shown.get(system, []))] for system in systems]
-        left = [missed.get(system, []) for system in systems]
-        docs = [*itertools.chain(*in_order), *(doc for rows in left for doc, _ in rows)]
+        in_order = [[doc for _, doc in sorted(places.get(system, []))] for system in systems]
+        missed_places = [missed.get(system, []) for system in systems]
+        docs = [*itertools.chain(*in_order), *(doc for rows in missed_places for doc, _ in rows)]
         place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
         known = [int(grade) if grade is not None and grade == int(grade) else grade for grade in map(grades.get, place)]
         ranks = [[place[doc] for doc in ranking] for ranking in in_order]
         others = [
             [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
-            for system, rows in zip(systems, left, strict=True)
+            for system, rows in zip(systems, missed_places, strict=True)
         ]
         rbo = {system: round(value, 4) for system, value in agreement}
-        yield [[named.get(doc, doc) for doc in place], known, ranks, others, [rbo.get(system) for system in systems]]
+        yield [[titled.get(doc, doc) for doc in place], known, ranks, others, [rbo.get(system) for system in systems]]
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -177,8 +177,8 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 def known_documents(data: PageData) -> dict[str, list[str | None]]:
     """Return id, title and address by doc_id; addresses other than http and https are left out."""
     rows = data.documents.to_pylist() if data.documents else []
-    found = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
-    return {doc_id: row for doc_id, row in found.items() if row[1:] != [None, None]}
+    documents = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
+    return {doc_id: row for doc_id, row in documents.items() if row[1:] != [None, None]}
 
 
 def safe_link(url: str | None) -> str | None:
@@ -190,5 +190,5 @@ def grade_gains(data: PageData) -> list[list[float]]:
     if "gain" not in data.rankings.column_names:
         return []
     pairs = data.rankings.select(["grade", "gain"]).group_by(["grade", "gain"]).aggregate([]).to_pylist()
-    known = [[row["grade"], row["gain"]] for row in pairs if row["grade"] is not None and row["gain"] is not None]
-    return sorted(known)
+    rows = [[row["grade"], row["gain"]] for row in pairs if row["grade"] is not None and row["gain"] is not None]
+    return sorted(rows)

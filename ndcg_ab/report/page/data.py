@@ -106,11 +106,11 @@ def gather_page_data(
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
         missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
         missed = add_known_ranks(engine, missed)
-    shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
-    known, trouble = None if outcome.has_external_scores else documents_from_rankings(engine, shown), None
+    doc_ids = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
+    named, trouble = None if outcome.has_external_scores else documents_from_rankings(engine, doc_ids), None
     if documents:
         try:
-            known = merge_documents(read_documents(documents, shown["doc_id"]), known)
+            named = merge_documents(read_documents(documents, doc_ids["doc_id"]), named)
         except InputError as error:
             if not can_do_without:
                 raise
@@ -123,7 +123,7 @@ def gather_page_data(
         rankings=rankings,
         timeline=timeline,
         missed=missed,
-        documents=known,
+        documents=named,
         trouble=trouble,
         rbo=engine.read("query_change", RBO.names) if outcome.changes else RBO.empty_table(),
     )
@@ -131,21 +131,21 @@ def gather_page_data(
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     """Return missed documents with the ranks in `known_rank` filled in, for rankings of which only the top was kept."""
-    known = engine.read("known_rank")
-    if known.num_rows == 0:
+    known_ranks = engine.read("known_rank")
+    if known_ranks.num_rows == 0:
         return missed
     keys, place = ["system_id", "query_id", "doc_id"], missed.schema.get_field_index("rank")
-    asked = missed.select(keys).append_column("row", pa.array(range(len(missed)), pa.int64()))
-    found = asked.join(known.rename_columns([*keys, "known"]), keys, join_type="left outer").sort_by("row")
-    ranks = pc.coalesce(found["known"].cast(missed["rank"].type), missed["rank"])
+    numbered = missed.select(keys).append_column("row", pa.array(range(len(missed)), pa.int64()))
+    joined = numbered.join(known_ranks.rename_columns([*keys, "known"]), keys, join_type="left outer").sort_by("row")
+    ranks = pc.coalesce(joined["known"].cast(missed["rank"].type), missed["rank"])
     return missed.set_column(place, missed.schema.field(place), ranks)
 
 
 def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:
     """Return titles and addresses that the rankings' sources gave for the shown documents, or None without any."""
-    named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
-    found = named.filter(pc.is_in(named["doc_id"], pc.unique(documents["doc_id"])))
-    return found if found.num_rows else None
+    all_documents = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
+    selected = all_documents.filter(pc.is_in(all_documents["doc_id"], pc.unique(documents["doc_id"])))
+    return selected if selected.num_rows else None
 
 
 def about_files(evaluation: Evaluation, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -184,8 +184,8 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     night: the date of the evaluation, with the time if several evaluations share a date.
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
-    known = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))
-    moments = {row["ordinal"]: to_utc(row["began"]) for row in known}
+    nights = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))
+    moments = {row["ordinal"]: to_utc(row["began"]) for row in nights}
     dates = [f"{moment:%Y-%m-%d}" for moment in moments.values()]
     form = "%Y-%m-%d" if len(set(dates)) == len(dates) else "%Y-%m-%d %H:%M:%S"
     return [
@@ -195,7 +195,7 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
             "night": f"{moments[row['ordinal']]:{form}}",
             "regressed": row["conclusion"] == Verdict.REGRESSED,
         }
-        for row in known
+        for row in nights
     ]
 
 

@@ -59,9 +59,9 @@ def render_page(data: PageData) -> str:
     template = template_environment().get_template("page.html")
     script = page_script()
     evaluation = data.about.get("evaluation") or {}
-    found = template_functions(data.outcome)
+    functions = template_functions(data.outcome)
     context = {
-        **found,
+        **functions,
         "data": data,
         "about": data.about,
         "title": (evaluation.get("name") and data.about.get("name")) or f"Comparison with {data.outcome.baseline}",
@@ -69,7 +69,7 @@ def render_page(data: PageData) -> str:
         "script": script,
         "hash": script_digest(script),
         "gates": data.about.get("gates") or data.outcome.gates,
-        "moves": candidate_moves(data, found["answer"]),
+        "moves": candidate_moves(data, functions["answer"]),
         "since": decode(SinceLast, data.about.get("since_last")),
         "configuration": yaml.safe_dump(drop_unset_keys(evaluation), sort_keys=False, allow_unicode=True)
         if evaluation
@@ -85,7 +85,7 @@ def template_environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markdown_it import MarkdownIt
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         trim_blocks=True,
@@ -93,17 +93,17 @@ def template_environment() -> "Environment":
         undefined=StrictUndefined,
     )
     for module in (words, numbers, sections, over_time, explanations):
-        made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
-    made.globals["terms"] = MarkdownIt("commonmark", {"html": False}).enable("table").render(read_terms())
-    made.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "many": MANY}
+        environment.globals |= dict(inspect.getmembers(module, inspect.isfunction))
+    environment.globals["terms"] = MarkdownIt("commonmark", {"html": False}).enable("table").render(read_terms())
+    environment.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "many": MANY}
     names = {
         "signed": numbers.signed,
         "plain": numbers.format_plain,
         "percent": numbers.format_percent,
         "share": numbers.format_share,
     }
-    made.filters |= names | {"probability": numbers.format_probability}
-    return made
+    environment.filters |= names | {"probability": numbers.format_probability}
+    return environment
 
 
 def template_functions(outcome: Outcome) -> dict[str, Any]:
@@ -135,18 +135,18 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]]:
     """Return metric -> attribute and slice -> candidate -> its comparison."""
-    found: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
+    slices: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
     for row in outcome.slices:
-        found.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
-    return found
+        slices.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
+    return slices
 
 
 def format_document_counts(data: PageData) -> str:
     """Return how many shown documents have a title or an address; empty if no titles were requested."""
     if data.documents is None:
         return ""
-    seen = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
-    return f"Titles or addresses are known of {data.documents.num_rows} of the {len(seen)} documents here."
+    doc_ids = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
+    return f"Titles or addresses are known of {data.documents.num_rows} of the {len(doc_ids)} documents here."
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
@@ -159,10 +159,10 @@ def split_verdict(comparison: Comparison) -> tuple[str, str]:
 def format_moment(text: str) -> str:
     """Return a time as ``2026-11-19 02:01 UTC``, or the text unchanged if it is no time."""
     try:
-        given = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return f"{given.astimezone(UTC) if given.tzinfo else given:%Y-%m-%d %H:%M} UTC"
+    return f"{time.astimezone(UTC) if time.tzinfo else time:%Y-%m-%d %H:%M} UTC"
 
 
 def format_count(count: int, word: str) -> str:
@@ -173,17 +173,17 @@ def format_count(count: int, word: str) -> str:
 
 def largest_reach(rows: Sequence[Comparison]) -> float:
     """Return the largest absolute end of intervals and smallest effects, which scales the strips of one table."""
-    told = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
-    ends = [end for row in told for end in row if end is not None]
+    values = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
+    ends = [end for row in values for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     """Return the places of an interval's marks on a strip of width 200 for -span to span; None without an interval."""
-    found = deciding_interval(comparison)
-    if found is None or comparison.difference is None:
+    interval = deciding_interval(comparison)
+    if interval is None or comparison.difference is None:
         return None
-    places = {"low": found.low, "high": found.high, "point": comparison.difference}
+    places = {"low": interval.low, "high": interval.high, "point": comparison.difference}
     if comparison.smallest_effect is not None:
         places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
     return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
@@ -192,8 +192,8 @@ def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
 def drop_unset_keys(part: Any) -> Any:
     """Return a part of the configuration without the keys that were not set."""
     if isinstance(part, dict):
-        kept = {key: drop_unset_keys(value) for key, value in part.items()}
-        return {key: value for key, value in kept.items() if value is not None and value != [] and value != {}}
+        items = {key: drop_unset_keys(value) for key, value in part.items()}
+        return {key: value for key, value in items.items() if value is not None and value != [] and value != {}}
     return [drop_unset_keys(each) for each in part] if isinstance(part, list) else part
 
 

@@ -59,17 +59,17 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
     lines += matrix_lines(answer, console.width, is_whole=is_whole)
     if answer.gate:
         lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
-    ending = method_lines(outcome, answer, console.width, is_whole=is_whole)
+    method = method_lines(outcome, answer, console.width, is_whole=is_whole)
     is_small = len(answer.candidates) <= 1 and len(outcome.metrics) == 1
     most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
-    room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(ending))
+    room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if is_whole else MOST_WARNINGS
     doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
     further = [*legend(answer, outcome, is_whole=is_whole), *warnings]
     below = warning_lines(further, console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
-    for line in [*doubts, *lines, *below, *ending]:
+    for line in [*doubts, *lines, *below, *method]:
         line.rstrip()
         line.truncate(console.width)
         console.print(line)
@@ -78,11 +78,11 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
 def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
     """Yield each candidate with its decision and reason; of many, if not whole, the names that share a decision."""
     if is_whole or len(answer.candidates) <= MOST_REASONS:
-        words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
+        words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
         most = sys.maxsize if is_whole else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
-        for found in answer.candidates:
-            text = f"{found.choice.words:<{words}}  {shorten_middle(found.name, NAMES[1])}: "
-            yield from wrap_decision(found.choice, text, found.reason.split("; "), "; ", width, most)
+        for candidates in answer.candidates:
+            text = f"{candidates.choice.words:<{words}}  {shorten_middle(candidates.name, NAMES[1])}: "
+            yield from wrap_decision(candidates.choice, text, candidates.reason.split("; "), "; ", width, most)
         return
     doubted = {each.name for each in answer.candidates if each.doubt}
     for choice, names in group_decisions(answer.choices):
@@ -110,24 +110,24 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
 def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text]:
     """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
-    shown = dict(list(answer.matrix.items())[: None if is_whole else most])
+    rows = dict(list(answer.matrix.items())[: None if is_whole else most])
     columns = [
-        metric_column(metric, [cells[metric] for cells in shown.values()], is_first=at == 0)
-        for at, metric in enumerate(next(iter(shown.values())))
+        metric_column(metric, [cells[metric] for cells in rows.values()], is_first=at == 0)
+        for at, metric in enumerate(next(iter(rows.values())))
     ]
     choices = {each.name: each for each in answer.candidates}
-    columns += cost_columns([choices.get(name) for name in shown])
+    columns += cost_columns([choices.get(name) for name in rows])
     head = queries_text(answer.queries, answer.kind) if answer.queries is not None else ""
-    wanted = min(max(cell_len(head) - 2, *map(cell_len, shown)), NAMES[1])
-    wide = choose_columns(columns, width - 2, wanted)
-    taken = sum(len(GAP) + column.width(is_wide) for column, is_wide in zip(columns, wide, strict=False))
-    names = max(min(wanted, width - 2 - taken), min(wanted, NAMES[0] // 2))
+    wanted_width = min(max(cell_len(head) - 2, *map(cell_len, rows)), NAMES[1])
+    wide = choose_columns(columns, width - 2, wanted_width)
+    used = sum(len(GAP) + column.width(is_wide) for column, is_wide in zip(columns, wide, strict=False))
+    names = max(min(wanted_width, width - 2 - used), min(wanted_width, NAMES[0] // 2))
     heads = [
         set_cell_size(shorten_middle(column.head, column.width(is_wide)), column.width(is_wide))
         for column, is_wide in zip(columns, wide, strict=False)
     ]
     yield Text(GAP.join([set_cell_size(head, 2 + names), *heads]), style="bold")
-    for at, name in enumerate(shown):
+    for at, name in enumerate(rows):
         choice = choices[name].choice if name in choices else None
         line = Text(f"{choice.mark} " if choice else "  ", style=STYLES[choice.traits.tone] if choice else "")
         line.append(set_cell_size(shorten_middle(name, names), names), style="bold")
@@ -135,7 +135,7 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text
             cell = column.cells[at]
             line.append(f"{GAP}{set_cell_size(cell[is_wide], column.width(is_wide))}", style=cell[2])
         yield line
-    if more := len(answer.matrix) - len(shown):
+    if more := len(answer.matrix) - len(rows):
         yield Text(f"and {more} more systems: --details", style="dim")
     if left_out := [column.head for column in columns[len(wide) :]]:
         yield Text(f"no room for {', '.join(left_out)}: {'tables below' if is_whole else '--details'}", style="dim")
@@ -168,28 +168,28 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
     """Return what a metric says of each system: its mean, and of a candidate the difference with its mark."""
     means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
-    found = []
+    column_cells = []
     for cell, mean in zip(cells, means, strict=True):
         text = f"{mean:>{width}}"
         if cell.row is None:
             text += " baseline" * (is_first and len(cells) > 1 and cell is cells[0])
-            found.append((text, text, ""))
+            column_cells.append((text, text, ""))
             continue
         interval = deciding_interval(cell.row)
         between = f" [{short_number(interval.low)}, {short_number(interval.high)}]" if interval else ""
         labels = f" {OPEN_LABELS}" * is_turned(cell.row)
         text += f" {comparison_mark(cell.row)} {short_number(cell.row.difference)}"
-        found.append((text + labels, text + between + labels, STYLES[cell.row.conclusion.traits.tone]))
-    return Column(name, found)
+        column_cells.append((text + labels, text + between + labels, STYLES[cell.row.conclusion.traits.tone]))
+    return Column(name, column_cells)
 
 
 def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
     """Yield what requests cost: of each statistic that is shown how much more the candidates take."""
     costs = [each.costs if each else () for each in candidates]
     for name in dict.fromkeys(row.metric for rows in costs for row in rows):
-        found = [next((row for row in rows if row.metric == name), None) for rows in costs]
-        tones = [row.conclusion.traits.tone if row and row.conclusion else Tone.PLAIN for row in found]
-        texts = [f"{row.mark or '●'} {row.numbers}" if row else "" for row in found]
+        cells = [next((row for row in rows if row.metric == name), None) for rows in costs]
+        tones = [row.conclusion.traits.tone if row and row.conclusion else Tone.PLAIN for row in cells]
+        texts = [f"{row.mark or '●'} {row.numbers}" if row else "" for row in cells]
         yield Column(name, [(text, text, STYLES[tone]) for text, tone in zip(texts, tones, strict=True)])
 
 
@@ -203,9 +203,9 @@ def short_number(value: float | None, sign: str = "+") -> str:
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     """Return those that question the whole answer, above it, and the others, below; one line at least is for these."""
-    found = answer.warnings
-    above = min(sum(each.severity == "error" for each in found), MOST_WARNINGS - 1)
-    return found[:above], found[above:]
+    warnings = answer.warnings
+    above = min(sum(each.severity == "error" for each in warnings), MOST_WARNINGS - 1)
+    return warnings[:above], warnings[above:]
 
 
 def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line]:
@@ -243,8 +243,8 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
     sentence, arrow, remedy = warned.text.partition(" → ")
     if cell_len(remedy) > width - 4:
         remedy = "--details"
-    told = remedy if arrow else warned.command
-    tail = f" →{TOGETHER}{told.replace(' ', TOGETHER)}" if told else ""
+    remedy_text = remedy if arrow else warned.command
+    tail = f" →{TOGETHER}{remedy_text.replace(' ', TOGETHER)}" if remedy_text else ""
     words = sentence.split(" ")
     for count in range(len(words), 0, -1):
         cut = "…" * (count < len(words))
@@ -253,9 +253,9 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
         )
         if len(lines) <= 2:
             break
-    found = [Text(line.replace(TOGETHER, " ")) for line in lines]
-    found[0].stylize(traits.colour, 0, 1)
-    return found
+    texts = [Text(line.replace(TOGETHER, " ")) for line in lines]
+    texts[0].stylize(traits.colour, 0, 1)
+    return texts
 
 
 def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool) -> list[Text]:
@@ -271,6 +271,6 @@ def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool
     noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
     reasons = "reasons, " if len(answer.candidates) > MOST_REASONS else ""
     parts += [f"{noted}{reasons}every number: --details"] * (not is_whole) + [f"terms: {TERMS}"]
-    whole = " · ".join(part.replace(" ", TOGETHER) for part in parts)
-    lines = textwrap.wrap(whole, width, break_on_hyphens=False)
+    text = " · ".join(part.replace(" ", TOGETHER) for part in parts)
+    lines = textwrap.wrap(text, width, break_on_hyphens=False)
     return [Text(line.replace(TOGETHER, " "), style="dim") for line in lines]

@@ -59,8 +59,8 @@ class Grid:
 
     def layout(self, width: int) -> Layout | None:
         """Return the division into the fewest tables, then with the longest names; None if no table fits the width."""
-        found = [made for limit in NAME_WIDTHS if (made := self._tables(width, limit)) is not None]
-        best = min(found, key=lambda layout: len(layout.tables), default=None)
+        layouts = [candidate for limit in NAME_WIDTHS if (candidate := self._tables(width, limit)) is not None]
+        best = min(layouts, key=lambda layout: len(layout.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
 
     def print(self, console: Console, title: Text) -> None:
@@ -77,12 +77,12 @@ class Grid:
 
     def _tables(self, width: int, limit: int) -> Layout | None:
         """Return the division that fills tables from left to right; None if names become equal or nothing fits."""
-        named = zip(*(row.names for row in self.rows), strict=True)
+        name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
-        names = [widest_name(head, column, limit) for head, column in zip(self.names, named, strict=True)]
+        names = [widest_name(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
         if None in names:
             return None
-        taken = sum(name + 3 for name in names if name is not None) - 1
+        used = sum(name + 3 for name in names if name is not None) - 1
         columns = [
             max(cell_len(str(cell)) for cell in (head, *column))
             for head, column in zip(self.numbers, numbered, strict=True)
@@ -90,30 +90,30 @@ class Grid:
         if verdict := max(cell_len(row.verdict.plain) for row in self.rows):
             columns.append(min(VERDICT_WIDTH, verdict))
         tables: list[list[int]] = [[]]
-        left = width - taken
+        room = width - used
         for place, column in enumerate(columns):
-            if column + 3 > left and tables[-1]:
+            if column + 3 > room and tables[-1]:
                 tables.append([])
-                left = width - taken
-            if column + 3 > left:
+                room = width - used
+            if column + 3 > room:
                 return None
             tables[-1].append(place)
-            left -= column + 3
+            room -= column + 3
         return Layout(limit, tables)
 
     def _table(self, name_width: int, places: Sequence[int]) -> Table:
-        made = plain_table("", self.names, text_heads=self.names, no_wrap=True)
+        table = plain_table("", self.names, text_heads=self.names, no_wrap=True)
         numbers = [place for place in places if place < len(self.numbers)]
         for place in numbers:
-            made.add_column(self.numbers[place], justify="right", no_wrap=True)
+            table.add_column(self.numbers[place], justify="right", no_wrap=True)
         with_verdict = len(numbers) < len(places)
         if with_verdict:
-            made.add_column(self.verdict_head)
+            table.add_column(self.verdict_head)
         for row in self.rows:
             names = [Text(shorten_middle(name, name_width)) for name in row.names]
             cells = [Text.assemble(row.numbers[place]) for place in numbers]
-            made.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
-        return made
+            table.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
+        return table
 
     def _print_blocks(self, console: Console) -> None:
         for row in self.rows:
@@ -138,12 +138,12 @@ def print_dimmed(console: Console, text: str) -> None:
 
 def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str] = (), **options: Any) -> Table:
     """Return a table with these columns; text_heads: the heads of those that are texts; options: of every column."""
-    made = Table(
+    table = Table(
         title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
     for head in heads:
-        made.add_column(head, justify="left" if head in text_heads else "right", **options)
-    return made
+        table.add_column(head, justify="left" if head in text_heads else "right", **options)
+    return table
 
 
 def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
@@ -186,5 +186,5 @@ def draw_picture(
     console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
     show(console)
     console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)
-    drawn = console.export_svg(title="ndcg-ab", theme=theme, unique_id="ndcg-ab")
-    return re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+    picture = console.export_svg(title="ndcg-ab", theme=theme, unique_id="ndcg-ab")
+    return re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.DOTALL)

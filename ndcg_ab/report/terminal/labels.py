@@ -30,7 +30,7 @@ LOOP = "Put their grades into a file of judgments, and give it beside the others
 def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
     """Print the documents to judge next, with their ranks and the effect of their grades."""
     systems = list(dict.fromkeys(system for row in rows for system, _ in row.ranks))
-    told = [
+    grid_rows = [
         Row(
             (row.query_id, row.doc_id),
             (
@@ -42,17 +42,17 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
         for row in rows
     ]
     title = Text.assemble(("to judge next", "bold"), ": ranks, expected effect of a grade, difference by that grade")
-    Grid(("query", "document"), (*systems, "effect", "difference"), told).print(console, title)
+    Grid(("query", "document"), (*systems, "effect", "difference"), grid_rows).print(console, title)
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:
     """Return the documents to judge as CSV with a header; ranks as JSON."""
-    written = io.StringIO()
+    file = io.StringIO()
     names = [field.name for field in dataclasses.fields(ToJudge)]
-    lines = csv.DictWriter(written, names, lineterminator="\n")
+    lines = csv.DictWriter(file, names, lineterminator="\n")
     lines.writeheader()
     lines.writerows({**row_record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
-    return written.getvalue()
+    return file.getvalue()
 
 
 def to_json(rows: Sequence[ToJudge]) -> str:
@@ -73,10 +73,10 @@ def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
             yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
         return
     if listing.unjudged_queries:
-        left, have = f"{listing.unjudged_queries:,} of", "has" if listing.unjudged_queries == 1 else "have"
+        count_text, have = f"{listing.unjudged_queries:,} of", "has" if listing.unjudged_queries == 1 else "have"
         if listing.unjudged_queries == listing.drawn:
-            left, have = "All", "have"
-        yield f"{left} the {listing.drawn:,} drawn queries {have} no judgment: their first results come first."
+            count_text, have = "All", "have"
+        yield f"{count_text} the {listing.drawn:,} drawn queries {have} no judgment: their first results come first."
     listed, count = len(listing.rows), sum(row.effect is not None for row in listing.rows)
     for row in listing.comparisons if count else ():
         yield format_standing(row)
@@ -104,8 +104,8 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
         console.print(Text.assemble((f"{name:<8}", "bold"), origin))
     agreement = compared.agreement
     pairs = f"{agreement.pairs} document{'s are' if agreement.pairs != 1 else ' is'} judged in both"
-    alone = f"{agreement.only_first} in the first alone, {agreement.only_second} in the second alone"
-    console.print(f"{pairs}, of {queries_text(agreement.queries)}; {alone}.", markup=False)
+    only_text = f"{agreement.only_first} in the first alone, {agreement.only_second} in the second alone"
+    console.print(f"{pairs}, of {queries_text(agreement.queries)}; {only_text}.", markup=False)
     console.print()
     console.print(confusion_table(agreement))
     console.print(format_agreement(agreement), markup=False)
@@ -134,15 +134,15 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 
 def confusion_table(agreement: Agreement) -> Table | Text:
     """Return the numbers of documents by grade in the first set (rows) and in the second (columns)."""
-    found = {(cell.first, cell.second): cell.count for cell in agreement.cells}
-    rows, columns = (sorted({cell[place] for cell in found}) for place in (0, 1))
+    counts = {(cell.first, cell.second): cell.count for cell in agreement.cells}
+    rows, columns = (sorted({cell[place] for cell in counts}) for place in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:
         return Text(f"{len(rows)} and {len(columns)} grades: the table of them is in --json.", style="dim")
-    made = plain_table("documents by their grades", ["first \\ second", *(f"{column:g}" for column in columns)])
+    table = plain_table("documents by their grades", ["first \\ second", *(f"{column:g}" for column in columns)])
     for row in rows:
-        cells = [(found.get((row, column), 0), "bold" if row == column else "") for column in columns]
-        made.add_row(f"{row:g}", *(Text(str(count), style if count else "dim") for count, style in cells))
-    return made
+        cells = [(counts.get((row, column), 0), "bold" if row == column else "") for column in columns]
+        table.add_row(f"{row:g}", *(Text(str(count), style if count else "dim") for count, style in cells))
+    return table
 
 
 def format_agreement(agreement: Agreement) -> str:
@@ -169,12 +169,12 @@ def format_rank_correlations(order: Order) -> str:
 
 def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
     """Return the table of verdicts, with a row for each of the two sets of judgments."""
-    found = []
+    grid_rows = []
     for row in rows:
         for name, each in (("first", row.first), ("second", row.second)):
-            told = Text.assemble(each.verdict, ("; changes", "yellow") if row.changed and name == "second" else "")
-            found.append(Row((row.metric, row.candidate, name), (signed(each.difference),), told))
-    return Grid(("metric", "candidate", "judged by"), ("difference",), found)
+            verdict = Text.assemble(each.verdict, ("; changes", "yellow") if row.changed and name == "second" else "")
+            grid_rows.append(Row((row.metric, row.candidate, name), (signed(each.difference),), verdict))
+    return Grid(("metric", "candidate", "judged by"), ("difference",), grid_rows)
 
 
 def format_verdict_changes(rows: Sequence[Verdicts]) -> str:
@@ -195,11 +195,11 @@ MOST_LISTED = 10  # places, and grades of clicks
 
 
 def print_clicks(console: Console, study: ClickStudy) -> None:
-    found = study.judgments
-    graded = f"{found.table.num_rows:,} of {found.documents:,} documents have a grade, of {queries_text(found.queries)}"
+    facts = study.judgments
+    graded = f"{facts.table.num_rows:,} of {facts.documents:,} documents have a grade, of {queries_text(facts.queries)}"
     console.print(f"{graded} ({study.described.definition})", markup=False)
     console.print()
-    places = found.places.to_pylist()
+    places = facts.places.to_pylist()
     rows = [
         Row([str(row["place"])], [f"{row['impressions']:,}", f"{row['clicks']:,}", format_percent(row["rate"])])
         for row in places[:MOST_LISTED]
@@ -207,7 +207,7 @@ def print_clicks(console: Console, study: ClickStudy) -> None:
     Grid(["place"], ["shown", "clicked", "rate"], rows).print(console, Text("places", style="bold"))
     if len(places) > MOST_LISTED:
         console.print(f"{len(places) - MOST_LISTED} deeper places: --json", style="dim")
-    counts = grade_counts(found.table)
+    counts = grade_counts(facts.table)
     if len(counts) <= MOST_LISTED:
         rows = [Row([f"{grade:g}"], [f"{count:,}"]) for grade, count in counts.items()]
         Grid(["grade"], ["documents"], rows).print(console, Text("grades", style="bold"))

@@ -134,8 +134,8 @@ def lists_lines() -> Iterator[str]:
     yield ""
     for name in MEASURES:
         yield from wrap_columns(f"  {name}", MEASURE_MEANINGS[name], 13)
-        if own := own_choices(name):
-            yield from wrap_columns("", f"choices: {', '.join(own)}", 13)
+        if choices := own_choices(name):
+            yield from wrap_columns("", f"choices: {', '.join(choices)}", 13)
     yield from wrap_columns("  all", f"choices: {', '.join(POLICIES)}", 13)
     yield ""
     yield "CHOICES    * is the default"

@@ -92,8 +92,8 @@ def print_run(
     console.print()
     if run.reused:
         console.print("same inputs and configuration as an earlier evaluation: its result is still valid")
-    elif details and (known := [f"{row['name']} ({row['read'][:10]})" for row in bundle.inputs if row.get("read")]):
-        console.print(f"not read again, as unchanged since: {', '.join(known)}", markup=False)
+    elif details and (names := [f"{row['name']} ({row['read'][:10]})" for row in bundle.inputs if row.get("read")]):
+        console.print(f"not read again, as unchanged since: {', '.join(names)}", markup=False)
     if delivered := run.published["delivered"]:
         console.print(f"also logged: {delivered} earlier evaluations that were pending")
     places: dict[str, object] = {"files": bundle.folder} if details else {}

@@ -37,8 +37,8 @@ def print_plans(console: Console, plans: Sequence[Plan], settings: PowerSettings
 
 
 def plan_facts(plan: Plan) -> Iterator[str]:
-    drawn = "drawn " if plan.is_drawn else ""
-    yield f"{plan.queries:,} {drawn}quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
+    adjective = "drawn " if plan.is_drawn else ""
+    yield f"{plan.queries:,} {adjective}quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
     weighted = ""
     if plan.effective_queries is not None and not plan.is_drawn:
         weighted = "weighted "
@@ -59,11 +59,11 @@ def print_plan(console: Console, plan: Plan) -> None:
     console.print(needed)
     curve = plain_table("", ("queries", "detectable effect", ""), text_heads=[""], no_wrap=True)
     longest = max(row.effect for row in plan.curve)
-    here = " ← here"
-    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + here) - 8
+    mark = " ← here"
+    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + mark) - 8
     for row in plan.curve:
         bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
-        curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + here * (row.n == plan.queries))
+        curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + mark * (row.n == plan.queries))
     console.print(curve)
 
 
@@ -73,17 +73,17 @@ def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = 
     output: the file that holds the drawn queries. is_command: whether the reader uses the command line,
     whose options can be named.
     """
-    same = study.queries - study.changed
+    unchanged = study.queries - study.changed
     top = "results" if study.places is None else f"top {study.places}"
     yield (
-        f"{study.queries:,} queries: of {same:,} every system shows the same {top}, {study.changed:,}"
+        f"{study.queries:,} queries: of {unchanged:,} every system shows the same {top}, {study.changed:,}"
         f" {'differs' if study.changed == 1 else 'differ'}"
     )
     yield ", ".join(drawn_parts(study))
     yield from plan_sentences(study)
     if study.left_out:
-        kept = "--slice" if is_command else "slices"
-        yield f"columns of the log that are left out: {', '.join(study.left_out)} ({kept} keeps one)"
+        option = "--slice" if is_command else "slices"
+        yield f"columns of the log that are left out: {', '.join(study.left_out)} ({option} keeps one)"
     if not is_command:
         return
     if output is None:
@@ -118,9 +118,9 @@ def plan_sentences(study: DrawStudy) -> Iterator[str]:
             f"they detect a difference of {format_figure(plan.detected)} ({power}, standard deviation over all queries"
             f" {format_figure(plan.deviation)}{supposed})"
         )
-    drawn = f"more than the {study.changed:,} that differ" if plan.drawn is None else f"{plan.drawn:,} drawn queries"
+    count = f"more than the {study.changed:,} that differ" if plan.drawn is None else f"{plan.drawn:,} drawn queries"
     random = f"more than all {study.queries:,}" if plan.random is None else f"{plan.random:,}"
-    yield f"a difference of {plan.effect:g} takes {drawn}; a random sample would need {random}"
+    yield f"a difference of {plan.effect:g} takes {count}; a random sample would need {random}"
 
 
 SHORT = {"jarvelin_kekalainen": "järvelin-k."}
@@ -167,37 +167,37 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
                 console.print(ideal_table(explanation))
             console.print(format_conclusion(explanation), markup=False)
             console.print()
-        for way in system.steps:
-            console.print(steps_table(system.system_id, way))
+        for steps in system.steps:
+            console.print(steps_table(system.system_id, steps))
 
 
 def ranking_table(title: str, explanation: Explanation) -> Table:
     heads = ("rank", "document", "score", "grade", "gain", "discount", "gain · discount", "sum")
-    made = plain_table(title, heads, text_heads=["document"], overflow="fold")
+    table = plain_table(title, heads, text_heads=["document"], overflow="fold")
     places_within_cutoff = explanation.places_within_cutoff[: explanation.metric.cutoff or SHOWN]
     for place in places_within_cutoff:
         score = "–" if place.score is None else format_number(place.score)
-        made.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
+        table.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
     if len(explanation.places) > len(places_within_cutoff):
         rest = len(explanation.places) - len(places_within_cutoff)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
-        made.add_row("…", f"[dim]{rest} documents {beyond}[/]", *[""] * 6)
-    return made
+        table.add_row("…", f"[dim]{rest} documents {beyond}[/]", *[""] * 6)
+    return table
 
 
 def ideal_table(explanation: Explanation) -> Table:
     heads = ("rank", "document", "grade", "gain", "discount", "gain · discount", "sum")
     title = f"ideal = {explanation.metric.ideal}, best first"
-    made = plain_table(title, heads, text_heads=["document"], overflow="fold")
+    table = plain_table(title, heads, text_heads=["document"], overflow="fold")
     for place in explanation.ideal[:SHOWN]:
         document = Text("any of this grade", "dim") if place.doc_id is None else Text(place.doc_id)
-        made.add_row(str(place.rank), document, format_grade(place), *format_place(place))
+        table.add_row(str(place.rank), document, format_grade(place), *format_place(place))
     if len(explanation.ideal) > SHOWN:
         last = explanation.ideal[-1]
-        made.add_row(
+        table.add_row(
             f"…{last.rank}", f"[dim]{len(explanation.ideal) - SHOWN} more[/]", "", "", "", "", f"{last.cumulated:.4f}"
         )
-    return made
+    return table
 
 
 def format_grade(place: Place) -> str:
@@ -219,12 +219,12 @@ def format_conclusion(explanation: Explanation) -> str:
 def steps_table(system_id: str, steps: Sequence[Step]) -> Table:
     first, last = steps[0].metric.name, steps[-1].metric.name
     title = f"[bold]{escape(system_id)}[/]: from {escape(first)} to {escape(last)}, a choice at a time"
-    made = plain_table(title, ("change", "value", "moves it by"), text_heads=["change"])
+    table = plain_table(title, ("change", "value", "moves it by"), text_heads=["change"])
     before: float | None = None
     for step in steps:
         value = "left out" if step.value is None else f"{step.value:.6f}"
-        known = step.choices and step.value is not None and before is not None
-        moved = f"{(step.value or 0.0) - (before or 0.0):+.6f}" if known else ""
-        made.add_row(escape(step.choices) or f"[dim]{escape(first)}[/]", value, moved)
+        has_effect = step.choices and step.value is not None and before is not None
+        moved = f"{(step.value or 0.0) - (before or 0.0):+.6f}" if has_effect else ""
+        table.add_row(escape(step.choices) or f"[dim]{escape(first)}[/]", value, moved)
         before = step.value
-    return made
+    return table

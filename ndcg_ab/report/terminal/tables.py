@@ -109,18 +109,18 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         )
         for system, row in pairs
     ]
-    whole = Grid(["system"], system_head + test_head, rows)
-    layout = whole.layout(console.width)
+    grid = Grid(["system"], system_head + test_head, rows)
+    layout = grid.layout(console.width)
     if rows and layout and len(layout.tables) == 1:
-        whole.print(console, title)
+        grid.print(console, title)
     elif rows:
         systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
         Grid(["system"], system_head, systems).print(console, title)
         tested = [Row([row.candidate], test_cells(row), verdicts[row.candidate]) for _, row in pairs if row]
         Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
     if not any(system.queries for system, _ in pairs):
-        nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
-        console.print(Text(nothing, style="yellow"))
+        message = f"no query can be scored with {metric.name}: nothing judged gains anything"
+        console.print(Text(message, style="yellow"))
     console.print()
 
 
@@ -225,28 +225,28 @@ def print_details(console: Console, outcome: Outcome) -> None:
     for metric in outcome.metrics:
         described = [(row, row.descriptive) for row in order_comparisons(outcome, metric) if row.descriptive]
         rows = []
-        for row, found in described:
-            size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
+        for row, details in described:
+            size = "–" if details.effect_size is None else f"{details.effect_size:+.2f}"
             cells = [
-                format_relative_change(found),
+                format_relative_change(details),
                 format_range(row.low, row.high),
                 size,
-                format_percent(found.changed),
-                format_probability(found.p_t),
-                format_probability(found.p_wilcoxon),
-                format_percent(found.top_share),
+                format_percent(details.changed),
+                format_probability(details.p_t),
+                format_probability(details.p_wilcoxon),
+                format_percent(details.top_share),
             ]
             cells += [signed(row.unweighted_difference)] * weighted
             rows.append(Row([row.candidate], cells))
         title = table_title(metric.name, "described (these columns decide nothing)")
         Grid(["system"], head, rows).print(console, title)
-        for row, found in described:
-            carriers = [f"{each.query_id} {format_percent(each.share)}" for each in found.carriers[:5]]
+        for row, details in described:
+            carriers = [f"{each.query_id} {format_percent(each.share)}" for each in details.carriers[:5]]
             if carriers:
                 carriers[0] = f"{row.candidate}: of the net sum, from which losses are taken, {carriers[0]}"
                 print_dimmed(console, "\n".join(wrap_items(carriers, console.width)))
-            if told := format_unjudged(row):
-                print_dimmed(console, f"{row.candidate}: {told}")
+            if text := format_unjudged(row):
+                print_dimmed(console, f"{row.candidate}: {text}")
         if rows:
             console.print()
 

@@ -45,29 +45,29 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
     details: print what happened in full, and the tests over all evaluations.
     """
-    named = column_labels(timeline.systems, console.width)
+    labels = column_labels(timeline.systems, console.width)
     wide = console.width >= WIDE
     full = [night_row(night, timeline, wide=wide) for night in group_nights(timeline)]
-    heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
+    heads = ["", "night", *(labels[system] for system in timeline.systems), *(["decision"] if wide else [])]
     first, last = (pick(each.began[:4] for each in timeline.evaluations) for pick in (min, max))
     years = first if first == last else f"{first}–{last}"
     title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}, {years}"
-    tables, left = split_columns(heads, full, console.width)
-    crowded = left < ROOM or len(tables) > 1
-    room = console.width - MARGIN if crowded else left - 3
+    tables, free_width = split_columns(heads, full, console.width)
+    crowded = free_width < ROOM or len(tables) > 1
+    room = console.width - MARGIN if crowded else free_width - 3
     rows = [[*map(Text.from_markup, row)] for row in full] if details else [cut_row(row, room, wide) for row in full]
     for columns in tables:
-        made = plain_table(title)
+        table = plain_table(title)
         title = ""
         for at in columns:
             is_text = heads[at] in ("night", "decision")
             is_fixed = heads[at] != "decision"
-            made.add_column(Text(heads[at]), justify="left" if is_text else "right", no_wrap=is_fixed)
+            table.add_column(Text(heads[at]), justify="left" if is_text else "right", no_wrap=is_fixed)
         if not crowded:
-            made.add_column("what happened")
+            table.add_column("what happened")
         for row in rows:
-            made.add_row(*(row[at] for at in columns), *([] if crowded else [row[-1]]))
-        console.print(made)
+            table.add_row(*(row[at] for at in columns), *([] if crowded else [row[-1]]))
+        console.print(table)
     if crowded:
         for row in rows:
             if row[-1].plain not in ("", "–"):
@@ -75,7 +75,7 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     for line in latest_decisions(timeline.evaluations[-1]):
         console.print(line)
     print_sparklines(
-        console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
+        console, {system: [each.values.get(system) for each in timeline.evaluations] for system in labels}, labels
     )
     if timeline.lacking:
         console.print(timeline.lacking, markup=False)
@@ -108,14 +108,14 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
     ]
     widths = [min(wide, DECISION) if head == "decision" else wide for head, wide in zip(heads, widths, strict=True)]
     tables = [[0, 1]]
-    left = beside = width - sum(3 + wide for wide in widths[:2])
+    room = beside = width - sum(3 + wide for wide in widths[:2])
     for at in range(2, len(heads)):
-        if 3 + widths[at] > left and len(tables[-1]) > 2:
+        if 3 + widths[at] > room and len(tables[-1]) > 2:
             tables.append([0, 1])
-            left = beside
+            room = beside
         tables[-1].append(at)
-        left -= 3 + widths[at]
-    return tables, left
+        room -= 3 + widths[at]
+    return tables, room
 
 
 def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
@@ -132,16 +132,16 @@ def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> 
 def group_nights(timeline: Timeline) -> list["Evaluated | Alike"]:
     """Return the evaluations, and between them the nights without one: those on end that are alike in one piece."""
     every: list[Evaluated | Reused | FailedNight] = [*timeline.evaluations, *timeline.reused, *timeline.failed]
-    found: list[Evaluated | Alike] = []
+    groups: list[Evaluated | Alike] = []
     for night in sorted(every, key=lambda night: night.began):
-        last = found[-1] if found else None
+        last = groups[-1] if groups else None
         if isinstance(night, Evaluated):
-            found.append(night)
+            groups.append(night)
         elif isinstance(last, list) and last[0][1:] == night[1:]:
             last.append(night)
         else:
-            found.append([night])
-    return found
+            groups.append([night])
+    return groups
 
 
 def format_alike(nights: "Alike") -> str:
@@ -149,8 +149,8 @@ def format_alike(nights: "Alike") -> str:
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1
     if isinstance(night, Reused):
-        same = f"same as {night.ordinal}"
-        return f"[dim]{len(nights)} nights {same}, the last {last}[/]" if many else f"[dim]{same}[/]"
+        same_text = f"same as {night.ordinal}"
+        return f"[dim]{len(nights)} nights {same_text}, the last {last}[/]" if many else f"[dim]{same_text}[/]"
     head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
     sentence, arrow, remedy = night.reason_text.partition(" → ")
     return f"[red]{head}: {escape(shortened(sentence, SHOWN) + arrow + remedy)}[/]"
@@ -183,8 +183,8 @@ def format_mixed_change(night: Evaluated) -> str:
     if not mixed:
         return ""
     name = max(mixed, key=lambda name: abs(sum(night.moved[name].values())))
-    told = sorted(moved[name], key=lambda row: -abs(row[1]))
-    return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in told)}"
+    changes = sorted(moved[name], key=lambda row: -abs(row[1]))
+    return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in changes)}"
 
 
 def format_changed_inputs(night: Evaluated) -> str:
@@ -221,8 +221,8 @@ def latest_decisions(night: Evaluated) -> list[Text]:
     lines = []
     for name in ordered:
         choice = night.decisions[name]
-        told = (f"{choice.mark} {choice.words}", STYLES[choice.traits.tone])
-        lines.append(Text.assemble(f"{night.ordinal}: ", told, f" {name}: {night.reasons[name]}"))
+        decision = (f"{choice.mark} {choice.words}", STYLES[choice.traits.tone])
+        lines.append(Text.assemble(f"{night.ordinal}: ", decision, f" {name}: {night.reasons[name]}"))
     return lines
 
 
@@ -231,19 +231,19 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
     conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
-        shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
-        texts += [f"{choice.mark} {choice.words}" for choice in Choice if choice in shown]
+        choices = {choice for each in timeline.evaluations for choice in each.decisions.values()}
+        texts += [f"{choice.mark} {choice.words}" for choice in Choice if choice in choices]
     return "  ".join(texts)
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
     """Print the latest values that fit as bars on one scale, if there are any, and the names that letters stand for."""
     short = max(map(len, letters.values()), default=0)
-    known = [value for found in values.values() for value in found if value is not None]
-    scale = (min(known, default=0.0), max(known, default=0.0))
-    is_drawn = bool(known) and max(map(len, values.values())) > 1  # a single bar compares nothing
-    for system, found in values.items() if is_drawn else ():
-        fitting = found[-max(10, console.width - short - 2) :]
+    finite = [value for series in values.values() for value in series if value is not None]
+    scale = (min(finite, default=0.0), max(finite, default=0.0))
+    is_drawn = bool(finite) and max(map(len, values.values())) > 1  # a single bar compares nothing
+    for system, series in values.items() if is_drawn else ():
+        fitting = series[-max(10, console.width - short - 2) :]
         console.print(f"{letters[system]:>{short}}  {draw_sparkline(fitting, scale)}", markup=False, overflow="crop")
     if is_drawn:
         ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
@@ -266,17 +266,17 @@ def value_cell(night: Evaluated, system: str, *, wide: bool) -> str:
     if system == night.baseline:
         return text
     conclusion, choice = None, night.decisions.get(system)
-    if found := night.compared.get(system):
-        conclusion = found.conclusion
-        text += f" {signed(found.difference)}" if wide else ""
-    shown = (
+    if compared := night.compared.get(system):
+        conclusion = compared.conclusion
+        text += f" {signed(compared.difference)}" if wide else ""
+    marked = (
         f"[{STYLES[conclusion.traits.tone] or 'default'}]{text} {MARKS[conclusion]}[/]"
         if conclusion in MARKS
         else f"{text}  "
     )
     if wide:
-        return shown
-    return f"{shown} [{STYLES[choice.traits.tone] or 'default'}]{choice.mark}[/]" if choice else f"{shown}  "
+        return marked
+    return f"{marked} [{STYLES[choice.traits.tone] or 'default'}]{choice.mark}[/]" if choice else f"{marked}  "
 
 
 def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
@@ -288,7 +288,7 @@ def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -
 
 def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
-    named = column_labels(systems, console.width)
+    labels = column_labels(systems, console.width)
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value
@@ -296,21 +296,21 @@ def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValu
         Row([str(ordinal), format_moment(began)], [format_plain(found.get(system)) for system in systems])
         for (ordinal, began), found in values.items()
     ]
-    heads = [named[system] for system in systems]
+    heads = [labels[system] for system in systems]
     Grid(["", "night"], heads, cells).print(console, Text.assemble("query ", (query_id, "bold")))
-    print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)
+    print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, labels)
 
 
 def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
     night = f"{digest.evaluations} evaluation{'s' * (digest.evaluations != 1)}"
-    same = f", {digest.reused} more in which nothing had changed" if digest.reused else ""
+    same_text = f", {digest.reused} more in which nothing had changed" if digest.reused else ""
     failed = f", {len(digest.failed)} more that could not run" if digest.failed else ""
-    heading = f", {digest.metric}, since {digest.since[:10]}: {night}{same}{failed}"
+    heading = f", {digest.metric}, since {digest.since[:10]}: {night}{same_text}{failed}"
     console.print(Text.assemble((digest.name, "bold"), heading))
     if digest.failed:
         console.print(Text("failed", style="bold"))
-    for found in digest.failed:
-        console.print(Text(f"  {found.began[5:10]} {COULD_NOT_RUN}: {found.reason_text}"))
+    for failed_nights in digest.failed:
+        console.print(Text(f"  {failed_nights.began[5:10]} {COULD_NOT_RUN}: {failed_nights.reason_text}"))
     print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
     print_part(console, "open", open_lines(digest, last.ordinal))
@@ -336,8 +336,8 @@ def format_drop(drop: Drop) -> str:
 def format_cause(drop: Drop) -> str:
     """Return the parts of a drop, the largest first; if unknown, what had changed."""
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
-    told = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
-    return told or f"changed: {', '.join(drop.changed)}"
+    causes = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
+    return causes or f"changed: {', '.join(drop.changed)}"
 
 
 def open_lines(digest: Digest, last: int) -> list[str]:

@@ -82,11 +82,11 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
         np.minimum.at(ranks, pair.systems[at].query[relevant], pair.systems[at].rank[relevant])
     is_alone, is_shared = other == NOWHERE, (own != NOWHERE) & (other != NOWHERE)
     np.minimum.at(first, query[is_alone], own[is_alone])
-    found: FloatArray = worth[first] - worth[first_of_other]
+    gain: FloatArray = worth[first] - worth[first_of_other]
     query, own, other = query[is_shared], own[is_shared], other[is_shared]
     with_one = worth[np.minimum(first[query], own)] - worth[np.minimum(first_of_other[query], other)]
-    np.maximum.at(found, query, with_one)
-    return found
+    np.maximum.at(gain, query, with_one)
+    return gain
 
 
 def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArray:
@@ -99,16 +99,16 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
     if not len(levels):
         return values
     query, rows = pair.unjudged.query, pair.unjudged.rows
-    of_candidate, of_baseline = (pick(known.weight, at, 0) for known, at in zip(pair.judged_results, rows, strict=True))
+    of_candidate, of_baseline = (pick(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True))
     weights = sign * (of_candidate - of_baseline)
     is_open = pair.relevant == 0
-    known = np.where(is_open, 0.0, values)
+    base = np.where(is_open, 0.0, values)
     if pair.metric.traits.divisor is not Divisor.IDEAL or pair.metric.has_endless_ideal:
-        more = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
+        largest_gain = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
         divisor = pair.divisors(pair.judged_results[0], pair.pool(pair.zero_gains))
-        most = known + np.divide(more, divisor, out=np.zeros(len(values)), where=divisor > 0)
+        most = base + np.divide(largest_gain, divisor, out=np.zeros(len(values)), where=divisor > 0)
     else:
-        most = _greatest_quotients(pair, known, weights, levels, is_open)
+        most = _greatest_quotients(pair, base, weights, levels, is_open)
     return np.where(is_open, np.maximum(most, 0.0), most)
 
 
@@ -128,7 +128,7 @@ def _greatest_quotients(
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     sums = discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
     step = np.diff(levels, prepend=0.0)[:, None, None]
-    found = numerators.copy()
+    quotients = numerators.copy()
     for rows in split_by(np.frexp(documents)[1].astype(np.int64))[1:]:  # queries with about as many documents
         if not len(rows):
             continue
@@ -139,8 +139,8 @@ def _greatest_quotients(
         ideal = step * sums[np.minimum(reached[:, rows, None] + counts, len(sums) - 1)]
         above = numerators[rows] * ideal[:, :, 0].sum(axis=0)
         start = np.where(is_open[rows], best[:, 1] / sums[1], numerators[rows])
-        found[rows] = _raise_quotients(start, above, step * best, ideal)
-    return found
+        quotients[rows] = _raise_quotients(start, above, step * best, ideal)
+    return quotients
 
 
 def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray, ideal: FloatArray) -> FloatArray:

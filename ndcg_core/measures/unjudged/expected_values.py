@@ -149,7 +149,7 @@ class ShownPair:
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query
         with np.errstate(divide="ignore"):
-            none = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
+            miss = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
         values, weights = [], []
         for known, rows in zip(self.judged_results, self.unjudged.rows, strict=True):
             results = known._replace(gains=known.gains.put(rows, expected))
@@ -160,7 +160,7 @@ class ShownPair:
             value = share * np.bincount(
                 results.places.query, place_values(self.metric, results, pool), self.judged.queries
             )
-            values.append(none * NO_RELEVANT[self.metric.no_relevant] + (1 - none) * value)
+            values.append(miss * NO_RELEVANT[self.metric.no_relevant] + (1 - miss) * value)
             weights.append(share[query] * pick(known.weight, rows, 0))
         spread = np.square(weights[0] - weights[1]) * expected.variance
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
@@ -209,12 +209,12 @@ def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
     grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]
     chances = np.stack([pair.chances.chances[:, group].sum(axis=1) for group in groups], axis=1)
     query = pair.unjudged.query
-    found = np.zeros((len(query), len(grades)))
+    effects = np.zeros((len(query), len(grades)))
     for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
-            found[documents, column] = pair.measure_judged(documents, grade)[query[documents]]
-    found[(pair.relevant[query] == 0)[:, None] & (gains_of(pair.metric, grades).mean == 0)] = np.nan
-    return chances[pair.unjudged.band], found
+            effects[documents, column] = pair.measure_judged(documents, grade)[query[documents]]
+    effects[(pair.relevant[query] == 0)[:, None] & (gains_of(pair.metric, grades).mean == 0)] = np.nan
+    return chances[pair.unjudged.band], effects
 
 
 def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray) -> FloatArray:

@@ -27,9 +27,9 @@ def band_of(rank: IntArray) -> IntArray:
 def least_gaining_grade(metric: Metric) -> float | None:
     """Return the lowest grade that may gain something if no judged grade does: 1, or a lowest grade in the metric."""
     rule = metric.effective_gain
-    named = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
+    rule_grades = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
     highest = np.inf if metric.max_grade is None else metric.max_grade
-    gaining = (grade for grade in named if grade is not None and grade <= highest and gain(metric, grade) > 0)
+    gaining = (grade for grade in rule_grades if grade is not None and grade <= highest and gain(metric, grade) > 0)
     return next(gaining, None)
 
 
@@ -66,9 +66,9 @@ def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
     Source: docs/labels.md, "Unjudged results".
     """
     gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])
-    some = chances.chances * (gains > 0)
-    relevant = some.sum(axis=1)
+    gaining = chances.chances * (gains > 0)
+    relevant = gaining.sum(axis=1)
     scale = np.minimum(factor, np.divide(1.0, relevant, out=np.zeros_like(relevant), where=relevant > 0))
-    mean = scale * (some @ gains)
-    variance = np.maximum(scale * (some @ np.square(gains)) - np.square(mean), 0.0)
+    mean = scale * (gaining @ gains)
+    variance = np.maximum(scale * (gaining @ np.square(gains)) - np.square(mean), 0.0)
     return Gains(mean, variance, scale * relevant, 1.0 - scale * relevant, np.ones(len(relevant)))

@@ -52,8 +52,8 @@ class Places(NamedTuple):
 
 def no_places() -> Places:
     """Return the places of a system that returns nothing."""
-    none = np.zeros(0, dtype=np.int64)
-    return Places(none, none, none, none, none, np.zeros(0))
+    empty = np.zeros(0, dtype=np.int64)
+    return Places(empty, empty, empty, empty, empty, np.zeros(0))
 
 
 class Judged(NamedTuple):
@@ -84,9 +84,9 @@ Values = TypeVar("Values", FloatArray, IntArray)
 
 def put(values: Values, rows: IntArray, new: Values) -> Values:
     """Return the values with new ones in some rows; a new value for the row -1 is ignored."""
-    found = np.append(values, values.dtype.type(0))
-    found[rows] = new
-    return found[:-1]
+    padded = np.append(values, values.dtype.type(0))
+    padded[rows] = new
+    return padded[:-1]
 
 
 class Gains(NamedTuple):
@@ -201,8 +201,8 @@ def discount_sums(metric: Metric, depth: int) -> FloatArray:
 @lru_cache
 def first_values(metric: Metric, deepest: int) -> FloatArray:
     """Return (deepest + 2,) values of a ranking whose first relevant result is at each rank; 0 below the deepest."""
-    counted = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
-    return np.array([0.0, *(metric.traits.quotient(each).value for each in counted), 0.0])
+    ranked = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
+    return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
 
 
 def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
@@ -211,11 +211,11 @@ def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: flo
     combine: the numpy function, such as `np.add`. start: the value for results at rank 1.
     """
     query = results.places.query
-    found, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
+    states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
     for rows in split_by(results.places.rank):
-        found[rows] = so_far[query[rows]]
-        so_far[query[rows]] = combine(found[rows], values[rows])
-    return found
+        states[rows] = so_far[query[rows]]
+        so_far[query[rows]] = combine(states[rows], values[rows])
+    return states
 
 
 def _above(results: Results, values: FloatArray) -> FloatArray:

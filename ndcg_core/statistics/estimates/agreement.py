@@ -49,9 +49,9 @@ def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | A
     """Count how often two judges gave each pair of grades, as (levels x levels) for the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, places = np.unique(grades, return_inverse=True)
-    found = np.zeros((len(levels), len(levels)))
-    np.add.at(found, tuple(places.reshape(2, -1)), 1)
-    return found
+    matrix = np.zeros((len(levels), len(levels)))
+    np.add.at(matrix, tuple(places.reshape(2, -1)), 1)
+    return matrix
 
 
 def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
@@ -59,8 +59,8 @@ def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None
 
     weights: weight of a disagreement: "linear" the number of levels between the grades, "quadratic" its square, None 1.
     """
-    apart = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
-    cost = {None: apart > 0, "linear": apart, "quadratic": apart**2}[weights]
+    distances = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
+    cost = {None: distances > 0, "linear": distances, "quadratic": distances**2}[weights]
     chance = np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) / max(float(confusion.sum()), 1.0)
     expected = float((cost * chance).sum())
     return None if expected == 0 else 1 - float((cost * confusion).sum()) / expected

@@ -65,7 +65,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Fl
         return np.zeros(len(attraction)), examination
     from scipy import optimize  # type: ignore[import-untyped]  # takes long, and only this model needs it
 
-    silent, seen = counts.impressions - counts.clicks, counts.clicks > 0
+    skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the log likelihood per click at log examinations of the clicked places, and the gradient."""
@@ -75,11 +75,11 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Fl
         attraction = best_attraction(counts, looked, attraction)
         chance = attraction[counts.document] * looked
         unclicked = np.maximum(1 - chance, SMALLEST)
-        worth = counts.clicks[seen] @ np.log(chance[seen]) + silent @ np.log(unclicked)
-        slopes = clicks - np.bincount(counts.place, silent * chance / unclicked, len(clicks))
+        worth = counts.clicks[is_clicked] @ np.log(chance[is_clicked]) + skipped @ np.log(unclicked)
+        slopes = clicks - np.bincount(counts.place, skipped * chance / unclicked, len(clicks))
         return -float(worth) / total, -slopes[clicked] / total
 
-    found = optimize.minimize(
+    optimum = optimize.minimize(
         loss,
         np.full(len(clicked), math.log(START)),
         jac=True,
@@ -87,7 +87,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Fl
         bounds=[(LEAST_LOG, 0.0)] * len(clicked),
         options={"maxiter": most_rounds, "maxfun": 2 * most_rounds, "ftol": 0.0, "gtol": FLAT, "maxcor": REMEMBERED},
     )
-    loss(found.x)
+    loss(optimum.x)
     top = float(examination.max())
     return np.minimum(attraction * top, 1.0), examination / top
 
@@ -185,19 +185,19 @@ def best_attraction(counts: PlacedCounts, examination: FloatArray, near: FloatAr
     """
     size, document = len(near), counts.document
     clicks = np.bincount(document, counts.clicks, size)
-    silent = (counts.impressions - counts.clicks) * examination
-    low, high, found = np.zeros(size), np.ones(size), np.where(near > 0, near, START)
+    skipped_weight = (counts.impressions - counts.clicks) * examination
+    low, high, estimate = np.zeros(size), np.ones(size), np.where(near > 0, near, START)
     for _ in range(NARROWED):
-        unclicked = np.maximum(1 - found[document] * examination, SMALLEST)
-        missed = np.bincount(document, silent / unclicked, size)
-        slope = np.bincount(document, silent / unclicked / unclicked, size)
-        beyond = found * missed - clicks  # above 0 where the attraction is too high
-        low, high = np.where(beyond <= 0, found, low), np.where(beyond >= 0, found, high)
-        better = np.where(slope > 0, found - np.divide(beyond, slope, out=np.zeros(size), where=slope > 0), 1.0)
+        unclicked = np.maximum(1 - estimate[document] * examination, SMALLEST)
+        missed = np.bincount(document, skipped_weight / unclicked, size)
+        slope = np.bincount(document, skipped_weight / unclicked / unclicked, size)
+        beyond = estimate * missed - clicks  # above 0 where the attraction is too high
+        low, high = np.where(beyond <= 0, estimate, low), np.where(beyond >= 0, estimate, high)
+        better = np.where(slope > 0, estimate - np.divide(beyond, slope, out=np.zeros(size), where=slope > 0), 1.0)
         better = np.where((better < low) | (better > high), (low + high) / 2, better)
-        is_there = np.abs(better - found).max(initial=0.0) <= CLOSE
-        found = better
+        is_there = np.abs(better - estimate).max(initial=0.0) <= CLOSE
+        estimate = better
         if is_there:
             break
-    attraction: FloatArray = np.where(clicks > 0, found, 0.0)
+    attraction: FloatArray = np.where(clicks > 0, estimate, 0.0)
     return attraction

@@ -112,7 +112,7 @@ def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, f
 
     The interval's error comes from the residuals d - relative * b.
     """
-    baseline, known = pairs.baseline_values, pairs.column.value_range
+    baseline, limits = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())
     if baseline is None or abs(mean) <= TIE_TOLERANCE:
         return None, None, None
@@ -121,9 +121,9 @@ def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, f
     deviation = compute_moments(residuals, pairs.shares, pairs.units.members).deviation / abs(mean)
     relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / abs(mean))
     low, high = interval_from_moments(relatively, level)
-    if known is not None:  # nobody loses more than all there is
-        low = max(low, min(-1.0, high)) if known.low >= 0 else low
-        high = min(high, max(1.0, low)) if known.high <= 0 else high
+    if limits is not None:  # nobody loses more than all there is
+        low = max(low, min(-1.0, high)) if limits.low >= 0 else low
+        high = min(high, max(1.0, low)) if limits.high <= 0 else high
     return relative, low, high
 
 
@@ -137,8 +137,8 @@ def _find_carriers(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carr
     hundredth = -(-len(parts) // 100)
     places = toward[order[: max(CARRIERS, hundredth)]]
     shares = parts[places] / (of.mean * len(parts))
-    own = pairs.differences if pairs.scales is None else pairs.differences / pairs.scales
-    rows = (array[:CARRIERS].tolist() for array in (places, own[places], shares))
+    differences = pairs.differences if pairs.scales is None else pairs.differences / pairs.scales
+    rows = (array[:CARRIERS].tolist() for array in (places, differences[places], shares))
     carriers = tuple(Carrier(pairs.query_ids[place], value, part) for place, value, part in zip(*rows, strict=True))
     return float(shares[:hundredth].sum()), carriers
 

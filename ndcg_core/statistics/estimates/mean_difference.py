@@ -93,13 +93,13 @@ def compute_moments(
         # Differences that differ by less than a tie are equal: 0.3 - 0.2 and 0.5 - 0.4 are not in floating point.
         if np.ptp(values) > TIE_TOLERANCE:
             squares = exact_sum(np.square(values - mean))
-        found = Moments(n, mean, math.sqrt(squares / (n - 1)), n - 1)
+        moments = Moments(n, mean, math.sqrt(squares / (n - 1)), n - 1)
     else:
-        found = _weighted_moments(values, share)
-    if not long_tailed or found.deviation == 0:
-        return found
-    residuals = (values - found.mean) * (1.0 if share is None else share)
-    return found._replace(freedom=freedom_of_long_tails(residuals, found.freedom))
+        moments = _weighted_moments(values, share)
+    if not long_tailed or moments.deviation == 0:
+        return moments
+    residuals = (values - moments.mean) * (1.0 if share is None else share)
+    return moments._replace(freedom=freedom_of_long_tails(residuals, moments.freedom))
 
 
 def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -> Moments:
@@ -111,8 +111,8 @@ def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -
         return Moments(n, mean, 0.0, freedom)
     second = exact_sum(np.square(share))
     # B as a sum of what is not negative: where one query has nearly all the weight, the terms above cancel.
-    others = np.maximum(second - np.square(share), 0) / n**2
-    unbiased = exact_sum(np.square(share) * (np.square(1 - share / n) + others))
+    variances = np.maximum(second - np.square(share), 0) / n**2
+    unbiased = exact_sum(np.square(share) * (np.square(1 - share / n) + variances))
     squares = exact_sum(np.square(share * (values - mean)))
     return Moments(n, mean, math.sqrt(squares * second / (n * unbiased)), freedom)
 
@@ -236,12 +236,12 @@ def reach_together(of: Moments, quantile: float, level: float) -> float | None:
         values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)).
     level: of all intervals together, in (0, 1). The interval is never narrower than the one that holds by itself.
     """
-    alone = reach_alone(of, level)
+    single = reach_alone(of, level)
     if of.deviation == 0:
-        return alone
+        return single
     if of.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
         return None
-    return max(quantile * math.sqrt((of.n - 1) / (of.n - quantile**2)), alone)
+    return max(quantile * math.sqrt((of.n - 1) / (of.n - quantile**2)), single)
 
 
 def interval_reaching(of: Moments, reach: float) -> Interval:

@@ -178,8 +178,8 @@ def queries_to_hold(
     x, shares = _binned(values + margin)
     loss = margin - largest_loss
     spread = math.sqrt(float(shares @ np.square(x - float(shares @ x))))
-    both = float(ndtri(1 - alpha)) + float(ndtri(power))
-    root = min(both * spread / (mean + margin), math.sqrt(MOST_QUERIES))
+    quantiles = float(ndtri(1 - alpha)) + float(ndtri(power))
+    root = min(quantiles * spread / (mean + margin), math.sqrt(MOST_QUERIES))
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def excess(n: float) -> float:
@@ -188,17 +188,17 @@ def queries_to_hold(
         p_values = _chances_below(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
 
-    known: list[tuple[float, float]] = []
+    trials: list[tuple[float, float]] = []
     low, high = 2.0, float(MOST_QUERIES)
     for _ in range(ROUNDS):
-        found = excess(count)
-        low, high = (count, high) if found < 0 else (low, count)
-        known.append((math.sqrt(count), found))
+        surplus = excess(count)
+        low, high = (count, high) if surplus < 0 else (low, count)
+        trials.append((math.sqrt(count), surplus))
         if high / low < 1 + CLOSE or count >= MOST_QUERIES:
             break
-        (root, here), slope = known[-1], both / math.sqrt(count)
-        if len(known) > 1 and known[-2][0] != root:
-            slope = max((here - known[-2][1]) / (root - known[-2][0]), slope / 4)
+        (root, here), slope = trials[-1], quantiles / math.sqrt(count)
+        if len(trials) > 1 and trials[-2][0] != root:
+            slope = max((here - trials[-2][1]) / (root - trials[-2][0]), slope / 4)
         following = max(root - here / slope, root / 3) ** 2
         if abs(following - count) <= CLOSE * count:
             count = following

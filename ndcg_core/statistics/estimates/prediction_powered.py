@@ -93,13 +93,13 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     proxy difference.
     """
     (pairs,) = sort_by_query([proxy])
-    known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
+    by_id = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
     ids = pairs.query_ids
-    every = {*judged, *known}
+    every = {*judged, *by_id}
     for query_id in sorted(every.difference(ids))[:1]:
         raise ValueError(f"{proxy}: query {query_id!r} is judged carefully, must be judged by proxy too")
-    values = np.array([known.get(query_id, 0.0) for query_id in ids])
-    is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, known))
+    values = np.array([by_id.get(query_id, 0.0) for query_id in ids])
+    is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, by_id))
     shares, members = pairs.shares, pairs.units.members
     sample = ProxySample(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
     return estimate_from_arrays(sample, alpha)
@@ -118,17 +118,17 @@ def correct_drawn(
     exact, near = sort_by_query([careful, sample])
     every, sampled = np.ones(len(exact.query_ids), dtype=np.bool_), (exact.shares, exact.units.members)
     judged = ProxySample(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
-    found = estimate_from_arrays(judged, alpha)
-    return found and replace(found, cheap_queries=queries)
+    corrected = estimate_from_arrays(judged, alpha)
+    return corrected and replace(corrected, cheap_queries=queries)
 
 
 def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
     """Compute the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
-    alone = _careful_moments(sample)
-    others = ~sample.is_careful
+    moments = _careful_moments(sample)
+    rest = ~sample.is_careful
     is_known = sample.known_mean is not None
-    least = math.inf if is_known else _units(sample, others)
-    if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
+    least = math.inf if is_known else _units(sample, rest)
+    if moments is None or moments.error == 0 or moments.freedom < 3 or least < 2:
         return None
     differs = sample.is_scored & (np.abs(sample.careful) > TIE_TOLERANCE)
     if (differing := np.count_nonzero(_summed(differs.astype(np.float64), sample))) < LEAST_DIFFERING:
@@ -139,38 +139,38 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
     near_mean, near_residuals = _part(sample.proxy, weights * sample.is_careful)
     far_mean, far_residuals = sample.known_mean, 0 * weights
     if far_mean is None:
-        far_mean, far_residuals = _part(sample.proxy, weights * others)
+        far_mean, far_residuals = _part(sample.proxy, weights * rest)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
     errors = _summed(exact_residuals, sample)
-    scale = alone.error / _norm(errors)
+    scale = moments.error / _norm(errors)
     errors, close = scale * errors, scale * _summed(near_residuals, sample)
     slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far_residuals, sample)
     is_near = _summed(sample.is_careful.astype(np.float64), sample) > 0
-    varies = is_known or np.ptp(sample.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
+    varies = is_known or np.ptp(sample.proxy[rest]) > TIE_TOLERANCE  # else their mean would be known without an error
     squares = exact_sum(np.square(slopes))
     share = max(0.0, exact_sum(errors * slopes) / squares) if varies and squares > 0 else 0.0
-    left = np.square(errors - share * slopes)
-    taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
-    careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
+    squared = np.square(errors - share * slopes)
+    factor = moments.freedom / (moments.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
+    careful_variance, proxy_variance = factor * exact_sum(squared[is_near]), exact_sum(squared[~is_near])
     variance = careful_variance + proxy_variance
-    if variance <= NO_VARIANCE * alone.error**2:
+    if variance <= NO_VARIANCE * moments.error**2:
         in_proportion = "the proxy differences are in proportion to the careful ones"
         return _refused(sample, f"{in_proportion}: nothing tells how far off they are")
-    careful_freedom = alone.freedom - 1
+    careful_freedom = moments.freedom - 1
     if is_known:  # drawn queries, see `paired.moments_of`
-        alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
+        moments = moments._replace(freedom=freedom_of_long_tails(errors, moments.freedom))
         careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
-    width, usual = _reach(alpha, freedom, variance), _reach(alpha, alone.freedom, alone.error**2)
+    width, usual = _reach(alpha, freedom, variance), _reach(alpha, moments.freedom, moments.error**2)
     if share == 0 or width >= usual:
-        share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
+        share, width, variance, freedom = 0.0, usual, moments.error**2, moments.freedom
     difference = exact_mean + share * (far_mean - near_mean)
     spread = _norm(errors) * _norm(close)
     careful = int(np.count_nonzero(sample.is_scored))
     return ProxyCorrected(
         difference=difference,
-        low=alone.clip(difference - width),
-        high=alone.clip(difference + width),
+        low=moments.clip(difference - width),
+        high=moments.clip(difference + width),
         p_value=2 * float(stdtr(freedom, -abs(difference) / math.sqrt(variance))),
         careful_queries=careful,
         cheap_queries=len(sample.proxy),
@@ -192,8 +192,8 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     The p-value is 1 if the values do not vary, or a part has fewer than two units (queries, or clusters of the column).
     """
     (pairs,) = sort_by_query([proxy])
-    known = set(judged)
-    inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
+    judged_ids = set(judged)
+    inside = np.array([query_id in judged_ids for query_id in pairs.query_ids], dtype=np.bool_)
     sample = ProxySample(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
     near_mean, near_residuals = _part(sample.proxy, weights * inside)

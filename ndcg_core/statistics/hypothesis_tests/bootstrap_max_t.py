@@ -88,8 +88,8 @@ def bootstrap_max_t(
     reach = np.abs(statistic[order])[:, np.newaxis]
 
     def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
-        drawn = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
-        return [_count_reached(statistics(counts), reach) for counts in drawn]
+        draws = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
+        return [_count_reached(statistics(counts), reach) for counts in draws]
 
     hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
     p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
@@ -141,17 +141,17 @@ def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArra
 def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
     """Yield how often each unit is drawn, (units x some resamples of the block); a resample draws `units` units."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
-    left, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
-    while left > 0:
-        rows = min(left, at_once)
+    remaining, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
+    while remaining > 0:
+        rows = min(remaining, at_once)
         words = np.asarray(generator.random_raw(rows * -(-units // 2)), dtype="<u8")
-        drawn = words.view("<u4").reshape(rows, -1)[:, :units].astype(np.uint64)
-        drawn *= np.uint64(units)
-        drawn >>= np.uint64(32)
-        drawn += (np.arange(rows, dtype=np.uint64) * np.uint64(units))[:, np.newaxis]
-        counts = np.bincount(drawn.ravel().view(np.int64), minlength=rows * units)
+        draws = words.view("<u4").reshape(rows, -1)[:, :units].astype(np.uint64)
+        draws *= np.uint64(units)
+        draws >>= np.uint64(32)
+        draws += (np.arange(rows, dtype=np.uint64) * np.uint64(units))[:, np.newaxis]
+        counts = np.bincount(draws.ravel().view(np.int64), minlength=rows * units)
         yield counts.reshape(rows, units).T.astype(np.float64, order="C")
-        left -= rows
+        remaining -= rows
 
 
 def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:

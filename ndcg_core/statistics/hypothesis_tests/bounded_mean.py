@@ -62,16 +62,16 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
         return low
     target = float(ndtri(alpha))
     limit, slope = _normal(values, largest_loss, shares, target)
-    known: list[tuple[float, float]] = []
+    trials: list[tuple[float, float]] = []
     for _ in range(_ROUNDS):
         if not low < limit < high:
             limit = (low + high) / 2
         off = float(ndtri(not_worse_p_value(values, -limit, largest_loss, shares))) - target
         low, high = (low, limit) if off > 0 else (limit, high)
-        if known and math.isfinite(off) and off != known[-1][1]:
-            slope = (limit - known[-1][0]) / (off - known[-1][1])
-        known = [(limit, off)] if math.isfinite(off) else []
-        following = limit - off * slope if known else (low + high) / 2
+        if trials and math.isfinite(off) and off != trials[-1][1]:
+            slope = (limit - trials[-1][0]) / (off - trials[-1][1])
+        trials = [(limit, off)] if math.isfinite(off) else []
+        following = limit - off * slope if trials else (low + high) / 2
         if abs(following - limit) <= 1e-12 * largest_loss or high - low <= 1e-12 * largest_loss:
             break
         limit = following
@@ -153,8 +153,8 @@ def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     lower = np.minimum(places.astype(np.intp), _MOST - 2)
     upper_share = counts * (places - lower)
     shared = np.bincount(lower, counts - upper_share, _MOST) + np.bincount(lower + 1, upper_share, _MOST)
-    used = (shared > 0) & (grid != 0)
-    return grid[used], shared[used]
+    is_used = (shared > 0) & (grid != 0)
+    return grid[is_used], shared[is_used]
 
 
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:

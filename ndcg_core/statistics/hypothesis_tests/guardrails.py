@@ -105,19 +105,19 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
     """Return notes on a guardrail's result; none for an identical pair, whose sentence says what it needs."""
     if bound is None:
         return ()
-    found = []
+    notes = []
     if bound.is_shown_worse:
-        found.append(f"shown to be worse than {facts.smallest_effect:g}")
+        notes.append(f"shown to be worse than {facts.smallest_effect:g}")
     if bound.method == STUDENT:
-        found.append("the metric's range is not known: rare harm may go unseen")
+        notes.append("the metric's range is not known: rare harm may go unseen")
     conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
         count, (one, many) = facts.units, unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
-        here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
-        found.append(f"{here}: {bound.needed} without a difference rule out a loss of {facts.smallest_effect:g}")
-    return tuple(found)
+        size = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
+        notes.append(f"{size}: {bound.needed} without a difference rule out a loss of {facts.smallest_effect:g}")
+    return tuple(notes)
 
 
 def queries_to_decide(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
@@ -175,5 +175,5 @@ def unseen_losses(pairs: Paired, alpha: float) -> int | None:
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:
         return None
-    apart = count / -math.log(alpha)
-    return max(1, round(apart)) if worst / apart > effect else None
+    loss = count / -math.log(alpha)
+    return max(1, round(loss)) if worst / loss > effect else None

@@ -70,8 +70,8 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     """
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
-        own = [paired[number] for number in numbers]
-        rows = units_table(own, [pairs.units.flippable for pairs in own], own_units)
+        chosen = [paired[number] for number in numbers]
+        rows = units_table(chosen, [pairs.units.flippable for pairs in chosen], own_units)
         p_values[numbers] = sign_flip_p_values(rows, **how.drawing)
     return p_values
 
@@ -110,19 +110,19 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels, how = _interval_levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     means = [each.mean for each in of]
-    found = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
+    resampled = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
     reaches = _reaches(of, how.alpha)
     if len(paired) > 1:
-        bounds = list(zip(found.quantiles, levels, strict=True))
+        bounds = list(zip(resampled.quantiles, levels, strict=True))
         reaches = [
             Reaches(*(_studentised(each, bound, error, level) for bound, level in bounds))
             for each, error in zip(of, linear.tolist(), strict=True)
         ]
     return [
         Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
-        for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
+        for p_value, adjusted, reach in zip(resampled.p_value, resampled.p_adjusted, reaches, strict=True)
     ]
 
 
@@ -170,10 +170,10 @@ def _scaled_residuals(pairs: Paired, of: Moments) -> FloatArray:
 
 def _weights_table(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
     """Return the weights over their mean as a (units x columns) table; None if no column has weights."""
-    known = [pairs.units for pairs in paired]
-    if all(of.shares is None for of in known):
+    sides = [pairs.units for pairs in paired]
+    if all(of.shares is None for of in sides):
         return None
-    shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in known]
+    shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in sides]
     return units_table(paired, shares, units)
 
 
@@ -246,8 +246,8 @@ def simultaneous_quantiles(
     if shares is not None:
         summed, take = _weighted_statistic(family, check_differences(shares))
     flips, parts = reduce_flips(summed, take, resamples, seed, workers)
-    counted = flips if len(family.rows) <= ENUMERABLE else flips + 1
-    ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * counted) for level in levels]
+    samples = flips if len(family.rows) <= ENUMERABLE else flips + 1
+    ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * samples) for level in levels]
     return tuple(float(ranked[rank - 1]) if rank <= flips else math.inf for rank in ranks)
 
 
@@ -278,8 +278,8 @@ def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Cal
         share = np.divide(between, within + between, out=np.zeros_like(between), where=between > 0)
         return np.asarray(np.sqrt(n * share).max(axis=0))
 
-    both = np.vstack((family.quantised, products))
-    return replace(family, quantised=both, totals=both.sum(axis=1)), largest
+    matrix = np.vstack((family.quantised, products))
+    return replace(family, quantised=matrix, totals=matrix.sum(axis=1)), largest
 
 
 def _squares(values: FloatArray) -> FloatArray:

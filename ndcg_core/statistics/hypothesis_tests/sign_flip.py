@@ -102,11 +102,11 @@ def sign_flip_p_values(
     workers: int | None = None,
 ) -> tuple[float, ...]:
     """Compute the unadjusted p-value of `sign_flip` for every column; faster for many columns."""
-    table, found = np.asarray(differences), list[float]()
+    table, p_values = np.asarray(differences), list[float]()
     for start in range(0, table.shape[1], COLUMNS):
         part = table[:, start : start + COLUMNS]
-        found += sign_flip(part, resamples=resamples, seed=seed, workers=workers).p_value
-    return tuple(found)
+        p_values += sign_flip(part, resamples=resamples, seed=seed, workers=workers).p_value
+    return tuple(p_values)
 
 
 def monotone_p_values(
@@ -129,15 +129,15 @@ def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
 
     An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
     """
-    found = p_values.copy()
+    corrected = p_values.copy()
     for place in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
         values = family.quantised[place][family.quantised[place] != 0]
         sums = values[:1]  # the first sign stays: a pattern and its mirror image have the same |sum|
         for value in values[1:]:
             sums = np.concatenate((sums + value, sums - value))
         reached = np.abs(sums) >= abs(values.sum()) - family.differing[place]
-        found[place] = np.count_nonzero(reached) / len(sums)
-    return found
+        corrected[place] = np.count_nonzero(reached) / len(sums)
+    return corrected
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
@@ -145,9 +145,9 @@ def _count_hits(family: Family, sums: FloatArray) -> IntArray:
     np.abs(sums, out=sums)
     reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
     reached = sums >= reach  # each of the two sums may be off by differing / 2
-    alone = np.count_nonzero(reached, axis=1)
+    own_hits = np.count_nonzero(reached, axis=1)
     sums += family.differing[:, np.newaxis]
     sums *= scale
     largest_from_here = np.maximum.accumulate(sums[::-1], axis=0)[::-1]
     reached[:-1] |= largest_from_here[1:] >= (reach * scale)[:-1]  # by itself, or by a column further down
-    return np.stack((alone, np.count_nonzero(reached, axis=1)))
+    return np.stack((own_hits, np.count_nonzero(reached, axis=1)))

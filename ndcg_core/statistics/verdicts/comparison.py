@@ -118,21 +118,21 @@ def compare_family(
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
     paired = sort_by_query(columns)
-    known = [moments_of(pairs) for pairs in paired]
+    moments = [moments_of(pairs) for pairs in paired]
     testable = [
         (at, pairs, of)
-        for at, (pairs, of) in enumerate(zip(paired, known, strict=True))
+        for at, (pairs, of) in enumerate(zip(paired, moments, strict=True))
         if of is not None and len(pairs.query_ids) >= least_queries
     ]
     how = FamilyTest(alpha, seed, resamples, workers, family, exploratory, least_queries, len(testable))
     tested = adjust_family([pairs for _, pairs, _ in testable], [of for _, _, of in testable], how)
     tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
-    found = []
-    for at, (pairs, of) in enumerate(zip(paired, known, strict=True)):
+    comparisons = []
+    for at, (pairs, of) in enumerate(zip(paired, moments, strict=True)):
         facts = _facts(pairs, of, tests.get(at), len(testable), how)
         row = _comparison(pairs, facts, verdict(facts), how)
-        found.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
-    return found
+        comparisons.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
+    return comparisons
 
 
 def check_guardrails(
@@ -186,17 +186,17 @@ def check_guardrails(
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = sort_by_query(columns)
-    known = [moments_of(pairs) for pairs in paired]
-    tested = [pairs for pairs, of in zip(paired, known, strict=True) if of is not None]
-    moments = [of for of in known if of is not None]
+    all_moments = [moments_of(pairs) for pairs in paired]
+    tested = [pairs for pairs, of in zip(paired, all_moments, strict=True) if of is not None]
+    moments = [of for of in all_moments if of is not None]
     how = FamilyTest(alpha, seed, resamples, workers, family, size=len(tested))
     harm_of = iter(adjust_family(tested, moments, how))
-    found = []
-    for pairs, of in zip(paired, known, strict=True):
+    comparisons = []
+    for pairs, of in zip(paired, all_moments, strict=True):
         margin = pairs.column.smallest_effect
         if of is None or margin is None:
             facts = _facts(pairs, of, None, 1, how)
-            found.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
+            comparisons.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
             continue
         bound, harm = guardrails.bound_of(pairs, of, margin, alpha), next(harm_of)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
@@ -205,7 +205,7 @@ def check_guardrails(
         facts = _facts(pairs, of, test, 1, how)
         row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
-        found.append(
+        comparisons.append(
             replace(
                 row,
                 notes=guardrails.guardrail_notes(facts, bound) + row.notes,
@@ -217,7 +217,7 @@ def check_guardrails(
                 reach=harm.reaches.wide,
             )
         )
-    return found
+    return comparisons
 
 
 def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
@@ -329,27 +329,27 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
     """Return the notes on a verdict, in words; often none."""
     if facts.test is None or facts.differing == 0:
         return ()
-    found = []
+    texts = []
     least = 1 if kind.is_guardrail else least_differing(facts.alpha)
     if facts.of is not None and facts.of.deviation == 0:
-        found.append("zero variance")
+        texts.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
-        found.append("small sample")
+        texts.append("small sample")
     if facts.differing >= least and not facts.test.certain:
         if _at_floor(facts.test, facts.alpha):
-            found.append("resamples are too few for so many comparisons; raise resamples")
+            texts.append("resamples are too few for so many comparisons; raise resamples")
         elif _near_alpha(facts.test, facts.alpha):
-            found.append("within Monte-Carlo error of alpha; raise resamples")
+            texts.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
-        found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
+        texts.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
     if facts.unseen is not None and (kind.is_detected or kind.is_harm):
         one, many = unit_names(facts.clusters)
         other = "a gain" if kind.is_harm else "a loss"
         missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
             missed = f"{other} on one drawn {one} in {facts.unseen}"
-        found.append(f"{missed} would go unseen with {facts.units} {many}")
-    return tuple(found)
+        texts.append(f"{missed} would go unseen with {facts.units} {many}")
+    return tuple(texts)
 
 
 def _at_floor(test: Tested, alpha: float) -> bool:
@@ -373,15 +373,15 @@ def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
 
 
 def _weight_notes(pairs: Paired, of: Moments) -> list[str]:
-    units, found = pairs.units, list[str]()
+    units, texts = pairs.units, list[str]()
     if pairs.shares is None:
-        return found
+        return texts
     if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
         many = "queries" if units.members is None else "clusters"
-        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
+        texts.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
     if (plain := mean_difference(pairs.differences)) * of.mean < 0:
-        found.append(f"without weights the difference is {plain:+.4f}")
-    return found
+        texts.append(f"without weights the difference is {plain:+.4f}")
+    return texts
 
 
 def _cluster_notes(pairs: Paired) -> list[str]:
@@ -389,14 +389,14 @@ def _cluster_notes(pairs: Paired) -> list[str]:
 
     Standard errors are unreliable in these cases.
     """
-    units, found = pairs.units, list[str]()
+    units, texts = pairs.units, list[str]()
     if not pairs.is_clustered or not pairs.differences.any():
-        return found
+        return texts
     if len(units.names) < FEW_CLUSTERS:
-        found.append(f"only {len(units.names)} clusters: the interval may be too narrow")
+        texts.append(f"only {len(units.names)} clusters: the interval may be too narrow")
     if units.shares is not None:
         correlation, p_value = correlate_sizes(units.values, units.shares)
         if p_value <= ASSOCIATED:
             more = "more" if correlation > 0 else "less"
-            found.append(f"large clusters gain {more} (correlation {correlation:+.2f}): the interval may be too narrow")
-    return found
+            texts.append(f"large clusters gain {more} (correlation {correlation:+.2f}): the interval may be too narrow")
+    return texts
