@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
 from ndcg_ab.scoring.parity import sample_queries
 from ndcg_ab.sources import Pulled, WantedPlaces
-from ndcg_ab.sources.fast_reader.plain_text import reduce_ranking
+from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
-from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, ReducedRanking, query_starts
+from ndcg_ab.sources.tables.top_places import KNOWN_RANK, ReducedRanking, query_starts
 from ndcg_core.measures.metric import Metric
 
 FIRST_QUERIES = 200  # queries that are enough to see whether ids match
@@ -68,18 +68,11 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
     wanted = wanted_places(metrics, judgments, systems)
     if wanted is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
         return None
-    table = pulled.table.combine_chunks()
-    nulls = {name: table[name].null_count for name in ("score", "rank")}
-    if nulls["score"] or nulls["rank"] not in (0, len(table)) or any(each.num_chunks != 1 for each in table.columns):
+    table = group_rows(pulled.table)
+    reduced = reduce_ranking(table, wanted)
+    if reduced is None or not holds_enough(pulled, judgments):
         return None
-    try:
-        reduced = reduce_ranking(table, wanted)
-    except NotPlainError:
-        return None
-    if not holds_enough(pulled, judgments):
-        return None
-    rows = reduced.rows.replace_schema_metadata(pulled.table.schema.metadata)
-    return dataclasses.replace(reduced, rows=rows, ranks=relevant_ranks(table, judgments.table, metrics[0]))
+    return dataclasses.replace(reduced, ranks=relevant_ranks(table, judgments.table, metrics[0]))
 
 
 def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:

@@ -26,6 +26,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
+from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
 from ndcg_ab.sources.judgments.grades import as_texts, naming_hint, number_words, refuse_ratings
 from ndcg_ab.sources.tables.document_rules import (
     AS_IT_IS,
@@ -135,6 +136,9 @@ def pull_source(
     pulled = count_rows(Pulled(table, layout, source, cut_documents(found.documents, rules), costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
+    if places and isinstance(table, pa.Table) and not pulled.elsewhere:
+        reduced = reduce_ranking(group_rows(table), places)
+        return dataclasses.replace(pulled, given=lambda: table, reduced=reduced) if reduced else pulled
     return pulled
 
 

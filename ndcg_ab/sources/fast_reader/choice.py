@@ -25,7 +25,7 @@ from ndcg_ab.sources.fast_reader.plain_text import (
     SLICE,
     ranking_reader,
     read_slices,
-    reduce_ranking,
+    reduce_columns,
     reduce_text,
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, whole_batches
@@ -169,4 +169,4 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
 def reduce_queries(table: pa.Table, chosen: dict[str, str], places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular."""
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
-    return reduce_ranking(ranking, places)
+    return reduce_columns(ranking, places)

@@ -8,6 +8,7 @@ The extension also reduces whole queries of other tables.  It is missing if no c
 files are then read by the general readers.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
@@ -48,7 +49,34 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, places: W
     return found
 
 
-def reduce_ranking(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
+def group_rows(ranking: pa.Table) -> pa.Table:
+    """Return a ranking with the rows of each query together: by rank, or by falling score where ranks are missing.
+
+    The order of a ranking whose queries are together does not change. The columns of the result have one chunk.
+    """
+    ranking = ranking.combine_chunks()
+    if not ranking.num_rows or ranking["score"].null_count:
+        return ranking
+    query_ids = ranking["query_id"].cast(pa.string()).combine_chunks().dictionary_encode()
+    queries = query_ids.indices.to_numpy().astype(
+        np.min_scalar_type(len(query_ids.dictionary))
+    )  # 16 bits are sorted at once
+    if np.count_nonzero(queries[1:] != queries[:-1]) < len(query_ids.dictionary):
+        return ranking
+    order = np.argsort(-ranking["score"].to_numpy() if ranking["rank"].null_count else ranking["rank"].to_numpy())
+    return ranking.take(pa.array(order[np.argsort(queries[order], kind="stable")])).combine_chunks()
+
+
+def reduce_ranking(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking | None:
+    """Return the reduced ranking of a table from `group_rows`, or None if it is not regular."""
+    try:
+        reduced = reduce_columns(ranking, places)
+    except NotPlainError:
+        return None
+    return dataclasses.replace(reduced, rows=reduced.rows.replace_schema_metadata(ranking.schema.metadata))
+
+
+def reduce_columns(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
 
     The column of query ids may be dictionary-encoded.
@@ -57,6 +85,8 @@ def reduce_ranking(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
         raise NotPlainError
     query_ids = ranking["query_id"].cast(pa.string())
     whole = ranking.set_column(0, "query_id", query_ids).combine_chunks()
+    if any(column.num_chunks != 1 for column in whole.columns):  # no row, or more than 2 GB of texts
+        raise NotPlainError
     query_ids, doc_ids, score, rank = (column.chunk(0) for column in whole.columns)
     has_ranks = not rank.null_count
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
