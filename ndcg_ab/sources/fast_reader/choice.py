@@ -96,7 +96,7 @@ def work_in_threads(
         try:
             for each in inputs:
                 begun.append(pool.submit(work, each))
-                if len(begun) >= workers + IN_FLIGHT:
+                while len(begun) >= workers + IN_FLIGHT or (begun and begun[0].done()):
                     yield begun.popleft().result()
             while begun:
                 yield begun.popleft().result()

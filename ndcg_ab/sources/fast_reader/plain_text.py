@@ -156,6 +156,7 @@ def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
 
 
 SLICE = 1 << 22  # bytes that are read at a time
+FIRST_SLICE = 1 << 18  # bytes in which rows that are apart show themselves
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
 WINDOW = 1 << 16
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
@@ -178,7 +179,7 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
     """
     form: LineForm | None = None
     rest = b""
-    while block := file.read(size):
+    while block := file.read(size if form else min(size, FIRST_SLICE)):
         text = rest + block
         length = len(text)
         if form is None and (end := text.find(b"\n", 0, length)) >= 0:
