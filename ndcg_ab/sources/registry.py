@@ -138,7 +138,7 @@ def pull_source(
         refuse_ratings(pulled)
     if places and isinstance(table, pa.Table) and not pulled.elsewhere:
         reduced = reduce_ranking(group_rows(table), places)
-        return dataclasses.replace(pulled, given=lambda: table, reduced=reduced) if reduced else pulled
+        return dataclasses.replace(pulled, content=lambda: table, reduced=reduced) if reduced else pulled
     return pulled
 
 
