@@ -130,19 +130,13 @@ def sensitivity(
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.report.terminal.studies import print_sensitivity
     from ndcg_ab.scoring.scoring import open_engine_for
-    from ndcg_ab.studies.sensitivity import (
-        CUTOFFS,
-        DISCOUNTS,
-        GAINS,
-        IDEALS,
-        measure_sensitivity,
-        metric_grid,
-        sensitivity_to_json,
-    )
+    from ndcg_ab.studies import sensitivity as study
     from ndcg_core.measures.metric import MetricError
 
     try:
-        tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
+        tried = study.metric_grid(
+            gain or study.GAINS, discount or study.DISCOUNTS, ideal or study.IDEALS, cutoff or study.CUTOFFS
+        )
     except MetricError as error:
         raise InputError(f"--{error}") from None
     evaluation = evaluation_from_options(
@@ -151,8 +145,8 @@ def sensitivity(
     )
     output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-        found = measure_sensitivity(evaluation, engine, say)
-    output.write("json", lambda: sensitivity_to_json(found))
+        found = study.measure_sensitivity(evaluation, engine, say)
+    output.write("json", lambda: study.sensitivity_to_json(found))
     output.show(print_sensitivity, found)
     output.name_written()
 

@@ -46,14 +46,7 @@ def init(
     from ndcg_ab.files import write_text
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings
-    from ndcg_ab.studies.first_configuration import (
-        SCHEMA_FILE,
-        WEIGHTED,
-        configuration_text,
-        guess_inputs,
-        name_for,
-        read_evaluation,
-    )
+    from ndcg_ab.studies import first_configuration as study
 
     systems = systems_by_name(options["system"] or ())
     judged = Path(options["judgments"]) if options["judgments"] else None
@@ -65,27 +58,26 @@ def init(
     output = Output(given, quiet=quiet, json=json)
     folder = path.parent if path else Path()
     grades = parse_grades("--grades", options["grades"]) if options["grades"] else {}
-    found = dataclasses.replace(guess_inputs(named, judged, systems, queries), grades=grades)
-    settings = (found, folder, name or name_for(folder), options["metric"] or ["ndcg@10"])
-    evaluation = read_evaluation(configuration_text(*settings), folder)
+    found = dataclasses.replace(study.guess_inputs(named, judged, systems, queries), grades=grades)
+    settings = (found, folder, name or study.name_for(folder), options["metric"] or ["ndcg@10"])
+    evaluation = study.read_evaluation(study.configuration_text(*settings), folder)
     with open_engine() as engine, Progress(quiet) as say:
         findings, counts = check_only(evaluation, engine, say)
         is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
-    text = configuration_text(*settings, is_weighted=is_weighted)
+    text = study.configuration_text(*settings, is_weighted=is_weighted)
     if path is None:
         sys.stdout.write(text)
     else:
         write_text(path, text)
     output.write_json(written=str(path or "-"), read=[*found.words(), counts], configuration=text)
     if path is not None and output.is_shown:
-        print_wrapped([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
+        print_wrapped([*found.words(), counts, *([study.WEIGHTED] if is_weighted else [])])
         print_safely(print_findings, findings)
         print_line(f"written: {path}\n")
         print_line(f"  {program_name()} check {shlex.quote(str(path))}")
         print_line(f"  {program_name()} run {shlex.quote(str(path))}")
-        print_line(
-            f"  {program_name()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys"
-        )
+        schema = shlex.quote(str(folder / study.SCHEMA_FILE))
+        print_line(f"  {program_name()} schema --json {schema}   # editors complete the keys")
 
 
 def example(

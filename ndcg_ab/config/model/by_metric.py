@@ -111,13 +111,9 @@ def read_range(pair: Any) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def read_ranges(value: Any) -> Any:
-    """Return the mapping canonical metric name -> (lowest, highest value)."""
-    return read_by_metric(value, read_range)
-
-
 Metrics = Annotated[list[str], BeforeValidator(read_metrics), Trait.METRICS]
 Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]
+Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(lambda value: read_by_metric(value, read_range))]
 
 
 def read_primary(value: Any) -> Any:

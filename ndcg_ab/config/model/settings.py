@@ -3,9 +3,9 @@
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.by_metric import Margins, read_margin, read_margins, read_ranges
+from ndcg_ab.config.model.by_metric import Margins, Ranges, read_margin, read_margins
 from ndcg_ab.config.model.keys import MEASURED, TESTED, Model, Option
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -58,7 +58,7 @@ class Statistics(Model):
         min_length=1,
         description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
     )
-    ranges: Annotated[dict[str, tuple[float, float]], BeforeValidator(read_ranges)] = Field(
+    ranges: Ranges = Field(
         default_factory=dict,
         description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
     )

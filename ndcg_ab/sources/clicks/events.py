@@ -20,9 +20,10 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, is_json, json_event_pieces
+from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, json_event_pieces
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
@@ -91,7 +92,8 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
         return read_counts(next(passage.admit([source.pull(COUNTS, {})])), source.origin)
-    if isinstance(place, FileSource) and (kind == "lines" or is_json(place)):
+    is_json = isinstance(place, FileSource) and (place.format or format_by_name(Path(str(place.file)))) == "jsonl"
+    if isinstance(place, FileSource) and (kind == "lines" or is_json):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:

@@ -8,6 +8,7 @@ path alone (a flattened event).
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -15,14 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.forms.plausible import is_plain_number
-from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.user_events import is_bulk_action, is_mixed, is_query, query_texts
 from ndcg_ab.sources.tables.columns import UNCLEAR, holds_byte_below, holds_long_text
@@ -39,10 +38,6 @@ DEFAULTS = {  # field -> where UBI has it
 }
 SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
 NOWHERE = -1  # the ordinal of an event without a place
-
-
-def is_json(described: FileSource) -> bool:
-    return (described.format or format_by_name(Path(str(described.file)))) == "jsonl"
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
@@ -108,17 +103,13 @@ def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataTy
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
     found = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
-    table = pa.table({field: first_value(found, field_paths(field, columns)) for field in DEFAULTS})
+    values = {path: pc.struct_field(found[path[0]], list(path[1:])) if path[1:] else found[path[0]] for path in paths}
+    table = pa.table({field: pc.coalesce(*map(values.get, field_paths(field, columns))) for field in DEFAULTS})
     table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
     if is_odd(table):
         raise UnusualError("a missing action, a place below 0, or a control character")
-    return filled(table)
-
-
-def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArray:
-    return pc.coalesce(
-        *(pc.struct_field(table[path[0]], list(path[1:])) if path[1:] else table[path[0]] for path in paths)
-    )
+    known = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
+    return pa.table(known).cast(SCHEMA)
 
 
 def is_odd(table: pa.Table) -> bool:
@@ -131,11 +122,6 @@ def is_odd(table: pa.Table) -> bool:
         or any(holds_byte_below(32, chunk) for chunk in texts)
         or holds_long_text(table["object_id"])
     )
-
-
-def filled(table: pa.Table) -> pa.Table:
-    columns = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
-    return pa.table(columns).cast(SCHEMA)
 
 
 # ---- line by line
@@ -158,22 +144,20 @@ def careful_events(
         name: Field(columns.get(name, at), SCHEMA.field(name).type, required=name == "action_name")
         for name, at in DEFAULTS.items()
     }
-    values: dict[str, list[Any]] = {name: [] for name in DEFAULTS}
-    rows = 0
-    for where, event in placed_objects(path):
-        if texts is not None and (is_bulk_action(event) or is_query(event)):
-            continue
-        rows += 1
-        for name, field in fields.items():
-            values[name].append(event_value(field, find_value(event, field_paths(name, columns), where), where))
-        if texts and not values["user_query"][-1]:
-            values["user_query"][-1] = texts.get(values["search_id"][-1], "")
-        if rows % PIECE == 0:
-            yield pa.table(values, schema=SCHEMA)
-            values = {name: [] for name in DEFAULTS}
-    if not rows:
+
+    def event_rows() -> Iterator[dict[str, Any]]:
+        for where, event in placed_objects(path):
+            if texts is None or not (is_bulk_action(event) or is_query(event)):
+                found = {name: find_value(event, field_paths(name, columns), where) for name in fields}
+                row = {name: event_value(field, found[name], where) for name, field in fields.items()}
+                row["user_query"] = row["user_query"] or (texts or {}).get(row["search_id"], "")
+                yield row
+
+    rows = event_rows()
+    pieces = iter(lambda: list(islice(rows, PIECE)), [])
+    if not (first := next(pieces, [])):
         raise InputError(f"{path}: there is no event in the file")
-    yield pa.table(values, schema=SCHEMA)
+    yield from (pa.Table.from_pylist(piece, SCHEMA) for piece in chain([first], pieces))
 
 
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:

@@ -11,7 +11,6 @@ and Parquet up to 241 relative to eight bytes a value.  Repeated lines reach 135
 
 import bz2
 import functools
-import gzip
 import io
 import lzma
 import os
@@ -31,12 +30,15 @@ if TYPE_CHECKING:
 
     from ndcg_ab.sources.files.arrow_tables import ArrowTable
 
-igzip: Any
+GzipFile: Any
 isal_zlib: Any
 try:
-    from isal import igzip, isal_zlib
+    from isal import isal_zlib
+    from isal.igzip import IGzipFile as GzipFile
 except ImportError:  # there is no wheel for this machine
-    igzip = isal_zlib = None
+    from gzip import GzipFile
+
+    isal_zlib = None
 
 SETTING = "NDCG_AB_UNPACK_RATIO"  # the variable of the environment with another ratio, for all
 GRACE = 1 << 22  # bytes that may come in excess of that: small files compress as they like
@@ -71,19 +73,10 @@ class Packing(NamedTuple):
     open: Callable[[BinaryIO], Any]
 
 
-def open_gzip(file: BinaryIO) -> Any:
-    """Return a stream of the content of a gzip file, by the faster library isal if it is installed."""
-    kind = gzip.GzipFile if igzip is None else igzip.IGzipFile
-    return kind(fileobj=file, mode="rb")
+def open_by_arrow(codec: str, file: BinaryIO) -> Any:
+    import pyarrow as pa
 
-
-def open_by_arrow(codec: str) -> Callable[[BinaryIO], Any]:
-    def open_stream(file: BinaryIO) -> Any:
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
-
-    return open_stream
+    return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
 
 
 def open_zip(file: BinaryIO) -> Any:
@@ -102,12 +95,12 @@ def open_zip(file: BinaryIO) -> Any:
     return archive.open(member)
 
 
-GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c <", open_gzip)
+GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c <", lambda file: GzipFile(fileobj=file, mode="rb"))
 SKIPPED = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))  # frames that hold no content
 PACKINGS = (
     GZIP,
-    Packing("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED), 500, "unzstd -c <", open_by_arrow("zstd")),
-    Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c <", open_by_arrow("lz4")),
+    Packing("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED), 500, "unzstd -c <", functools.partial(open_by_arrow, "zstd")),
+    Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c <", functools.partial(open_by_arrow, "lz4")),
     Packing("xz", (b"\xfd7zXZ\0",), 700, "unxz -c <", lzma.LZMAFile),
     Packing("bzip2", tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)), 300, "bunzip2 -c <", bz2.BZ2File),
     Packing("ZIP", (b"PK\x03\x04",), MOST_ZIPPED, "unzip -p", open_zip),
