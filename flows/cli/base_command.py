@@ -180,7 +180,7 @@ def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
 
 
 def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
-    """Raise InputError, with a command to go on, for an unknown option and for what is missing."""
+    """Raise InputError for an unknown option or a missing argument, with a command that works."""
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
     options = {option: each for each in command.params for option in each.opts}
     if hasattr(error, "possibilities"):

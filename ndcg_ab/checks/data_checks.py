@@ -256,7 +256,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 
 
 def copies_hint(pulled: Pulled) -> str:
-    """Return what can be done about copies, with the tags of a file that has several."""
+    """Return advice on duplicates, with the tags if the file has several."""
     tags = [
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
     ]
@@ -295,10 +295,10 @@ class WholeNeededError(Exception):
 def check_judged_results(
     engine: Engine, rankings: Mapping[str, Pulled], explained: Collection[str | None]
 ) -> list[Finding]:
-    """Return findings on systems none of whose results are judged.
+    """Return findings on systems without a single judged result.
 
-    explained: systems for which another finding gives the reason, left out here.
-    Raises WholeNeededError if rankings were reduced and none of the first results is judged.
+    explained: systems to leave out, because another finding gives the reason. Raises WholeNeededError if rankings were
+    reduced and none of the first results is judged.
     """
     none = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
     none = [name for name in none if name not in explained]

@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
 
 def remover(pattern: str) -> Callable[[str], str]:
-    """Return the function that removes what a pattern matches from a text of ids in lines."""
+    """Return a function that removes every match of a pattern from a text with one id per line."""
     return partial(re.compile(pattern, re.MULTILINE).sub, "")
 
 

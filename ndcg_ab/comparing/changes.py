@@ -1,4 +1,4 @@
-"""Report what a candidate changed in its top results, and how the queries that a change was meant for fare.
+"""Report the changes of each candidate in the first places, and the results on the queries that a change was meant for.
 
 See docs/changes.md.
 """

@@ -129,7 +129,7 @@ def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[st
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
-    """Return, by (metric, candidate), the share of the log whose differences are counted as 0 but may not be 0."""
+    """Return, by (metric, candidate), the share of the log with differences that count as 0 but may not be 0."""
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
@@ -152,7 +152,7 @@ def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -
 def with_drawn_findings(
     findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 ) -> list[Finding]:
-    """Return the findings with those about drawn queries added, and without `unjudged_query` if queries were drawn."""
+    """Return the findings plus those about drawn queries; without `unjudged_query` if queries were drawn."""
     others = [each for each in findings if log is None or each.code != "unjudged_query"]
     return [*others, *check_drawn(engine, evaluation, log)]
 

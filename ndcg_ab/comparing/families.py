@@ -285,7 +285,7 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
-    """Return how a verdict and those of all slices disagree, in words; None if they agree.
+    """Return a sentence on how the overall verdict and the verdicts of all slices disagree; None if they agree.
 
     Possible reasons are weights, small slices that are not tested, and slices with opposite effects.
     """
@@ -301,9 +301,9 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
 def decide_by_all(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> tuple[Decision, ...]:
-    """Return the decisions that would change if the metrics that only describe by default decided as well.
+    """Return the decisions that would change if the metrics that are only descriptive by default decided, too.
 
-    compared: the comparisons that the decisions are made from. All metrics are tested as one primary family.
+    compared: the comparisons on which the decisions are based. All metrics are tested as one primary family.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

@@ -33,9 +33,9 @@ class Sampling:
     def scales_and_weights(
         self, query_ids: Sequence[str], part: Part = WHOLE
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return factors for the differences of queries, or None, and weights of the scaled differences, or None.
+        """Return a factor for each query's difference, and a weight for each scaled difference; None for all 1.
 
-        part: the part of the queries that is averaged over.
+        part: the part of the log over which the mean is taken.
         """
         weights = self.weights_in_order(query_ids)
         if self.log is None or weights is None:

@@ -173,9 +173,9 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 
 
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
-    """Yield the comparisons that the gate `no_drop` forbids, and those without any query.
+    """Yield the comparisons that the gate `no_drop` forbids, and comparisons without a query.
 
-    The gate forbids drops, every fall, or falls of named metrics by more than a difference.
+    The gate forbids drops, every fall, or falls of named metrics by more than a given difference.
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)

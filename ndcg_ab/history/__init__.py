@@ -1,1 +1,1 @@
-"""Keep past evaluations: a bundle on disk for each, and one database of them all."""
+"""Keep past evaluations: a bundle on disk for each, and one database of all."""

@@ -1,8 +1,8 @@
 """Write and read bundles, the folders of finished evaluations, and enter them in the history database.
 
 A bundle is a folder: ``bundle.json`` (results and inputs), ``query_scores.parquet``, ``evaluation.duckdb`` (all
-tables).  It is renamed at the end, so that it is complete or absent.  Added later: the HTML page, ``published.json``,
-``reused.json``.
+tables). It gets its name at the end, so that it is complete or absent. Files added later: the HTML page,
+``published.json``, ``reused.json``.
 """
 
 import contextlib
@@ -102,7 +102,7 @@ class Bundle:
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def for_later_night(self) -> "Bundle":
-        """Return the bundle as the result of a later night with unchanged inputs, in which nothing can have dropped."""
+        """Return the bundle as the result of a later night with unchanged inputs, with no drop."""
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
@@ -122,8 +122,8 @@ def keep_bundle(
 ) -> Path:
     """Finish a bundle, enter it in the history, and return its final folder.
 
-    The folder is renamed inside the transaction: if the process dies between the two, the next process that opens the
-    history enters the bundle (`adopt_bundles`).
+    The folder is renamed inside the transaction. If the process dies before the transaction ends, the next process that
+    opens the history enters the bundle (`adopt_bundles`).
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
@@ -157,15 +157,15 @@ def keep_bundle(
 
 
 def finished_at(name: str) -> datetime:
-    """Return the current time, or the moment in the folder name if that is a day or more away (a run made up for)."""
+    """Return the current time, or the time in the folder name if that is a day or more away (a night run later)."""
     now, began = datetime.now(UTC), began_by_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enter finished bundles that are missing in the history, because their process died or the history was restarted.
+    """Enter finished bundles that the history lacks, because their process died or the history was restarted.
 
-    Each keeps its ordinal if that is free.  An unreadable bundle is reported and left out.
+    Each bundle keeps its ordinal if that is free. An unreadable bundle is reported and left out.
     """
     entered = database.keys(past)
     for folder in finished_bundles(parent):
@@ -197,7 +197,7 @@ def warn_unreadable(folder: Path, error: Exception) -> None:
 
 
 def finished_bundles(parent: Path) -> list[Path]:
-    """Return the folders of finished evaluations in the order in which they were finished, unreadable ones first."""
+    """Return the folders of finished evaluations by order of finishing, unreadable ones first."""
     folders = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
     return sorted(folders, key=lambda folder: (ordinal_of(folder), folder.name))
 
@@ -211,7 +211,7 @@ def ordinal_of(folder: Path) -> int:
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
     """Return the bundles that no tracker has completely, the oldest first, without unreadable ones.
 
-    A bundle counts as unpublished as well if a later night reused it and no tracker knows that night.
+    A bundle is also unpublished if a later night reused it and no tracker knows that night.
     address: consider only the tracker at this address.
     """
     folders = []
@@ -226,11 +226,10 @@ def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> l
 
 
 def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
-    """Remove the oldest bundles beyond the configured retention, except unpublished ones, and return those removed.
+    """Remove the oldest published bundles beyond the configured retention, and return the removed folders.
 
-    The history keeps their rows; per-query values are removed according to `query_scores`.  What cannot be removed now
-    is
-    left for the next run.
+    The history keeps their rows; per-query values are removed according to `query_scores`. A folder that cannot be
+    removed now is left for the next run.
     """
     if (keep_count := evaluation.retention.query_scores) is not None:
         try:
@@ -285,9 +284,8 @@ def find_reusable(
 ) -> Path | None:
     """Return the bundle that can be reused, or None.
 
-    Inputs and configuration must equal those of the latest evaluation up to `at` (by default now): content that has
-    returned to an earlier state counts as changed.  The bundle must be complete and not about to be removed by
-    retention.
+    Inputs and configuration must equal those of the latest evaluation up to `at` (by default now): an input that went
+    back to an earlier content counts as changed. The bundle must be complete and within retention.
     """
     time = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
@@ -325,7 +323,7 @@ def is_whole(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def name_bundle_in_errors(final: Path) -> Iterator[None]:
-    """Raise InputError if a complete bundle cannot be entered in the history, which the next run will do."""
+    """Raise InputError if a complete bundle cannot be entered in the history; the next run will enter it."""
     try:
         yield
     except Exception as error:

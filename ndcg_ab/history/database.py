@@ -1,6 +1,6 @@
-"""The history: one DuckDB file with the tables of every evaluation of one name (docs/history.md).
+"""Open, fill and query the history: one DuckDB file with the tables of all evaluations of one name (docs/history.md).
 
-Every row carries the ordinal of its evaluation: 1, 2, 3 … in the order in which they were finished.
+Every row has the ordinal of its evaluation: 1, 2, 3 … in the order of finishing.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
     """Yield the history with all of its tables, after waiting for other processes that use it.
 
-    Raises InputError that names the process that blocks the history, or says what to do about a damaged file.
+    Raises InputError, which names the process that blocks the history, or the remedy for a damaged file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
@@ -123,7 +123,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
 
 
 def storage_error_text(path: Path, patience: float, message: str) -> str:
-    """Return a sentence that says which process blocks the history, or what is wrong with the file and what to do."""
+    """Return a sentence that names the process that blocks the history, or the damage of the file and the remedy."""
     if holder := re.search(r"PID (\d+)", message):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
     reason = " ".join(message.removeprefix(f"{path}: cannot be opened: ").split())
@@ -200,7 +200,7 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
 
 
 def query_set(engine: Engine) -> str:
-    """Return a digest of the judged queries; every new candidate on one query set is another look at the data."""
+    """Return a digest of the judged queries, which tells how often a set of queries has been used to decide."""
     judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     return digest_of([query_id for (query_id,) in judged])
 
@@ -210,7 +210,7 @@ def next_ordinal(history: GrowingDatabase) -> int:
 
 
 def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
-    """Return the ordinals of all evaluations, or of those with the given keys."""
+    """Return the ordinals of the evaluations with the given keys, by default of all."""
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
@@ -278,7 +278,7 @@ def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> No
 
 
 def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
-    """Add the later nights that reused an evaluation, without those already recorded."""
+    """Add the later nights that reused an evaluation, except nights that are already recorded."""
     entered = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     fresh = [{"began": began} for began in moments if began not in entered]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))

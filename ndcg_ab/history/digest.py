@@ -1,4 +1,4 @@
-"""Summarise the history since a moment: which systems dropped, why, and which drops are open or acknowledged."""
+"""Summarise the history since a given time: drops by system with their causes, open or acknowledged."""
 
 import json
 import re
@@ -21,10 +21,9 @@ TABLE = "acknowledged"
 class Drop:
     """A drop of one system's ranking in one evaluation.
 
-    changed: what had changed since the previous evaluation. moved: cause (ranking, judgments, queries) -> part of the
-    change of the mean, if known. better_in: the first later evaluation in which the system was shown to have improved
-        again.
-    acknowledged: when a person acknowledged the drop. note: the person's note.
+    changed: inputs that had changed since the previous evaluation. moved: cause (ranking, judgments, queries) -> part
+    of the change of the mean, if known. better_in: the first later evaluation in which the system was shown to have
+    improved again. acknowledged: when a person acknowledged the drop. note: the person's note.
     """
 
     ordinal: int
@@ -44,14 +43,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class Digest:
-    """The summary of the history since a moment.
+    """The summary of the history since a given time.
 
-    since: the moment in UTC. evaluations: number since then; reused: number of nights without a change.
-    failed: nights that could not run.
-    drops: those since then, and earlier ones that are open.
-    failing: gate and systems that fail in the latest evaluation -> the first evaluation of the unbroken row of
-        failures.
-    pending: evaluations that no tracker has.
+    since: the time, in UTC. evaluations: number since then. reused: number of nights without a change. failed: nights
+    that could not run. drops: drops since then, and earlier open ones. failing: (gate, systems) that fail in the latest
+    evaluation -> the first evaluation of the unbroken row of failures. pending: evaluations that no tracker has.
     """
 
     name: str
@@ -66,7 +62,7 @@ class Digest:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the moment that a text names: days before now (``7d``), or a date or time, by default in UTC."""
+    """Return the time that a text means: days before now (``7d``), or a date or time, by default in UTC."""
     if match := DAYS.fullmatch(text):
         return now - timedelta(days=int(match[1]))
     try:

@@ -50,7 +50,7 @@ class FailedNight(NamedTuple):
 
 
 def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
-    """Record the reason of a failed night if there is a history; never raise, and do nothing while the process ends.
+    """Record the reason of a failed night if there is a history; never raise, and do nothing if the process is ending.
 
     Nothing is recorded before the first successful evaluation, while the configuration is still being set up.
     """

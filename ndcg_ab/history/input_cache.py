@@ -40,9 +40,9 @@ Found = TypeVar("Found")
 class EntryFacts:
     """The facts about a cached input.
 
-    digest, rows: of the content.  read: moment of the night in which it was read, ISO 8601, UTC.
-    places: where it stood.  is_remarked: whether remarks about it name these places.
-    table: digest of the bytes of the table file.
+    digest, rows: digest and number of rows of the content. read: time of the night that read it, ISO 8601, UTC. places:
+    files or addresses it was read from. is_remarked: whether remarks about it name these places. table: digest of the
+    bytes of the table file.
     """
 
     digest: str
@@ -58,7 +58,7 @@ def cache_folder(evaluation: Evaluation) -> Path:
 
 
 def cache_limit(evaluation: Evaluation) -> int:
-    """Return how many bytes all entries together may have."""
+    """Return the largest total size of the cache, in bytes."""
     return bytes_of(evaluation.retention.inputs)
 
 
@@ -81,7 +81,7 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """Return what `read` reads from a cache entry, or None if the entry is missing or damaged."""
+    """Return the result of `read` on a cache entry, or None if the entry is missing or damaged."""
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
         return None
@@ -112,7 +112,7 @@ def seal_entry(entry: Path, facts: Any) -> None:
 
 
 def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
-    """Make a cache entry in a working folder from a table there; facts: fields of `Known` about the table."""
+    """Make a cache entry in a working folder from a table there. facts: fields of `EntryFacts` about the table."""
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
     seal_entry(entry, encode(EntryFacts(**facts, places=content.places, table=digest_of_file(table))))

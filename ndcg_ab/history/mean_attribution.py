@@ -272,7 +272,7 @@ def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
 def queries_behind(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
-    """Return the queries that contribute most to each part of a change, in either direction."""
+    """Return the queries that contribute most to each part of a change, gains and losses alike."""
     queries = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
@@ -336,7 +336,7 @@ def score_by_judgments(
 
 
 def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
-    """Return how many judgments of the given queries are new, and how many have another grade or are gone."""
+    """Return the number of new judgments of the given queries, and the number with another grade or removed."""
     ids = pa.array(query_ids, pa.string())
     old, new = (
         engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(ids)) for engine in (past, current)

@@ -1,4 +1,4 @@
-"""Record beside a bundle which trackers have it, and which later nights reused it."""
+"""Record beside a bundle the trackers that have it, and the later nights that reused it."""
 
 import contextlib
 import json
@@ -15,14 +15,14 @@ PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
-    """Return whether a tracker (of the given address) has the bundle and knows of every night that reused it."""
+    """Return whether a tracker has the bundle and knows every night that reused it. address: ask only this tracker."""
     places = read_published(folder)
     records = places.values() if address is None else [places[address]] if address in places else []
     return any(nights >= len(read_reruns(folder)) for nights in records)
 
 
 def read_published(folder: Path) -> dict[str, int]:
-    """Return the number of known nights by address of a tracker; empty without a readable file."""
+    """Return the mapping address of a tracker -> number of nights it knows; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         content = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
         return {str(address): int(nights) for address, nights in content.get("places", {}).items()}
@@ -39,7 +39,7 @@ def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
 
 
 def read_reruns(folder: Path) -> list[str]:
-    """Return the moments of the nights that reused the bundle, ISO 8601, UTC; empty without a readable file."""
+    """Return the times of the nights that reused the bundle, ISO 8601, UTC; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         return [str(moment) for moment in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
     return []

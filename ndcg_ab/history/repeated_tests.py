@@ -1,7 +1,7 @@
-"""Monitor every comparison over all nights with control of the error over repeated looks.
+"""Monitor every comparison over all nights, with the error controlled over repeated looks.
 
-The monitors are computed from the history on every call, so that nothing stored can disagree with it.
-Evaluations count in the order in which they were finished, which is the order of the looks.
+Every call computes the monitors from the history, so that no stored state can disagree with it. Evaluations count in
+the order of finishing, which is the order of the looks.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MonitorLook:
-    """One look at a comparison, in the order of looks.
+    """One look at a comparison.
 
-    ordinal, began: of the first evaluation with that content. level: the part of alpha that the look may spend.
-        p_value:
-    compared with the level. conclusion: improved or regressed if p_value <= level, else undecided.
+    ordinal, began: of the first evaluation with this content. level: the part of alpha that the look may spend.
+    p_value: compared with the level. conclusion: improved or regressed if p_value <= level, else undecided.
     """
 
     ordinal: int
@@ -95,10 +94,7 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable(row: Row, level: float) -> float | None:
-    """Return the difference that a comparison detects at a level over its family with 80 % power.
-
-    None if nothing varies.
-    """
+    """Return the difference that a comparison detects with 80 % power at a family-wise level; None if none varies."""
     if row["mde"] is None:
         return None
     deviation = deviation_of_interval(row["queries"], row["high"] - row["low"], 1 - row["alpha"])

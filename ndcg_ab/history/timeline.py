@@ -1,4 +1,4 @@
-"""Read the evaluations of one configuration in the order of time, and what changed between them (`ndcg-ab history`)."""
+"""Read the evaluations of one configuration by rising time, and the changes between them (`ndcg-ab history`)."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -62,7 +62,7 @@ class Evaluated:
 
     @property
     def dropped(self) -> list[str]:
-        """The systems whose ranking was shown to be worse than in the previous evaluation, by what may matter."""
+        """The systems whose ranking was shown to be worse than in the previous evaluation by a loss that may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 
@@ -103,9 +103,10 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """The result of a comparison in the history: difference, conclusion and verdict in words.
+    """The result of a comparison in the history.
 
-    is_drop: for a comparison of a system with itself, whether it regressed by at least what matters.
+    difference, conclusion: the mean difference and the verdict. verdict: the verdict in words. is_drop: for a system
+    compared with itself, whether it regressed by an amount that may matter.
     """
 
     difference: float | None
@@ -164,14 +165,14 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
-    """Return each name once: the baseline, then the configured systems in order, then those no longer configured."""
+    """Return each name once: the baseline, then the configured systems in order, then systems no longer configured."""
     ordered = dict.fromkeys(names)
     current = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
     return [*(name for name in current if name in ordered), *(name for name in ordered if name not in current)]
 
 
 def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
-    """Return the digests of the inputs and of the metric's definition by evaluation, and set versions of judgments."""
+    """Set each evaluation's version of the judgments; return, by evaluation, digests of inputs and of the metric."""
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
     for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
@@ -259,9 +260,9 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
-    """Return the name in the history of the metric of an option, or of the first configured metric.
+    """Return the history's name of the metric that an option names, or of the first configured metric.
 
-    costs: names of cost statistics, which are accepted as well.
+    costs: names of cost statistics, which are also allowed.
     """
     names = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]
@@ -275,7 +276,7 @@ def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pa
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
-    """Return what differs between the inputs and configurations of two evaluations."""
+    """Return the differences between the inputs and configurations of two evaluations."""
     texts = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":

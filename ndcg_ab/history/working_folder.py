@@ -1,4 +1,4 @@
-"""Manage the working folders of runs: locked while in use, removed if their process died, renamed when kept.
+"""Manage the working folders of runs: locked while in use, renamed when kept, removed if the process died.
 
 A process that is stopped removes its own folders (`abandon_working_folders`).
 """
@@ -38,7 +38,7 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def clear_abandoned(parent: Path) -> None:
-    """Remove what dead processes left: working folders, half-removed bundles, half-made histories."""
+    """Remove the remains of dead processes: working folders, half-removed bundles, half-made histories."""
     for folder in parent.glob(".*.partial"):
         with contextlib.suppress(OSError):
             if not (folder / LOCK).exists():
@@ -72,7 +72,8 @@ def remove_empty(folders: Sequence[Path]) -> None:
 def abandon_working_folders(patience: float = 1.0) -> None:
     """Remove the working folders of other threads of this process, which is about to end, and keep no further bundle.
 
-    A bundle that is being entered in the history is waited for; folders that take longer are left for the next run.
+    The function waits for a bundle that is being entered in the history. Folders that take longer are left for the next
+    run.
     """
     if KEEPING.acquire(timeout=patience):
         for folder in list(WORKING_FOLDERS):
@@ -81,10 +82,10 @@ def abandon_working_folders(patience: float = 1.0) -> None:
 
 @contextlib.contextmanager
 def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """Yield a locked working folder, hidden from readers and removed at the end unless `keep_bundle` renamed it.
+    """Yield a locked working folder that readers do not see; remove it at the end unless `keep_bundle` renamed it.
 
-    at: the nominal moment of the evaluation; by default now.  The lock distinguishes the folder from those of dead
-    processes, which are removed here.
+    at: the nominal time of the evaluation; by default now. Folders of dead processes, which have no lock, are removed
+    first.
     """
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
@@ -111,7 +112,7 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
 
 
 def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
-    """Return a new working folder and its lock, which lasts as long as the file is open."""
+    """Return a new working folder and its lock file, which holds the lock while it is open."""
     refuse_output(parent, output)
     stamp = start.strftime(STAMP)
     for attempt in range(1, 1000):
@@ -134,7 +135,7 @@ def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[s
 
 
 def refuse_output(parent: Path, output: str) -> None:
-    """Raise InputError if no evaluation can be kept below a folder, which need not exist; nothing is written."""
+    """Raise InputError if evaluations cannot be stored below a folder, which need not exist; nothing is written."""
     if "\\" in str(parent):
         raise InputError(f"output = {output!r}: holds a backslash, which DuckDB takes for '/': name another folder")
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:

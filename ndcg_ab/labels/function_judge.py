@@ -1,7 +1,7 @@
 """Grade documents with a judge function, and measure its agreement with people.
 
 The function grades the documents within the deepest cutoff of any system that no file judges, for every query with a
-known text, and `SAMPLED` documents that files judge. A grade in a file takes precedence over one of the function.
+known text, and `SAMPLED` documents that files judge. A grade in a file takes precedence over a grade of the function.
 """
 
 import hashlib
@@ -54,8 +54,8 @@ def grade_by_judge(
 ) -> tuple[Pulled, int]:
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    files: the judgments of files. rankings: complete ones. since: as for `JudgeFunctionCaller.grades_of`.
-    Returns the judgments, and the number of grades that were already known. Raises InputError if there is no document.
+    files: the judgments of files. rankings: complete rankings. since: as for `JudgeFunctionCaller.grades_of`. Returns
+    the judgments, and the number of grades that were already known. Raises InputError if there is no document.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -89,7 +89,7 @@ def grade_by_judge(
 def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
-    """Return the keys of the documents within the depth of any system, sorted, and doc_id -> document."""
+    """Return the sorted keys of the documents within the metrics' depth of any system, and doc_id -> document."""
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
     texts = list(queries.texts)
@@ -132,7 +132,7 @@ def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
-    """Return how many grades come from the function, and how far it agrees with the files."""
+    """Return the number of grades by the function, and its agreement with the files."""
     assert evaluation.judge is not None
     ours = count_grades([by_function], evaluation)
     grade_pairs = [(grade, ours[key]) for key, grade in count_grades(files, evaluation).items() if key in ours]

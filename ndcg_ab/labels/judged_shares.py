@@ -1,6 +1,6 @@
-"""Report how far each system of a comparison is judged, and warn of verdicts that may only reflect that.
+"""Report the judged shares of both systems of a comparison, and warn of verdicts that may only reflect them.
 
-Judgments often come from what some systems showed. Other systems show more unjudged results, which count as not
+Judgments often come from the results of some systems. Other systems then show more unjudged results, which count as not
 relevant (docs/labels.md, "Where the labels came from").
 """
 
@@ -28,7 +28,7 @@ def add_labels(
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
-    """Return the comparisons; those over all queries get their judged shares if these are known."""
+    """Return the comparisons, with the judged shares added to those over all queries if the shares are known."""
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
         return list(compared)
@@ -47,10 +47,10 @@ def add_labels(
 
 
 def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
-    """Return warnings of verdicts that may only favour the system that the judgments came from.
+    """Return warnings of verdicts that may only favour the system from which the judgments came.
 
-    If the source of the judgments is known and only the favoured system is one, the verdict is compared with the one
-    without that system's own judgments. Otherwise the shares of judged results of the two systems are compared.
+    If judgments name their source and only the favoured system is one, the verdict is compared with the verdict without
+    that system's own judgments. Otherwise the judged shares of the two systems are compared.
     """
     without = {each.system: each for each in left_out}
     findings = []
@@ -69,7 +69,7 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
 
 
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
-    """Return whether a verdict favours the system with clearly more judged results, which may be the reason."""
+    """Return whether a verdict favours a system with clearly more judged results, which may be its only reason."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
     return favours and not (holds_on_fully_judged(row, labels) and not is_turned(row))
 

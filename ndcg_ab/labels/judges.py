@@ -1,4 +1,4 @@
-"""Compare several judges of the same documents: how far they agree, and the verdicts by each judge."""
+"""Compare several judges of the same documents: their agreement, and the verdicts by each judge."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ Grades = dict[str, float]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
-    """Compare the judges; return None if no document has several judges, and on Spark. Rankings must be complete."""
+    """Compare the judges; return None on Spark, or if no document has several judges. Rankings must be complete."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
     judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
@@ -63,9 +63,9 @@ def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
 
 
 def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
-    """Return the judges by falling number of documents; the first with enough judged queries have comparisons.
+    """Return the judges by falling number of documents; the first ones with enough judged queries have comparisons.
 
-    compare: returns the comparisons by the judgments of one judge, by name. enough: number of judged queries.
+    compare: returns the comparisons by the judgments of the judge with a name. enough: number of judged queries.
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -109,7 +109,7 @@ def compare_under(
 def measure_judge_noise(
     evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Measure how far differences move if grades on which judges disagree are drawn at random.
+    """Measure how much differences vary if each grade on which judges disagree is drawn at random from their grades.
 
     The result is empty if a grade cannot be scored.
     """
@@ -124,7 +124,7 @@ def measure_judge_noise(
 def draw_grades(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Draw the grades on which judges disagree at random, and measure how far the differences move."""
+    """Draw the grades on which judges disagree at random, and measure how much the differences vary."""
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))

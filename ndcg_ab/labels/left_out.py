@@ -29,9 +29,9 @@ def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]
 
 
 def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
-    """Repeat every primary comparison without the judgments that each source among the systems alone contributed.
+    """Repeat each primary comparison without the judgments that one system alone contributed, for every such system.
 
-    Rankings must be complete. The remaining judgments are not checked again: incomplete judgments are the purpose here.
+    Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose.
     """
     assert read.judgments is not None
     names = sources_among(evaluation, read.judgments.singles)
@@ -60,7 +60,7 @@ def sole_sources(singles: pa.Table) -> pa.Table:
 
 
 def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidden: pa.Table) -> list[Comparison]:
-    """Return the primary comparisons without the hidden judgments, which one system alone contributed."""
+    """Return the primary comparisons without the `hidden` judgments, which the system `name` alone contributed."""
     assert read.judgments is not None
     table = read.judgments.table
     layout = pa.schema([field.with_type(pa.string()) if field.name in KEYS else field for field in table.schema])

@@ -1,4 +1,4 @@
-"""Correct differences by proxy judgments of many queries, besides the differences by careful judgments.
+"""Correct the differences by careful judgments with proxy judgments of many queries.
 
 Corrected differences decide nothing: verdicts and gates use the careful judgments (docs/labels.md).
 """
@@ -59,7 +59,7 @@ SCHEMA = pa.schema(
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
-    """Return an engine with the rankings and the proxy judgments. score: whether anything is scored."""
+    """Yield an engine with the rankings and the proxy judgments. score: whether a metric will be computed."""
     assert read.proxy is not None
     plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
     by_proxy = evaluation.model_copy(update={"judgments": evaluation.cheap_judgments})
@@ -67,10 +67,10 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
-    """Score the rankings, which must be whole, by the proxy judgments; return the differences and the findings.
+    """Score complete rankings by the proxy judgments; return the differences of the candidates, and findings.
 
     The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the
-    metric cannot score the query. It lacks queries whose careful grades the proxy judge may have seen.
+    metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
     """
     with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
         table = proxy_table(engine, single)
@@ -82,8 +82,8 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     """Return the carefully judged queries whose grades the proxy judge may have seen: those not in `careful_unseen`.
 
-    The set is empty without that key. The findings warn of ids that are not carefully judged. Raises InputError if no
-    id is.
+    The set is empty if that key is not set. The findings warn of ids that are not carefully judged. Raises InputError
+    if none of the ids is.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -166,7 +166,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """Return (metric, candidate) -> proxy differences, from the table of `load_proxy_scores`."""
+    """Return the mapping (metric, candidate) -> proxy differences, from the table of `load_proxy_scores`."""
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -188,7 +188,7 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
 def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Return the comparisons, the primary ones with corrected differences, and findings about the sample.
+    """Return the comparisons, with corrected differences added to primary ones, and findings about the sample.
 
     engine: with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
     """
@@ -258,9 +258,10 @@ def on_queries(column: Column, query_ids: Collection[str]) -> Column:
 
 
 def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
-    """Return a warning if the proxy values of the carefully judged queries differ from those of the others.
+    """Return a warning if carefully judged queries differ from the other queries in their proxy values.
 
-    The differences of the candidates and the values of the baseline are tested, each at `SURE` over their number.
+    The differences of the candidates and the values of the baseline are tested, each at `SURE` over the number of
+    tests.
     """
     tested: dict[tuple[str, str], Balance] = {}
     for (metric, candidate), column in proxy.items():

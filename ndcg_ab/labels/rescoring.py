@@ -1,6 +1,6 @@
-"""Score rankings again by other judgments, such as those of one judge.
+"""Score rankings again by other judgments, such as the judgments of one judge.
 
-Rankings must be complete: a reduced one may lack results that other judgments need.
+Rankings must be complete: a reduced ranking may lack results that other judgments need.
 """
 
 import contextlib
@@ -57,10 +57,10 @@ def rescore(
     check: bool = True,
     score: bool = True,
 ) -> Iterator[Rescored]:
-    """Yield an engine with scores by other judgments, verified on a sample.
+    """Yield an engine with scores by other judgments, recomputed on a sample; the reduced evaluation; and findings.
 
-    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: begins the message of an InputError.
-    check: whether the data are checked. score: whether scores are computed.
+    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: beginning of the message of an
+    InputError. check: whether to check the data. score: whether to compute scores.
     """
     if isinstance(judgments, pa.Table):
         assert read.judgments is not None

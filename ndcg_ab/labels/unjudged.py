@@ -1,4 +1,4 @@
-"""Determine what unjudged results mean for comparisons (docs/labels.md, "Unjudged results")."""
+"""Determine how unjudged results affect comparisons (docs/labels.md, "Unjudged results")."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ def add_unjudged(
     compared: Sequence[Comparison],
     shown: ShownResults | None = None,
 ) -> list[Comparison]:
-    """Return the comparisons; those over all queries get what unjudged results mean for their conclusions.
+    """Return the comparisons, with the possible effect of unjudged results added to those over all queries.
 
     columns: the paired differences over all queries. shown: from `read_shown`, if already read.
     """
@@ -123,10 +123,11 @@ def describe_unjudged(
     *,
     is_complete: bool,
 ) -> Unjudged:
-    """Return what unjudged results mean for one comparison.
+    """Return the possible effect of unjudged results on one comparison.
 
-    pair: the shown results; None if they have no expected value. not_drawn: by how much queries of a log that were not
-    drawn can move the mean, as a share of the largest loss. is_complete: whether unjudged results are not relevant.
+    pair: the shown results; None if they have no expected value. not_drawn: largest change of the mean by log queries
+    that were not drawn, as a share of the largest loss. is_complete: whether unjudged results are declared not
+    relevant.
     """
     settings, measured = evaluation.statistics, state_of(row.conclusion, row.size)
     if is_complete and not not_drawn:
@@ -199,9 +200,9 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
-    """Raise InputError before scoring if a memory limit is too low for the results that systems show.
+    """Raise InputError before scoring if the memory limit is too low for the results that systems show.
 
-    judged: ids of the judged queries. A metric without a cutoff needs everything that a system shows.
+    judged: ids of the judged queries. A metric without a cutoff needs all results of a system.
     """
     memory = engine.memory
     if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:

@@ -1,1 +1,1 @@
-"""What people read: terminal, Markdown, and the page."""
+"""Reports for people: text for the terminal, Markdown, and the report page."""

@@ -1,7 +1,7 @@
-"""One outcome as an answer: what every report renders, and adds nothing to.
+"""The answer of one evaluation as data, which every report renders.
 
-The decisions on all candidates, the best first; for each its estimates with the interval that decides and whether
-labels settle them; what questions the answer; the warnings, one for each cause with its command.
+It holds the decision on each candidate, the best first, with estimates and intervals; the reasons to doubt the answer;
+and the warnings, one per cause with its command.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,9 +64,8 @@ CAUSES = {
 class Candidate:
     """The decision on one candidate, with the comparisons behind it.
 
-    doubt: why the decision is in doubt, or None; `reason` then begins with the doubt.
-    rows: comparisons with the baseline in the order of the metrics; the first decides.
-    costs: differences in cost that are shown beside the metrics.
+    doubt: reason to doubt the decision, or None; `reason` then begins with the doubt. rows: comparisons with the
+    baseline in the order of the metrics; the first decides. costs: cost differences shown beside the metrics.
     """
 
     name: str
@@ -151,7 +150,7 @@ def make_answer(outcome: Outcome) -> Answer:
 
 
 def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[str, Cell]]:
-    """Return system -> a cell for each metric; systems that no decision is about come last."""
+    """Return the mapping system -> cells, one per metric; systems without a decision come last."""
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
     names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
@@ -215,7 +214,7 @@ def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[
 
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
-    """Return the decision on each candidate; names of candidates in doubt end in "(in doubt)"."""
+    """Return the mapping candidate -> decision; names of candidates in doubt end in "(in doubt)"."""
     return {
         f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
     }
@@ -264,7 +263,7 @@ def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
 
 
 def format_gate_failure(outcome: Outcome) -> str:
-    """Return why the first failed gate failed, and how many others failed: ``dense and 1 more regressed, 2 more``."""
+    """Return the reason of the first failed gate and the number of others: ``dense and 1 more regressed, 2 more``."""
     first, *others = outcome.failures
     systems = list(dict.fromkeys(first.systems))
     more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""

@@ -1,4 +1,4 @@
-"""The page of a bundle: made when the bundle is safe, and again where it is missing."""
+"""Draw the report page of a bundle, and draw it again if it is missing."""
 
 import dataclasses
 import sys

@@ -1,4 +1,4 @@
-"""What questions the decisions, what to keep in mind about the comparisons, and findings of the data check in lines."""
+"""List reasons to doubt the decisions, remarks about the comparisons, and the findings of the data check as lines."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a
 
 
 class Doubt(NamedTuple):
-    """A reason to doubt the decisions about some systems, or about all of them.
+    """A reason to doubt the decisions about some or all systems.
 
-    sentence: the text above the answer. systems: names of the systems in doubt; empty: every system. reason: a few
-    words about one system, with {} for "its" or "the baseline's".
+    sentence: the text above the answer. systems: names of the systems in doubt; empty for all. reason: a few words
+    about one system, in which {} is replaced by "its" or "the baseline's".
     """
 
     sentence: str
@@ -35,7 +35,7 @@ class Doubt(NamedTuple):
     reason: str
 
     def about(self, candidate: str, baseline: str) -> list[str]:
-        """Return the reasons to doubt the decision on a candidate: its baseline's, and its own."""
+        """Return the reasons to doubt the decision on a candidate: those about the baseline and about the candidate."""
         owners = [name for name in (baseline, candidate) if name in self.systems] if self.systems else [candidate]
         return [self.reason.format("the baseline's" if name == baseline else "its") for name in owners]
 
@@ -46,7 +46,7 @@ def list_doubts(outcome: Outcome) -> list[Doubt]:
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
-    """Return why the decision on a candidate is in doubt, by candidate; candidates without a doubt are left out."""
+    """Return the mapping candidate -> reason to doubt the decision, without candidates that are not in doubt."""
     doubts = list_doubts(outcome)
     reasons = {
         row.candidate: [told for doubt in doubts for told in doubt.about(row.candidate, outcome.baseline)]
@@ -127,7 +127,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
 
 
 def describe_slices(outcome: Outcome) -> str:
-    """Return in which slices a difference is shown; an empty text without slices."""
+    """Return the slices that show a difference, in a sentence; an empty text without slices."""
     rows = [row for row in outcome.slices if row.conclusion.is_detected]
     if not rows:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
@@ -147,7 +147,7 @@ SET_EFFECT = "--smallest-effect (statistics.smallest_effect)"
 
 
 def lacks_smallest_effect(outcome: Outcome) -> bool:
-    """Return whether a decision would be another one if a smallest effect were set."""
+    """Return whether setting a smallest effect could change a decision."""
     has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
     return not has_effects and any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions)
 
@@ -159,9 +159,9 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
 
 class Line(NamedTuple):
-    """One line of a report: a finding, several findings of one kind, or another warning.
+    """One line of a report: one finding, several findings of one kind, or another warning.
 
-    severity, code: those of the findings. command: the command to run about it, or empty.
+    severity, code: severity and code of the findings. command: the command that helps, or empty.
     """
 
     severity: str
@@ -239,10 +239,10 @@ def format_finding_group(code: str, about: str, group: Sequence[Finding], system
 
 
 def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:
-    """Return a formatter of counts that belong to one system each, never to all systems together.
+    """Return a function that formats the counts of single systems, which are never added up over systems.
 
     ``each of 5 systems answers 81 unjudged queries``; ``2 of 5 systems answer unjudged queries: bm25 81, ance 80``.
-    verb, noun: of one system, and of a count of 1. verbs, nouns: of several.
+    verb, noun: the words for one system and for a count of 1. verbs, nouns: the words for several.
     """
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:
@@ -296,6 +296,6 @@ SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
 
 
 def join_first(texts: Sequence[str]) -> str:
-    """Return the first `NAMED` texts joined with commas, and how many more there are."""
+    """Return the first `NAMED` texts joined with commas, then the number of the other texts."""
     more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
     return ", ".join(texts[:NAMED]) + more

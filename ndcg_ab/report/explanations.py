@@ -1,5 +1,6 @@
-"""One page of plain words for each candidate: what was compared, the answer, how sure, what could overturn it, and
-what to do next.  It says nothing that the tables do not; it is for whoever decides and reads no tables.
+"""Explain each candidate in plain words, for readers who decide and do not read tables.
+
+The parts are: the comparison, the answer, its certainty, doubts, and next steps. All numbers are in the tables, too.
 """
 
 import math
@@ -216,7 +217,7 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
 
 
 def format_chance(chance: float) -> str:
-    """Return how often chance alone gives such a p-value: ``4 times in 100 evaluations``."""
+    """Return how often chance alone would give this p-value: ``4 times in 100 evaluations``."""
     if chance < 1e-4:
         return "less than once in 10,000 evaluations"
     scale = next(scale for scale in (100, 1000, 10_000) if chance * scale >= 0.95)
@@ -249,7 +250,7 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield verdicts that differ if only one judge's judgments count, or if those found by one system are left out."""
+    """Yield the verdicts that change if only one judge counts, or without the judgments found by one system alone."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
         (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)
@@ -265,7 +266,7 @@ def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
-    """Return the warnings about a candidate, the baseline or no system in particular, except `few_judged`."""
+    """Return the warnings about a candidate, the baseline, or all systems, except `few_judged`."""
     concerned = [
         finding
         for finding in outcome.findings
@@ -276,7 +277,7 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 
 
 def explain_label_effect(row: Comparison) -> str:
-    """Return what unjudged results could do to a verdict; an empty text if nothing unjudged is shown."""
+    """Return how unjudged results could change a verdict; an empty text if every result is judged."""
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
         return ""
@@ -328,9 +329,9 @@ def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:
-    """Return how many more queries would settle a comparison; empty if it is settled or the number is unknown.
+    """Return the number of further queries that would settle a comparison; empty if it is settled or that is unknown.
 
-    kind: word before "queries", such as drawn.
+    kind: the word before "queries", such as drawn.
     """
     count, units = row.queries, f"{kind} queries" if kind else "queries"
     if row.clusters is not None:

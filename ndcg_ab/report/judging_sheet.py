@@ -1,8 +1,7 @@
-"""The judging sheet: one file, without server or network, that shows pairs of query and document to be graded.
+"""Write the judging sheet: one HTML file, without server or network, in which people grade pairs of query and document.
 
-Grades are typed; the browser keeps them, and downloads them as a file of judgments.  Every text from data is escaped or
-is in a block of JSON, from which the sheet's script makes text and nothing else; the sheet's own policy runs no
-other script.
+People type grades; the browser stores them and downloads them as a file of judgments. Text from data is escaped, or
+stands in a block of JSON that the sheet's script inserts as text. A content security policy blocks all other scripts.
 """
 
 import hashlib
@@ -50,7 +49,7 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
 
 
 def grade_levels(grades: Sequence[float]) -> list[float]:
-    """Return the grades to choose from in rising order: 0 and those in the judgments; 0 and 1 if 0 is the only one."""
+    """Return the grades to choose from, rising: 0 and the grades of the judgments, or 0 and 1 if all are 0."""
     levels = sorted({0.0, *(float(grade) for grade in grades)})
     return levels if len(levels) > 1 else [0.0, 1.0]
 

@@ -1,8 +1,8 @@
-"""Markdown: the comment on a pull request, the notes of MLflow and Prefect, and the text from data in them.
+"""Write Markdown: the comment on a pull request, and the notes of MLflow and Prefect, with text from data escaped.
 
-Whoever names a document ``![x](http://…)`` must not have a picture fetched, with the address of the reader, when
-somebody opens the note.  Renderers differ: some make links of bare addresses and of ``@somebody`` after they undid
-escapes.  There nothing but a character between the signs helps; it takes no room.
+A document named ``![x](http://…)`` must not load a picture, which would send the reader's address to a server. Some
+renderers make links of bare addresses and of ``@somebody`` even if they are escaped. Only an invisible character
+between the signs prevents that.
 """
 
 import re
@@ -113,7 +113,7 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
 
 
 def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
-    """Return answer, changes since the previous evaluation, costs and notes, for the description of a tracker's run."""
+    """Return answer, changes since the previous evaluation, costs and notes, as the description of a tracker's run."""
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)
     if since is not None:
@@ -132,7 +132,7 @@ def format_since(since: SinceLast) -> str:
 
 
 def format_system_note(outcome: Outcome, decision: Decision) -> str:
-    """Return decision, reason and explanation of one candidate, for the description of a tracker's run."""
+    """Return the decision on one candidate with reason and explanation, as the description of a tracker's run."""
     head = f"**{decision.decision.mark} {decision.decision.words}**: {escape_text(decision.reason)}"
     return f"{head}\n\n{format_words(explain_candidate(outcome, decision.candidate))}"
 
@@ -169,7 +169,7 @@ def decision_rows(answer: Answer) -> Iterator[list[str]]:
 
 
 def matrix_rows(answer: Answer) -> Iterator[list[str]]:
-    """Yield a row for each system: on each metric its mean, and of a candidate the difference with its interval."""
+    """Yield a row for each system with the mean on each metric, and for candidates the difference with its interval."""
     for name, cells in answer.matrix.items():
         row = [escape_text(name)]
         for cell in cells.values():

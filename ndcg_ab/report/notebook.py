@@ -1,7 +1,7 @@
-"""How results show themselves in a notebook and in `print`.
+"""Show results in notebooks as HTML, and in `print` as the tables of the terminal without colours.
 
-HTML is made by a template that escapes every text; it brings no style sheet and no script, takes its colours from the
-text around it, and can be read on white and on black.  Texts are the terminal's tables, without colours.
+A template makes the HTML and escapes every text. It has no style sheet and no script, and takes its colours from the
+surrounding text, so that it is readable on white and on black.
 """
 
 import io
@@ -41,7 +41,7 @@ def wrap_preformatted(text: str) -> str:
 
 
 def format_printed(printer: Callable[..., None], *things: object) -> str:
-    """Return what a function prints, as wide as the terminal; in a notebook, too, it is text."""
+    """Return the text that a function prints at the terminal's width, also in a notebook."""
     page = io.StringIO()
     width = printable_width(shutil.get_terminal_size((WIDTH, 24)).columns)
     plain: dict[str, Any] = {"color_system": None, "force_jupyter": False, "force_terminal": False}

@@ -1,4 +1,4 @@
-"""What became of every system since the previous evaluation, and what all evaluations say together, in few lines."""
+"""Describe in a few lines how systems changed since the previous evaluation, and what all evaluations show together."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -94,7 +94,7 @@ def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
 
 
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
-    """Return whether more than the ranking contributed to the change of a mean."""
+    """Return whether other causes than the ranking contributed to the change of a system's mean."""
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
 
@@ -117,7 +117,7 @@ def format_cause(moved: MeanChange, cause: str) -> str:
 
 
 class Behind(NamedTuple):
-    """One part of a changed mean, with the queries that contributed most."""
+    """One part of the change of a mean, with the queries that contributed most to it."""
 
     moved: MeanChange
     cause: str
@@ -141,7 +141,7 @@ def parts_of_changes(since: SinceLast | None) -> list[Behind]:
 
 
 def unknown_reasons(since: SinceLast) -> list[str]:
-    """Return why the parts of changed means are unknown, each reason once."""
+    """Return the distinct reasons why the parts of changed means are unknown."""
     mixed = {system.system_id for system in since.systems if system.is_mixed}
     is_other_set = bool(since.new_queries or since.gone_queries)
     reasons = [row.unknown for row in since.moved if row.unknown and (is_other_set or row.system_id in mixed)]
@@ -201,7 +201,7 @@ def format_conclusion(monitor: Monitor) -> str:
 
 
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield a title with its lines, each as mark and text; nothing if nothing was tested."""
+    """Yield the title and the lines (mark, text) of the monitors; yield nothing if nothing was tested."""
     if nights is None:
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]

@@ -1,4 +1,4 @@
-"""What requests cost, what a candidate changed, and what several judges say: words and tables of several reports."""
+"""Write the sections on costs, on changed results, and on judges, for several reports."""
 
 import itertools
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def cost_head(outcome: Outcome) -> list[str]:
 
 
 def cost_notes(costs: Costs) -> list[str]:
-    """Return how the costs were measured, which requests were cold, failed or missing, and what ``?`` means."""
+    """Return notes on how costs were measured, on cold, failed and missing requests, and on the meaning of ``?``."""
     systems_by_method: dict[str, list[str]] = {}
     for row in costs.values:
         systems_by_method.setdefault(row.measured, []).append(row.system_id)
@@ -139,12 +139,12 @@ def format_changes(changes: Changes) -> str:
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
-    """Return the sentence about changed results by candidate; empty for more than `MOST_TOLD` candidates."""
+    """Return the mapping candidate -> sentence about changed results; empty for more than `MOST_TOLD` candidates."""
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
 
 
 def changes_head(changes: Changes) -> list[str]:
-    """Return the heads of the numbers in the table of changes, which need no other head to be understood."""
+    """Return the column heads of the table of changes, which are understandable without a head above them."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
     return ["queries changed", f"{changes.metric} changed", *shares, *counts]
@@ -209,7 +209,7 @@ def format_document(row: TopDocument, mark: str, room: int) -> str:
 
 
 def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
-    """Return how the queries that a change was meant for moved, and the others; None if no queries were named.
+    """Return how the queries that a change was meant for moved, and how the others did; None if none were named.
 
     ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524], improved; and 212 of 300 others: …``
     """
@@ -229,7 +229,7 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 
 
 def notes_on_metric(outcome: Outcome, metric: Metric) -> Iterator[str]:
-    """Yield what else is known about the comparisons on a metric, each sentence with the candidate's name."""
+    """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name."""
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
     for row in order_comparisons(outcome, metric):
@@ -255,7 +255,7 @@ MOST_NAMED = 4  # judges that a line names
 
 
 def format_judges_line(outcome: Outcome) -> str | None:
-    """Return on which comparisons judges disagree: ``judges disagree on new, ndcg@10: improved under ann …``."""
+    """Return the comparisons on which judges disagree: ``judges disagree on new, ndcg@10: improved under ann …``."""
     if outcome.judges is None:
         return None
     texts = []
@@ -271,7 +271,7 @@ def format_judges_line(outcome: Outcome) -> str | None:
 
 
 def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return (metric, candidate) -> name of each judge -> the comparison by the judgments of this judge alone."""
+    """Return the mapping (metric, candidate) -> judge -> comparison by the judgments of this judge alone."""
     groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for judge in judges.judges:
         for row in judge.comparisons:

@@ -1,4 +1,4 @@
-"""Marks, intervals and verdicts of comparisons as text, the same in the terminal, on the page and in MLflow."""
+"""Format marks, intervals and verdicts as text for the terminal, the page and MLflow."""
 
 import math
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ def deciding_interval(row: Comparison) -> Interval | None:
     """Return the (1 - alpha) interval of a difference that agrees with the verdict; None without an interval.
 
     The interval of a guardrail begins at the one-sided bound that decides. Otherwise it is the simultaneous interval of
-    the family, if there is one, clipped at 0 so that it contains 0 exactly if no difference is shown: p-value and
-    interval are computed from one set of resamples and can disagree by a hair.
+    the family, if there is one, clipped at 0 so that it contains 0 exactly if no difference is shown. Clipping is
+    needed because p-value and interval, from one set of resamples, can disagree by a rounding error.
     """
     if row.low is None or row.high is None or row.difference is None:
         return None
@@ -53,7 +53,7 @@ UNDECIDED_MARK = "●"
 
 
 def comparison_mark(comparison: Comparison) -> str:
-    """Return the mark of a verdict: ▲ improved, ▼ regressed, ● other; of guardrails ✓ holds, ? open, ✗ worse.
+    """Return the mark of a verdict: ▲ improved, ▼ regressed, ● other; for guardrails ✓ holds, ? open, ✗ worse.
 
     A guardrail that unjudged results could turn is open.
     """
@@ -74,7 +74,7 @@ def speaks_for_candidate(comparison: Comparison) -> bool | None:
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """Return the role of a metric that is not primary, and the gate's limit on it."""
+    """Return the role of a metric that is not primary, with the gate's limit on it."""
     rows = [row for row in outcome.main if row.metric == metric]
     gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     roles = []
@@ -128,7 +128,7 @@ def format_verdict(comparison: Comparison) -> str:
 
 
 def format_family(outcome: Outcome, family: str) -> str:
-    """Return the size, adjustment and purpose of a family of comparisons."""
+    """Return the size of a family of comparisons, how its p-values are adjusted, and its purpose."""
     row = next(row for row in outcome.comparisons if row.family == family)
     count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
     procedures = dict.fromkeys(
@@ -184,7 +184,7 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 
 def format_tipping(comparison: Comparison) -> str | None:
-    """Return what would turn a verdict that unjudged results can turn, or None."""
+    """Return how unjudged results could turn a verdict, or None if they cannot."""
     return describe_tipping(comparison) if is_turned(comparison) else None
 
 
@@ -201,7 +201,7 @@ def format_unjudged(comparison: Comparison) -> str | None:
 
 
 def completeness_note(outcome: Outcome) -> str | None:
-    """Return that unjudged results are not relevant, if the judgments are declared complete; else None."""
+    """Return the note that unjudged results count as not relevant, if judgments are declared complete; else None."""
     is_declared = any(row.unjudged is not None and row.unjudged.is_declared for row in outcome.comparisons)
     return "unjudged results count as not relevant, as declared" if is_declared else None
 
@@ -234,7 +234,7 @@ def format_proxy_correction(comparison: Comparison) -> str | None:
 
 
 def proxy_note(outcome: Outcome) -> str | None:
-    """Return what the corrected differences mean; None without proxy judgments."""
+    """Return the meaning of the differences corrected by proxy judgments; None without proxy judgments."""
     corrections = [row.cheap for row in outcome.main if row.cheap is not None]
     if not corrections:
         return None
@@ -247,7 +247,7 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 
 def function_note(outcome: Outcome) -> str | None:
-    """Return how many documents a function judged, and its agreement with the files; None without such a function."""
+    """Return the number of documents judged by a function, and its agreement with the files; None without one."""
     judge = outcome.function_judge
     if judge is None:
         return None

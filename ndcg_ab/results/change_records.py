@@ -125,8 +125,8 @@ class Judge:
 class TwoJudges:
     """The agreement of two judges on the documents that both judged.
 
-    shared: number of those documents. same: share with equal grades. kappa: Cohen's kappa, 1 at best and 0 at chance
-    level; None if all grades are equal.
+    shared: number of documents that both judged. same: share of equal grades among these. kappa: Cohen's kappa, at most
+    1, 0 at chance level; None if all grades are equal.
     """
 
     first: str
@@ -138,10 +138,11 @@ class TwoJudges:
 
 @dataclass(frozen=True)
 class JudgeNoise:
-    """The spread of a difference if the grade of each document is taken from a randomly drawn judge.
+    """The variation of a difference if the grade of each document is taken from a randomly drawn judge.
 
-    mean, sd, lowest, highest: of the difference over the draws. turned: share of draws in which the difference has the
-    opposite sign to that by the combined grades. queries: number of queries with a document on which judges disagree.
+    mean, sd, lowest, highest: of the difference over the draws. turned: share of draws whose difference has the
+    opposite sign of the difference by combined grades. queries: number of queries with a document on which judges
+    disagree.
     """
 
     candidate: str

@@ -1,8 +1,8 @@
 """Decide on each candidate from the states of its comparisons and from the gates (docs/verdicts.md, "Deciding").
 
-The first matching rule decides: shown harm that unjudged results cannot reverse, or a failed gate; then a
-result that unjudged results could reverse; then what the queries leave open; then what is gained. Anything that was not
-computed decides nothing.
+The first matching rule decides, in this order: harm that unjudged results cannot reverse, or a failed gate; a result
+that unjudged results could reverse; a question that the queries leave open; a gain. A value that was not computed
+decides nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -166,7 +166,7 @@ def settled_state(row: Comparison) -> State:
 
 
 def is_turned(row: Comparison) -> bool:
-    """Return whether unjudged results could reverse a state that the queries show, or whether that is unknown."""
+    """Return whether a state shown by the queries could be reversed by unjudged results; True if that is unknown."""
     return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
 
 

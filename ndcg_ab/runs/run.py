@@ -46,7 +46,7 @@ def open_run(
 
 @contextlib.contextmanager
 def failed_night_logged(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
-    """Log a night that fails inside to the tracker, if that can be done soon; else the next run does."""
+    """Log a night that fails inside the context to the tracker; leave that to the next run if it takes too long."""
     try:
         yield
     except Exception:

@@ -115,7 +115,7 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
 
 
 def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
-    """Put the rankings with the first and last rank of every score, if there are many results that only scores order.
+    """Add to the engine the first and last rank of every score in the rankings, if scores alone order many results.
 
     rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
     """

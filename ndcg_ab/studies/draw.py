@@ -75,14 +75,13 @@ class DrawPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawStudy:
-    """The queries drawn from a log, with what they can show.
+    """The queries drawn from a log, and the plan of what they can show.
 
-    table: the log with the columns `probability` and `disagreement`, which `compare` takes as `queries`. drawn: ids of
-        the drawn queries. plan: what the drawn queries can show. rows: the documents to judge, from the top of every
-        system.
-    queries: number of queries of the log. changed: number of queries that could be drawn. kept: number of drawn queries
-        taken over from an earlier draw. gone: number of drawn queries of that draw that the log lacks.
-    places: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
+    table: the log with the columns `probability` and `disagreement`; `compare` takes it as `queries`. drawn: ids of the
+    drawn queries. plan: detectable differences and numbers of queries. rows: the documents to judge, from the top of
+    every system. queries: number of queries of the log. changed: number of queries that could be drawn. kept: number of
+    drawn queries taken over from an earlier draw. gone: number of queries of the earlier draw that are missing in the
+    log. places: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
     """
 
     table: pa.Table
@@ -276,7 +275,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
 
 
 def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[EarlierDraw, int]:
-    """Read the queries of an earlier draw in the order of the log, and count those that the log lacks."""
+    """Read an earlier draw in the order of the log; also return the number of its queries that the log lacks."""
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
@@ -319,7 +318,7 @@ def kept_error(
 def make_plan(
     of: Population, drawn_count: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
 ) -> DrawPlan:
-    """Return what drawn queries detect, and how many queries the smallest effect needs."""
+    """Return the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     if drawn_count >= 2:

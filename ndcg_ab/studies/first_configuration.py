@@ -88,7 +88,7 @@ class EvaluationFiles:
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def words(self) -> list[str]:
-        """Return lines that say what each file was recognised as."""
+        """Return a line for each file with the form that was recognised."""
         lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
@@ -246,9 +246,9 @@ def check_files(
     words: Mapping[str, float] | None = None,
     duplicates: str | None = None,
 ) -> tuple[list[Finding], str]:
-    """Check unnamed files; return the findings, and a text that says what was read.
+    """Check unnamed files; return the findings, and a text about the content of each file.
 
-    keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers of grades that are words.
+    keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers for grades that are words.
     duplicates: "first" to count the first place of a repeated document.
     """
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
@@ -267,6 +267,6 @@ def check_files(
 
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
-    """Return what was read, and the findings, as JSON."""
+    """Return the counts of the content, and the findings, as JSON."""
     content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

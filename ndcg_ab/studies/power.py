@@ -1,4 +1,4 @@
-"""Plan how many queries a difference needs, and what a number of queries can show: `ndcg-ab power`."""
+"""Plan the number of queries for a difference, or the differences that queries can detect: `ndcg-ab power`."""
 
 import dataclasses
 import json
@@ -368,7 +368,7 @@ def format_query_count(queries: int | None) -> str:
 
 
 def format_answer(plan: Plan, settings: PowerSettings) -> str:
-    """Return the answer to the first effect, and what the present queries detect, in words."""
+    """Return a sentence with the queries needed for the first effect, and what the present queries detect."""
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]

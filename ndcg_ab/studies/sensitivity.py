@@ -34,8 +34,8 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # k
 class Sensitivity:
     """The comparisons of every candidate under every definition of a metric.
 
-    comparisons: by (candidate, metric name). Each definition is tested as if it were the only one (a family of the
-        candidates), since the question is what would have been concluded with it.
+    comparisons: by (candidate, metric name). Each definition is tested as if it were the only one, in a family of the
+    candidates, to show the conclusion that it alone would have led to.
     """
 
     baseline: str

@@ -185,7 +185,7 @@ def format_failure(result: CompareResult) -> Iterator[str]:
 
 
 def fails_gate(row: Comparison) -> bool:
-    """Return whether a comparison fails its condition of the gate."""
+    """Return whether a comparison fails: a margin that is not proved, or a primary metric that regressed."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

@@ -58,7 +58,7 @@ class ExternalMetric(Metric):
 
     @property
     def traits(self) -> Measure:
-        """Return the traits; values are bounded by [0, 1] only if those of the built-in metric of this name are."""
+        """Return the traits; values count as within [0, 1] only if those of the built-in metric of this name are."""
         builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
         return Measure(self.external_name, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)

@@ -196,7 +196,7 @@ class Metric:
         return ""
 
     def choices(self) -> tuple[str, ...]:
-        """Return the names of the choices that the measure has, in the order in which a metric's name lists them."""
+        """Return the names of the choices that the measure has, in the order used in a metric's name."""
         names: list[str] = []
         in_force = (
             ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
@@ -216,7 +216,7 @@ class Metric:
 
     @cached_property
     def effective_gain(self) -> GainChoice:
-        """Return the gain in effect: that of the measure (precision: "binary"), or the chosen gain."""
+        """Return the gain in effect: the chosen gain, or the fixed gain of the measure (precision: "binary")."""
         return self.gain if self.traits.gain == CHOSEN else self.traits.gain
 
     @cached_property
@@ -253,7 +253,7 @@ class Metric:
 
     @cached_property
     def has_endless_ideal(self) -> bool:
-        """Return whether the ideal has a gain at every place, even if there are not so many documents."""
+        """Return whether every place of the ideal ranking has a gain, even places beyond the number of documents."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
 
     @cached_property

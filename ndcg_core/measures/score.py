@@ -153,7 +153,7 @@ def ideal_gains(
 
 
 def highest_gain(metric: Metric, highest_grade: float) -> float:
-    """Return the gain of max_grade, or of the highest grade; raise MetricError if that is above max_grade."""
+    """Return the gain of max_grade, else of the highest grade; raise MetricError if a grade exceeds max_grade."""
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
         raise MetricError(f"metric {metric.name}: grade {format_number(highest_grade)} is above max_grade")
@@ -161,7 +161,7 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
-    """Return the number of places of the ideal ranking; None: as many as there are gains."""
+    """Return the number of places of the ideal ranking; None for one place per gain."""
     if not metric.traits.takes("ideal"):
         return None
     if metric.has_endless_ideal and metric.cutoff is None:
@@ -329,7 +329,7 @@ def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping
 
 
 def condense_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
-    """Return the results without those that the metric removes before ranks are assigned."""
+    """Return the results to which the metric assigns ranks: all, or with unjudged = condense only judged ones."""
     if metric.unjudged == "zero":
         return results
     least = 0.0 if metric.negative == "unjudged" else -math.inf

@@ -1,7 +1,8 @@
-"""Compute what the order of equal scores can do to a value: its bounds over all orders, and its expectation.
+"""Compute how the order of tied scores can change a value: bounds over all orders, and the expected value.
 
-The expectation is the value with ties = average: every place of a tie gets the mean gain of the tie. (F. McSherry and
-M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR 2008.)
+The expected value is the value with ties = average: every place of a tie gets the mean gain of the tie. (F. McSherry
+and M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR
+2008.)
 """
 
 import dataclasses

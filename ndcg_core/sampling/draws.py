@@ -55,9 +55,9 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierDraw:
-    """The queries of an earlier draw, which are to be kept.
+    """The queries of an earlier draw, which a new draw keeps.
 
-    probability: (N,) of the queries drawn earlier, else 0. sizes: (N,) by which the earlier draw was made.
+    probability: (N,) probabilities of the queries drawn earlier, else 0. sizes: (N,) sizes used in the earlier draw.
     """
 
     probability: FloatArray

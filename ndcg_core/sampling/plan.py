@@ -117,9 +117,9 @@ def queries_to_decide(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """Return the fewest queries that detect a mean difference `effect` > 0 with this power; None if all queries do not.
+    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power; None if all are too few.
 
-    error: `error_of_draw` or `error_of_random`. alpha: of the two-sided test, in (0, 1). power: in (alpha, 1).
+    error: `error_of_draw` or `error_of_random`. alpha: level of the two-sided test, in (0, 1). power: in (alpha, 1).
     """
 
     def enough(count: int) -> bool:

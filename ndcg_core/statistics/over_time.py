@@ -92,11 +92,11 @@ def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[tuple[float, 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
+    """Return the mean difference that a look at this level detects with the given power; None if none is large enough.
 
-    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None.
-    If the largest loss is known, the result is that of a sample of two values, one deviation above and below its mean,
-    whose mean lies as far below the true mean as only a share 1 - power of all samples does.
+    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None. If the
+    largest loss is known, the result assumes a sample of two values, one deviation above and one below the mean, whose
+    mean is so low that only a share 1 - power of all samples has a lower mean.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:
@@ -131,10 +131,10 @@ class Split(NamedTuple):
 
 
 class Mean:
-    """One of the eight means of old or new ranking, judgments and queries.
+    """A mean of the old or new ranking under the old or new judgments over the old or new queries: one of eight.
 
-    values, weights: of each query; the weight of a query that is left out is 0. is_shared: which queries are in both
-        sets.
+    values, weights: of each query; the weight of a query that is left out is 0. is_shared: whether a query is in both
+    sets.
     """
 
     def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:

@@ -155,7 +155,7 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
 
 
 def flippable_count(pairs: Paired) -> int:
-    """Count the units that the test can flip: those with a difference, unless the weight is too near 0."""
+    """Count the units that the test can flip: units with a difference whose weight is not too close to 0."""
     return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
 
 
@@ -191,8 +191,8 @@ def mean_of(pairs: Paired) -> float | None:
 def baseline_mean(pairs: Paired) -> float | None:
     """Return the baseline's (weighted) mean over the queries of a column; None if it is unknown.
 
-    For drawn queries the mean is over those whose results differ: their values are not 0 elsewhere, as the differences
-    are.
+    For drawn queries the mean is over the queries whose results differ: baseline values of the other queries are not 0,
+    unlike their differences.
     """
     if pairs.baseline_values is None or not pairs.query_ids:
         return None

@@ -299,8 +299,8 @@ class Evaluation(Model):
         return None if value is False else value
 
     @model_validator(mode="after")
-    def _settle_roles(self) -> "Evaluation":
-        """Assign the roles: afterwards `metrics` are primary, and `secondary_metrics` secondary."""
+    def _assign_roles(self) -> "Evaluation":
+        """Sort the metrics by role: keep the primary ones in `metrics`, and put the others into `secondary_metrics`."""
         if not self.scores or self.names_metrics:
             given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
             # frozen for everybody else

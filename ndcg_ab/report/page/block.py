@@ -1,4 +1,4 @@
-"""The compressed block of data that the page's script draws from, and what of it fits."""
+"""Compress the data that the script of the page draws, and leave out what exceeds the size limit."""
 
 import base64
 import gzip
@@ -81,7 +81,7 @@ def to_json(content: Any) -> str:
 
 
 def block_content(data: PageData) -> dict[str, Any]:
-    """Return what the page's script reads, without rankings; systems, metrics and queries are given by index."""
+    """Return the data for the script of the page, without rankings; systems, metrics and queries are given by index."""
     outcome = data.outcome
     systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))
     ids, texts = (data.queries[name].to_pylist() for name in ("query_id", "text"))
@@ -119,12 +119,11 @@ def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """Yield, per query, its documents, their grades, and the places of each system's documents among them.
+    """Yield, per query, the documents, their grades, and the position of each system's documents in that list.
 
-    Those that it shows are in rank order. Of the relevant ones that it does not show there is their number, and of
-    the best their place with the rank at which it returned them, null where it did not. The last is each system's
-    rank-biased overlap with the baseline, null where it is not known. None where the results are
-    not here, as those of most queries whose rows stay on a cluster.
+    Of each system there are: the documents shown, in rank order; the number of relevant documents not shown, with the
+    positions of the best of them and the rank at which the system returned each (null if it did not); and the
+    rank-biased overlap with the baseline, null if unknown. The item is None for queries whose rows stay on a cluster.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
     titled = known_documents(data)

@@ -1,4 +1,4 @@
-"""What the report page is made from, and what its figures draw: rows of one shape for the page and for files."""
+"""Collect the data of the report page and of its figures."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -53,23 +53,22 @@ class Moved(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageData:
-    """What the page shows.
+    """The data of the report page.
 
-    about: the keys of bundle.json; of `compare` some: name, ordinal (or None), began (or None), finished, inputs,
-        evaluation (or None), and where known gates, a list of {name, passed, message}.
-    queries: query_id, text (null where unknown). scores: system_id, query_id, metric, value.
-    rankings: system_id, query_id, rank, doc_id, grade (null where unjudged) and, where known, gain, as deep as shown,
-        in the order of the first metric.
+    about: the keys of bundle.json; of `compare` only name, ordinal (or None), began (or None), finished, inputs,
+    evaluation (or None), and if known gates, a list of {name, passed, message}.
+    queries: query_id, text (null if unknown). scores: system_id, query_id, metric, value.
+    rankings: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain, down to the shown depth,
+    in the order of the first metric.
     missed: system_id, query_id, doc_id, grade, rank, missed: relevant documents that a system does not show, the best
-        first, with the rank at which it returned them (null where it did not) and how many there are in all.
-    documents: doc_id, title, url of those that are shown (null where unknown); None where no place names them.
-    rbo: candidate, query_id, rbo: how far its first places are those of the baseline (docs/changes.md); empty where
-        that was not computed.
-    trouble: why titles and addresses are missing, where they should be there.
-    timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of the
-        evaluations so far,
-        this one among them; None where nothing is kept.
-    over_nights: what the evaluations so far say together; None where nothing is kept, or tested.
+    first, with the rank at which the system returned them (null if it did not) and their total number.
+    documents: doc_id, title, url (null if unknown) of the shown documents; None if no source has titles.
+    rbo: candidate, query_id, rbo: overlap of the first places with those of the baseline (docs/changes.md); empty if it
+    was not computed.
+    trouble: reason why titles and addresses are missing, if there should be some.
+    timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of all evaluations up
+    to this one; None without a history.
+    over_nights: the tests repeated over all evaluations; None without a history or a test.
     """
 
     outcome: Outcome
@@ -130,7 +129,7 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """Return missed documents with the ranks in `known_rank` filled in, for rankings of which only the top was kept."""
+    """Return the missed documents with ranks from `known_rank`, which reduced rankings need, filled in."""
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
         return missed
@@ -142,7 +141,7 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
 
 
 def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:
-    """Return titles and addresses that the rankings' sources gave for the shown documents, or None without any."""
+    """Return the titles and addresses that the ranking sources gave for shown documents, or None without any."""
     all_documents = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
     selected = all_documents.filter(pc.is_in(all_documents["doc_id"], pc.unique(documents["doc_id"])))
     return selected if selected.num_rows else None
@@ -160,7 +159,7 @@ def shown_depth(metric: Metric) -> int:
 
 
 def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[Moved]:
-    """Return the queries on which a candidate loses (or wins) most against the baseline, the largest first."""
+    """Return the `count` queries on which a candidate loses (or wins) most against the baseline, the largest first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
         dict(zip(*(found[column].to_pylist() for column in ("query_id", "value")), strict=True))
@@ -174,12 +173,12 @@ def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wi
 
 
 def verdict_kind(conclusion: Verdict | None) -> str:
-    """Return how a verdict is coloured: improved, regressed or other."""
+    """Return the colour class of a verdict: improved, regressed or other."""
     return KINDS.get(conclusion.traits.tone, "other") if conclusion else "other"
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Return the rows of the figure over all evaluations in the order of time, for every metric.
+    """Return the rows of the figure over all evaluations for every metric, by rising time.
 
     night: the date of the evaluation, with the time if several evaluations share a date.
     """

@@ -1,8 +1,8 @@
-"""The report page: one file that needs nothing else, no server, no network.
+"""Write the report page: one HTML file that needs no server and no network.
 
-Words, tables and findings are written by the template and need no script.  Figures, the table of queries and the
-rankings are drawn by `templates/page.js` from one compressed block of data.  Every text from data is escaped or stands
-in that block, and the page's own policy runs no script but its own.
+The template writes words, tables and findings, which need no script. `templates/page.js` draws the figures, the table
+of queries and the rankings from one compressed block of data. Text from data is escaped or in that block, and a content
+security policy allows only the page's own script.
 """
 
 import base64
@@ -107,7 +107,7 @@ def template_environment() -> "Environment":
 
 
 def template_functions(outcome: Outcome) -> dict[str, Any]:
-    """Return what the templates of page and notebook read of an outcome."""
+    """Return the functions and values that the templates of page and notebook use."""
     answer = make_answer(outcome)
     severities = [line.severity for line in answer.findings]
     return {
@@ -134,7 +134,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 
 def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]]:
-    """Return metric -> attribute and slice -> candidate -> its comparison."""
+    """Return the mapping metric -> (attribute, slice) -> candidate -> comparison."""
     slices: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
     for row in outcome.slices:
         slices.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
@@ -150,7 +150,7 @@ def format_document_counts(data: PageData) -> str:
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
-    """Return the verdict in a few words, and the rest of its text."""
+    """Return the verdict in a few words, and the remaining text about it."""
     text = format_verdict(comparison)
     cut = min(place for place in (text.find(" ("), text.find("; "), len(text)) if place >= 0)
     return text[:cut], text[cut:]
@@ -239,7 +239,7 @@ def query_address(query_id: str, candidate: str) -> str:
 
 
 def card_mark(row: Comparison) -> tuple[str, str]:
-    """Return the mark of a row of a card, and its kind: win, loss or tie."""
+    """Return the mark of a comparison on a card, and its class: win, loss or tie."""
     return SPEAKS[speaks_for_candidate(row)]
 
 

@@ -1,1 +1,1 @@
-"""What is printed to a terminal."""
+"""Reports in the terminal."""

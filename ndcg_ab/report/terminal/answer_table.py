@@ -1,4 +1,4 @@
-"""The first screen: what to do with each candidate and why, then a row for each system and a column for each metric."""
+"""Print the first screen: each candidate's decision and reason, then a matrix of systems and metrics."""
 
 import sys
 import textwrap
@@ -76,7 +76,7 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
 
 
 def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
-    """Yield each candidate with its decision and reason; of many, if not whole, the names that share a decision."""
+    """Yield each candidate's decision and reason; for many candidates, unless `is_whole`, the names by decision."""
     if is_whole or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
         most = sys.maxsize if is_whole else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
@@ -108,7 +108,7 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
 
 
 def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text]:
-    """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
+    """Yield a line for each system, with the mark of its decision; metrics without room are named below."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if is_whole else most])
     columns = [
@@ -142,10 +142,10 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text
 
 
 def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
-    """Return for each column that fits, from the left, whether its intervals do, too; always for one at least.
+    """Return, for each column that fits from the left (at least one), whether its intervals fit too.
 
-    The first column (and from TWO_INTERVALS on the second) has them before another column is shown; the others only
-    if every name keeps its room.
+    The first column, and from TWO_INTERVALS on the second, gets its intervals before another column is shown; other
+    columns only if every name keeps its room.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
     room, wide = width - min(names, NAMES[0]), []
@@ -165,7 +165,7 @@ def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bo
 
 
 def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
-    """Return what a metric says of each system: its mean, and of a candidate the difference with its mark."""
+    """Return the column of a metric: each system's mean, and for candidates the difference with its mark."""
     means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
     column_cells = []
@@ -184,7 +184,7 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
 
 
 def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
-    """Yield what requests cost: of each statistic that is shown how much more the candidates take."""
+    """Yield a column for each shown cost statistic: the extra cost of each candidate."""
     costs = [each.costs if each else () for each in candidates]
     for name in dict.fromkeys(row.metric for rows in costs for row in rows):
         cells = [next((row for row in rows if row.metric == name), None) for rows in costs]
@@ -202,14 +202,14 @@ def short_number(value: float | None, sign: str = "+") -> str:
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
-    """Return those that question the whole answer, above it, and the others, below; one line at least is for these."""
+    """Return the warnings to print above the answer, which question all of it, and those to print below."""
     warnings = answer.warnings
     above = min(sum(each.severity == "error" for each in warnings), MOST_WARNINGS - 1)
     return warnings[:above], warnings[above:]
 
 
 def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line]:
-    """Yield what the letter beside a difference means and, unless is_whole, slices and a missing smallest effect."""
+    """Yield the meaning of the letter beside a difference and, unless `is_whole`, hints on slices and effects."""
     if any(is_turned(each) for found in answer.candidates for each in found.rows):
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
@@ -237,7 +237,7 @@ def warning_lines(warnings: Sequence[Line], width: int, room: int, most_warnings
 
 
 def wrap_warning(warned: Line, width: int) -> list[Text]:
-    """Return ``! the sentence → the command`` in two lines at the most; only the sentence is cut, never the command."""
+    """Return ``! sentence → command`` in at most two lines; only the sentence is cut, never the command."""
     traits = Severity(warned.severity).traits
     mark = traits.mark if warned.severity != "note" else " "
     sentence, arrow, remedy = warned.text.partition(" → ")
@@ -259,7 +259,7 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
 
 
 def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool) -> list[Text]:
-    """Return the lines that explain the numbers in brackets, and name the option and command that show more."""
+    """Return lines that explain the numbers in brackets, and name the option and the command that show more."""
     parts = []
     if answer.candidates:
         count = sum(row.p_adjusted is not None for row in outcome.main)

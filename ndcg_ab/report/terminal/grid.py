@@ -1,7 +1,7 @@
-"""Tables that fit their terminal: numbers never break or vanish, and every verdict can be read.
+"""Lay out tables that fit the terminal without breaking or dropping a number or a verdict.
 
-A table that is too wide shortens the names in it, then becomes several tables with the same names on their left, and
-where even those do not fit a block of lines for each row. `draw_picture` draws what a function prints.
+If a table is too wide, its names are shortened; then it is split into several tables with equal names on the left; if
+even these do not fit, each row becomes a block of lines. `draw_picture` makes an SVG of printed output.
 """
 
 import io
@@ -58,13 +58,13 @@ class Grid:
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
-        """Return the division into the fewest tables, then with the longest names; None if no table fits the width."""
+        """Return the division into the fewest tables with the longest names; None if no table fits the width."""
         layouts = [candidate for limit in NAME_WIDTHS if (candidate := self._tables(width, limit)) is not None]
         best = min(layouts, key=lambda layout: len(layout.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
 
     def print(self, console: Console, title: Text) -> None:
-        """Print the title and the rows; nothing without rows."""
+        """Print the title and the rows; print nothing if there are no rows."""
         if not self.rows:
             return
         console.print(title)
@@ -76,7 +76,7 @@ class Grid:
             console.print(self._table(layout.name_width, places))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Return the division that fills tables from left to right; None if names become equal or nothing fits."""
+        """Return the division that fills tables from the left; None if shortened names are equal or nothing fits."""
         name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
         names = [widest_name(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
@@ -137,7 +137,7 @@ def print_dimmed(console: Console, text: str) -> None:
 
 
 def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str] = (), **options: Any) -> Table:
-    """Return a table with these columns; text_heads: the heads of those that are texts; options: of every column."""
+    """Return a table with the given heads. text_heads: heads of left-aligned text columns. options: of all columns."""
     table = Table(
         title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
@@ -147,7 +147,7 @@ def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str]
 
 
 def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
-    """Return the columns that names need if none exceeds the limit; None if shortened names would be equal."""
+    """Return the width that names need within the limit; None if shortened names would be equal."""
     short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):
         return None
@@ -182,7 +182,7 @@ WIDTH = 130  # columns at most
 def draw_picture(
     show: Callable[[Console], None], width: int = WIDTH, theme: TerminalTheme = DEFAULT_TERMINAL_THEME
 ) -> str:
-    """Return what a function prints as an SVG that is as wide as its longest line."""
+    """Return an SVG of the output of a function, as wide as the longest line."""
     console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
     show(console)
     console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)

@@ -1,4 +1,4 @@
-"""What `judge-next`, `judgments` and `clicks` print: what to judge, how judgments agree, which grades clicks give."""
+"""Print the results of `judge-next`, `judgments` and `clicks`."""
 
 import csv
 import dataclasses
@@ -60,12 +60,12 @@ def to_json(rows: Sequence[ToJudge]) -> str:
 
 
 def row_record(row: ToJudge) -> dict[str, Any]:
-    """Return the fields of a row by their names, ranks as a mapping."""
+    """Return the fields of a row by name, with the ranks as a mapping."""
     return dataclasses.asdict(row) | {"ranks": dict(row.ranks)}
 
 
 def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
-    """Yield what the listed grades can settle, what is left out, and where to put the grades."""
+    """Yield the effect of the listed grades, the documents left out, and the file in which to put the grades."""
     if not listing.rows:
         names = ", ".join(row.candidate for row in listing.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
@@ -133,7 +133,7 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
-    """Return the numbers of documents by grade in the first set (rows) and in the second (columns)."""
+    """Return the numbers of documents by grade in the first set (rows) and in the second set (columns)."""
     counts = {(cell.first, cell.second): cell.count for cell in agreement.cells}
     rows, columns = (sorted({cell[place] for cell in counts}) for place in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:

@@ -1,4 +1,4 @@
-"""What there is to choose from, in words and as JSON: codes of findings, measures, their choices and presets."""
+"""Print the reference of finding codes, measures, choices and presets, as text and as JSON."""
 
 import dataclasses
 import json
@@ -44,7 +44,7 @@ def refuse_unknown(code: str) -> None:
 
 
 def print_entry(console: Console, code: str) -> None:
-    """Print what a finding code means and what to do; raise InputError for an unknown code."""
+    """Print the meaning of a finding code and its remedy; raise InputError for an unknown code."""
     refuse_unknown(code)
     entry = CODES[code]
     console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
@@ -82,7 +82,7 @@ CHOICES = tuple(name for name in DEFAULTS if name not in ("measure", "cutoff"))
 
 
 def own_choices(measure: str) -> list[str]:
-    """Return the choices of a measure that not every measure has."""
+    """Return the choices of a measure that some other measures lack."""
     return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
 
 
@@ -96,12 +96,12 @@ def required_choice(choice: str) -> str | None:
 
 
 def preset_metric(name: str) -> Metric:
-    """Return the nDCG metric that a preset stands for."""
+    """Return the nDCG metric of a preset."""
     return parse(f"ndcg(preset={name})@{SHOWN_CUTOFF}")
 
 
 def lists_content() -> dict[str, Any]:
-    """Return measures, choices and presets, for JSON."""
+    """Return the measures, choices and presets as data for JSON."""
     return {
         "measures": [
             {"measure": name, "meaning": MEASURE_MEANINGS[name], "choices": [*Metric(measure=name).choices()]}
@@ -155,7 +155,7 @@ def lists_lines() -> Iterator[str]:
 
 
 def format_condition(choice: str) -> str:
-    """Return what a choice requires: `` (with gain=binary, and of precision)``; empty if it requires nothing."""
+    """Return the condition of a choice: `` (with gain=binary, and of precision)``; empty if there is none."""
     needs = required_choice(choice)
     always = [measure for measure in MEASURES if choice in own_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
@@ -171,7 +171,7 @@ def wrap_columns(name: str, text: str, width: int) -> list[str]:
 
 
 def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return each metric with its hash and every choice, for JSON."""
+    """Return each metric with its hash and every choice, as data for JSON."""
     return {
         "metrics": [
             {

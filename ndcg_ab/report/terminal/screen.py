@@ -1,4 +1,4 @@
-"""What a person reads in the terminal: what to do, every comparison in a line, what the data check found."""
+"""Print the result of an evaluation in the terminal: the answer, comparisons and findings."""
 
 import textwrap
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ INDENT = "  "
 
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
-    """Print the answer; explain: also in plain words; details: the answer uncut, with all notes and tables below."""
+    """Print the answer. explain: also in plain words. details: uncut, with all notes and tables below."""
     print_answer(console, outcome, is_whole=details)
     if explain:
         print_plain_words(console, outcome)
@@ -35,14 +35,14 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, 
 
 
 def print_answer(console: Console, outcome: Outcome, *, is_whole: bool = False) -> None:
-    """Print the first screen; is_whole: with every reason and warning in full, however many lines that takes."""
+    """Print the first screen. is_whole: print every reason and warning in full, in as many lines as needed."""
     print_answer_table(console, outcome, is_whole=is_whole)
     if outcome.systems and not outcome.candidates:
         print_dimmed(console, "give a second ranking to compare it with")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """Print what the first screen has no room for: further findings, notes about comparisons, all tables."""
+    """Print what the first screen leaves out: further findings, notes about comparisons, and all tables."""
     console.print()
     answer = make_answer(outcome)
     above = {line.text for line in answer.warnings}
@@ -84,7 +84,7 @@ def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
 def print_run(
     console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, explain: bool = False
 ) -> None:
-    """Print who won, and at the end three lines: decision, page, and link."""
+    """Print the answer of a stored evaluation, then three lines: decision, page, and link."""
     assert run.outcome is not None
     print_outcome(console, run.outcome, details=details, explain=explain)
     if not run.reused:

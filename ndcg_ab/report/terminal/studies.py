@@ -1,4 +1,4 @@
-"""What `power`, `draw`, `sensitivity` and `explain` print: queries needed and drawn, and what a definition changes."""
+"""Print the results of `power`, `draw`, `sensitivity` and `explain`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -68,10 +68,10 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = True) -> Iterator[str]:
-    """Yield population, sample, plan and next command of a draw.
+    """Yield the population, sample, plan and next command of a draw.
 
-    output: the file that holds the drawn queries. is_command: whether the reader uses the command line,
-    whose options can be named.
+    output: the file with the drawn queries. is_command: whether the reader uses the command line, whose options can be
+    named.
     """
     unchanged = study.queries - study.changed
     top = "results" if study.places is None else f"top {study.places}"
@@ -209,7 +209,7 @@ def format_place(place: Place) -> list[str]:
 
 
 def format_conclusion(explanation: Explanation) -> str:
-    """Return the last line of an explanation: how the value results from the sums."""
+    """Return the last line of an explanation: how the sums give the value."""
     metric, value = explanation.metric, explanation.value
     if value is None or explanation.because:
         return f"{metric.name}: {'left out' if value is None else f'{value:.6f}'}: {explanation.because}"

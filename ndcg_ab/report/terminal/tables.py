@@ -1,4 +1,4 @@
-"""Every number of an evaluation as tables for the terminal, and its findings in full."""
+"""Print every number of an evaluation in tables, and its findings in full."""
 
 from collections.abc import Sequence
 
@@ -60,7 +60,7 @@ def test_cells(comparison: Comparison | None) -> list[str]:
 
 
 def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """Return the verdict in its colour; shared: on how many queries, if the table has no such column."""
+    """Return the verdict in its colour. shared: text on the number of queries, if the table has no column for it."""
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
@@ -180,7 +180,7 @@ def compared_cells(row: Comparison) -> list[str]:
 
 
 def print_intended(console: Console, outcome: Outcome) -> None:
-    """Print a row for each candidate, primary metric and part of the queries (meant for, others)."""
+    """Print a row for each candidate, primary metric and part of the queries (intended by the change, others)."""
     rows = []
     for row in outcome.intended:
         queries, *numbers = compared_cells(row)
@@ -252,7 +252,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
-    """Print a line for each finding, with its code; examples: also the places where it was seen."""
+    """Print each finding with its code in a line. examples: print the places of the finding, too."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:

@@ -1,4 +1,4 @@
-"""What `ndcg-ab history` prints: a line for each night and bars for each system, or what dropped since a date."""
+"""Print the results of `ndcg-ab history`: a line per night and bars per system, or the drops since a date."""
 
 import string
 from collections import defaultdict
@@ -87,7 +87,7 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return the cells of a row, decision and what happened cut to one line each; why a night has no result wraps."""
+    """Return the cells of a row, decision and events cut to one line each; the reason of a failed night is wrapped."""
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
         return cells
@@ -98,7 +98,7 @@ def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
-    """Return the columns of each table, which begins with number and night, and the room beside the last table.
+    """Return the columns of each table, each beginning with number and night, and the free width beside the last table.
 
     rows: cells with markup.
     """
@@ -119,7 +119,7 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
-    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and what happened."""
+    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events."""
     if isinstance(night, Evaluated):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
@@ -130,7 +130,7 @@ def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> 
 
 
 def group_nights(timeline: Timeline) -> list["Evaluated | Alike"]:
-    """Return the evaluations, and between them the nights without one: those on end that are alike in one piece."""
+    """Return evaluations and, between them, consecutive nights without an evaluation that are alike as one group."""
     every: list[Evaluated | Reused | FailedNight] = [*timeline.evaluations, *timeline.reused, *timeline.failed]
     groups: list[Evaluated | Alike] = []
     for night in sorted(every, key=lambda night: night.began):
@@ -157,7 +157,7 @@ def format_alike(nights: "Alike") -> str:
 
 
 def describe_night(night: Evaluated, timeline: Timeline) -> str:
-    """Return what happened in a night: pending publication, drops, failed gates and changed inputs."""
+    """Return the events of a night: pending publication, drops, failed gates and changed inputs."""
     drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
     if night.acknowledged is not None:
@@ -188,7 +188,7 @@ def format_mixed_change(night: Evaluated) -> str:
 
 
 def format_changed_inputs(night: Evaluated) -> str:
-    """Return the changed inputs, several rankings in one word: ``judgments 2026-11, all rankings``."""
+    """Return the changed inputs, with several rankings as one item: ``judgments 2026-11, all rankings``."""
     rankings = [f"ranking {system}" for system in night.values if f"ranking {system}" in night.changed]
     mark = f" {night.judgments_version}" if night.judgments_version else ""
     others = [f"{text}{mark}" if text == "judgments" else text for text in night.changed if text not in rankings]
@@ -237,7 +237,7 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
-    """Print the latest values that fit as bars on one scale, if there are any, and the names that letters stand for."""
+    """Print the latest values that fit as bars on one scale, if there are any, with the meaning of letters."""
     short = max(map(len, letters.values()), default=0)
     finite = [value for series in values.values() for value in series if value is not None]
     scale = (min(finite, default=0.0), max(finite, default=0.0))
@@ -259,7 +259,7 @@ def format_moment(began: str) -> str:
 
 
 def value_cell(night: Evaluated, system: str, *, wide: bool) -> str:
-    """Return a mean with the verdict's mark, and a candidate's difference (wide) or mark of the decision."""
+    """Return a mean with the verdict's mark, and a candidate's difference (`wide`) or the mark of the decision."""
     if system not in night.values:
         return ""
     text = format_plain(night.values[system])
@@ -334,7 +334,7 @@ def format_drop(drop: Drop) -> str:
 
 
 def format_cause(drop: Drop) -> str:
-    """Return the parts of a drop, the largest first; if unknown, what had changed."""
+    """Return the parts of a drop, the largest first, or the changed inputs if the parts are unknown."""
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
     causes = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
     return causes or f"changed: {', '.join(drop.changed)}"

@@ -32,10 +32,10 @@ def make_form(
     fits: Callable[[Columns], bool],
     doubts: Callable[[Columns], bool] = lambda columns: False,
 ) -> Form:
-    """Return the form of lines without a header.
+    """Return the form of files whose lines have no header.
 
-    names: of the fields in order. fits: whether the values of the fields are plausible. doubts: whether another
-    kind of content is likelier.
+    names: of the fields, in the order of the columns. fits: whether the values of the fields are plausible. doubts:
+    whether another kind of content is likelier.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -69,7 +69,7 @@ def have_ranks(columns: Columns) -> bool:
 
 
 def have_q0(columns: Columns) -> bool:
-    """Return whether there are ranks and the second field is constant."""
+    """Return whether there are ranks and the second column is constant, as ``Q0`` is in TREC rankings."""
     return have_ranks(columns) and len(set(columns["unused_1"])) == 1
 
 

@@ -46,7 +46,7 @@ def is_query(row: Mapping[str, Any]) -> bool:
 
 
 def is_mixed(sample: Sample) -> bool:
-    """Return whether a file of events has bulk action lines or query lines as well."""
+    """Return whether a file of events also has lines of bulk actions or of queries."""
     return are_events(sample.objects) and any(is_bulk_action(row) or is_query(row) for row in sample.objects)
 
 

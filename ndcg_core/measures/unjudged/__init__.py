@@ -1,1 +1,1 @@
-"""Compute what unjudged documents can do to a measure: expected values, bounds, and the effect of one more judgment."""
+"""Compute how unjudged documents can change a measure: expected values, bounds, and the effect of one more judgment."""

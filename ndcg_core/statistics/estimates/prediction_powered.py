@@ -69,7 +69,7 @@ class ProxySample:
 
 
 class Balance(NamedTuple):
-    """The comparison of carefully judged queries with the others by the proxy judgments.
+    """The comparison of carefully judged queries with the other queries, by proxy judgments.
 
     careful, others: mean proxy values. p_value: of Welch's t test of equal means, in [0, 1].
     """

@@ -44,12 +44,16 @@ def set_ties_to_zero(differences: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The columns of a family that have any difference, rounded to whole quanta, the largest |statistic| first.
+    """The columns of a family that have any difference, rounded to integer quanta, the largest |statistic| first.
 
     order: (c,) numbers of the columns in the table. rows: (r,) rows on which any column differs. quantised: (c, r)
-        whole quanta. totals: (c,) sums. differing: (c,) numbers of differing rows. scale: (c,) 1 / norm.
-    Rounding moves an entry by half a quantum at most, so a sum by differing / 2. As |sum| <= norm * sqrt(differing),
-    the rounded norm moves the standardised sum by as much again: together by differing * scale at most.
+    integer quanta. totals: (c,) sums. differing: (c,) numbers of differing rows. scale: (c,) 1 / norm.
+
+    Notes
+    -----
+    Rounding moves an entry by at most half a quantum, hence a sum by at most differing / 2. As |sum| <= norm *
+    sqrt(differing), the rounded norm moves the standardised sum by at most as much again. Together these errors are at
+    most differing * scale.
     """
 
     order: IntArray  # (c,) column numbers in the table

@@ -102,7 +102,7 @@ def is_shown(p_value: float | None, facts: Facts) -> bool:
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """Return notes on a guardrail's result; none for an identical pair, whose sentence says what it needs."""
+    """Return notes on a guardrail's result; none without a bound, which identical systems do not have."""
     if bound is None:
         return ()
     notes = []

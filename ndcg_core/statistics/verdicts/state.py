@@ -1,4 +1,4 @@
-"""Reduce a comparison to a state: what is shown, and against which smallest effect."""
+"""Reduce a comparison to a state: the direction that is shown, and its relation to the smallest effect."""
 
 from enum import StrEnum
 

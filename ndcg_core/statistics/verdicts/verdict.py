@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
     @property
     def traits(self) -> "Traits":
-        """Return the traits of the verdict, by which other code decides."""
+        """Return the traits of the verdict, on which other code bases its decisions."""
         return _TRAITS[self]
 
     @property
@@ -94,12 +94,12 @@ class Tone(StrEnum):
 
 
 class Traits(NamedTuple):
-    """The properties of a verdict by which other code decides.
+    """The properties of a verdict on which other code bases its decisions.
 
-    favours: 1 the candidate, -1 the baseline, 0 neither. is_open: whether it leaves open which system is better.
-    is_guardrail: whether only guardrails have it. is_harm: whether it shows harm. fails_margin: whether it does not
-        prove a guardrail. tells_difference: whether a reason given for a decision includes the difference. mark: one
-        letter, or empty if another verdict's mark is used. tone: its colour class.
+    favours: 1 for the candidate, -1 for the baseline, 0 for neither. is_open: whether the verdict leaves open which
+    system is better. is_guardrail: whether only guardrails have the verdict. is_harm: whether the verdict shows harm.
+    fails_margin: whether the verdict does not prove a guardrail. tells_difference: whether a reason for a decision
+    includes the difference. mark: one character, or empty if another verdict's mark is used. tone: the colour class.
     """
 
     favours: int = 0
@@ -325,7 +325,7 @@ def sentence(
 
 
 def readable(effect: float, margin: float | None = None) -> str:
-    """Format an effect > 0 with three decimals, or with two significant digits if those would be 0.000.
+    """Format an effect > 0 with three decimals, or with two significant digits if three decimals would be 0.000.
 
     More decimals are used if the effect would otherwise look equal to a margin that it does not equal.
     """
