@@ -131,14 +131,16 @@ from datetime import datetime
 from pathlib import Path
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.runs import stages
-from ndcg_ab.runs.run import perform_run
+from ndcg_ab.runs.run import complete_run, open_run
 NOTHING = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
 def call(stage, context, part):
     if stage is not stages.PUBLISH:
         return stage.perform(context, part)
     context.published = NOTHING
 evaluation = read_config(Path(sys.argv[1]), [])
-print(perform_run(evaluation, call, at=datetime.fromisoformat(sys.argv[2]), force="force" in sys.argv).bundle)
+with open_run(evaluation, at=datetime.fromisoformat(sys.argv[2]), force="force" in sys.argv) as run:
+    complete_run(run, call)
+print(run.bundle)
 """
 
 

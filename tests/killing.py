@@ -30,10 +30,9 @@ from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.files.parts import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker
-from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
+from tests.small_evaluation import changed_run, perform_run, plain_page, small, state, tables_of
 from tests.stops import TIMES, stops
 from tests.stores import folder as stores_of_run
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,38 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline import Context, MemoryStore, Stage, run_stages
 from ndcg_ab.pipeline import stages as pipeline_stages
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
-from ndcg_ab.runs.run import perform_run
+from ndcg_ab.runs.run import complete_run, open_run
+from ndcg_ab.scoring.scoring import PulledInputs
 from tests.places import ROOT
 from tests.stores import made_once
 
 DATA = ROOT / "tests" / "data"
+
+
+def perform_run(
+    evaluation: Evaluation,
+    call: Call = Stage.perform,
+    *,
+    say: Callable[[str], object] = lambda text: None,
+    force: bool = False,
+    at: datetime | None = None,
+) -> Context:
+    """Do the whole run, each part of a stage by `call`; for the other parameters see `open_run`."""
+    with open_run(evaluation, say, force=force, at=at) as run:
+        complete_run(run, call)
+    return run
+
+
+def pull_inputs(evaluation: Evaluation, *, whole: bool = True) -> PulledInputs:
+    """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
+    store = MemoryStore(evaluation, whole=whole)
+    run_stages(Context(evaluation, store, lambda step: None, measures=False), pipeline_stages.PULLS)
+    return store.inputs()
 
 
 def small(folder: Path, **changes: Any) -> Evaluation:

@@ -50,11 +50,6 @@ class Sampling:
         """Return the sampling for values that are known for every query of the log, drawn or not."""
         return self if self.log is None else replace(self, weights=self.log.frequencies, log=None)
 
-    def mean_of(self, query_ids: Sequence[str], values: NDArray[np.float64]) -> float:
-        """Return the mean difference over all queries from the values of the given queries; 0 without queries."""
-        weights, total = self.weights_and_total(query_ids, query_ids)
-        return float(weights @ values) / (total or 1.0)
-
     def weights_and_total(self, query_ids: Sequence[str], scored: Sequence[str]) -> tuple[NDArray[np.float64], float]:
         """Return (n,) weights of queries, 0 without one, and the divisor of the mean over scored queries.
 

@@ -1,7 +1,7 @@
 """Run an evaluation as one pipeline of stages."""
 
 from ndcg_ab.pipeline.context import Context, Stage
-from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, pull_inputs, run_stages, score_systems
+from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, run_stages, score_systems
 from ndcg_ab.pipeline.store import MemoryStore, Place, Store
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Store",
     "check_only",
     "evaluate",
-    "pull_inputs",
     "run_stages",
     "score_systems",
 ]

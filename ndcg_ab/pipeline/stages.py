@@ -39,7 +39,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring import external_scores
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import recompute_sample
-from ndcg_ab.scoring.scoring import PulledInputs, refuse_missing_gains, score_metrics
+from ndcg_ab.scoring.scoring import refuse_missing_gains, score_metrics
 from ndcg_ab.sources.judgments.gathering import named_judgments
 
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
@@ -276,10 +276,3 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
         counted = f"{queries_text(len(counts), 'judged')}, {pairs} judgment{'s' * (pairs != 1)}; {results}"
     return findings, f"{counted}; metrics {', '.join(metric.name for metric in evaluation.metric_list)}"
-
-
-def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:
-    """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
-    store = MemoryStore(evaluation, whole=whole)
-    run_stages(Context(evaluation, store, say, measures=False), PULLS)
-    return store.inputs()

@@ -101,11 +101,6 @@ class Changes:
     grades: tuple[MovedDocuments, ...] = ()
     largest: tuple[ChangedQuery, ...] = ()
 
-    @property
-    def changed_share(self) -> float | None:
-        """The share of the queries that changed, 0 to 1, or None without queries."""
-        return self.changed / self.queries if self.queries else None
-
 
 @dataclass(frozen=True)
 class Judge:

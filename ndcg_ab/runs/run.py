@@ -78,20 +78,6 @@ def publishing_errors_pending(run: Context) -> Iterator[None]:
         run.is_full, run.error = is_full(error), None
 
 
-def perform_run(
-    evaluation: Evaluation,
-    call: Call = Stage.perform,
-    *,
-    say: Say = lambda text: None,
-    force: bool = False,
-    at: datetime | None = None,
-) -> Context:
-    """Do the whole run, each part of a stage by `call`; for the other parameters see `open_run`."""
-    with open_run(evaluation, say, force=force, at=at) as run:
-        complete_run(run, call)
-    return run
-
-
 # ---- trying again
 
 

@@ -46,15 +46,11 @@ CONFIGURATIONS = (".yaml", ".yml")
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
 
-def example_directory() -> Path:
-    """Return the folder of the example's files: in the installed package, or among the tests of a checkout."""
-    package = Path(__file__).parent.parent
-    return package / "example" if (package / "example").is_dir() else package.parent / "tests" / "data"
-
-
 def write_example(folder: Path) -> list[Path]:
     """Write the example's files into a folder, and return their paths; raise InputError if one exists."""
-    source = example_directory()
+    package = Path(__file__).parent.parent
+    # in a checkout the example is among the tests
+    source = package / "example" if (package / "example").is_dir() else package.parent / "tests" / "data"
     texts = {name: (source / name).read_text(encoding="utf-8") for name in EXAMPLE}
     texts[FEW] = texts["judgments.qrels"]
     for name, more in MORE.items():

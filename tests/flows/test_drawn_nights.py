@@ -12,8 +12,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
 
 pytestmark = pytest.mark.slow
 

@@ -23,11 +23,10 @@ from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.judgments.function_grades import cache_folder
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, plain_page, undrawn
+from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, perform_run, plain_page, undrawn
 
 pytestmark = pytest.mark.slow
 

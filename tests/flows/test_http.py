@@ -15,12 +15,11 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather_page_data
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.queries import merge_documents
 from ndcg_ab.sources.registry import file_source
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
-from tests.small_evaluation import calling, no_tracker, small
+from tests.small_evaluation import calling, no_tracker, perform_run, small
 
 pytestmark = pytest.mark.slow
 

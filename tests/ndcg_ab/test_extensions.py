@@ -11,10 +11,9 @@ from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
 from tests.places import ROOT
-from tests.small_evaluation import plain_page, small
+from tests.small_evaluation import perform_run, plain_page, small
 
 
 @pytest.fixture(scope="module")

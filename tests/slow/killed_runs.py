@@ -26,10 +26,19 @@ from ndcg_ab.pipeline import stages as computing
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import base as tracking
 from ndcg_ab.trackers.mlflow import client as mlflow
-from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
+from tests.small_evaluation import (
+    calling,
+    changed_run,
+    no_tracker,
+    perform_run,
+    plain_page,
+    runs,
+    small,
+    state,
+    tables_of,
+)
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
 NAMES = {step: name for place in (computing, stages) for name, step in vars(place).items() if isinstance(step, Stage)}

@@ -4,6 +4,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -273,29 +274,20 @@ def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
     return parse_pairs(option, texts, f"must be CODE=SEVERITY; such as {known}")
 
 
-def parse_share(option: str, text: str, number: str) -> float:
-    if is_number(number):
-        return float(number)
-    raise refusal_text(option, text, number, "must be a number")
-
-
 def parse_count(option: str, text: str, number: str) -> int:
     if not number.isdecimal():
         raise InputError(f"{option} {text!r}: {number!r} must be a whole number from 0 up")
     return int(number)
 
 
-def parse_number(option: str, text: str, number: str) -> float:
-    if is_number(number) and 0 < float(number) < math.inf:
+def parse_number(option: str, text: str, number: str, above: float | None = 0.0) -> float:
+    """Return a number above a limit; raise InputError for anything else, with what is meant if it can be guessed."""
+    if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
-    raise refusal_text(option, text, number, "must be a number above 0")
-
-
-def refusal_text(option: str, text: str, number: str, rule: str) -> InputError:
-    """Return the error for a number that breaks a rule, with the intended number if it can be guessed."""
+    rule = "must be a number" if above is None else f"must be a number above {above:g}"
     meant = plain_number(number)
     hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
-    return InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
+    raise InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
 
 def parse_alpha(option: str, value: str | float) -> float:
@@ -323,10 +315,10 @@ def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
 
 PROOF = "proof"  # guardrails must be shown to hold
 SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
-    "scored": parse_share,
-    "judged": parse_share,
+    "scored": partial(parse_number, above=None),
+    "judged": partial(parse_number, above=None),
     "unanswered": parse_count,
-    "slice_regression": parse_share,
+    "slice_regression": partial(parse_number, above=None),
 }
 
 

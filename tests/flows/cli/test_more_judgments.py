@@ -14,10 +14,9 @@ from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import KeptTables
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.runs.run import perform_run
 from tests.asked import asked_for
 from tests.commands import invoke
-from tests.small_evaluation import calling, is_known, no_tracker, plain_page
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,13 @@ import ndcg_ab
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
 from tests.commands import invoke
-from tests.small_evaluation import calling, is_known, no_tracker, plain_page
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page
 
 CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]

@@ -19,7 +19,6 @@ from ndcg_ab.comparing.gates import gate_results
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
-from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.report.explanations import explain_candidate
 from ndcg_ab.report.sections import cost_notes, shown_first
 from ndcg_ab.report.terminal.screen import print_answer
@@ -28,6 +27,7 @@ from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.loopback import Asked, Said, serving
+from tests.small_evaluation import pull_inputs
 
 COUNT = 100
 IDS = [f"q{number:03}" for number in range(COUNT)]

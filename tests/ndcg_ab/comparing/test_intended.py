@@ -14,12 +14,11 @@ from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.commands import invoke
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, small
 
 DATA = Path(__file__).parents[2] / "data"
 MEANT = ["butter", "eggs", "fish", "honey", "pasta", "salad", "tofu"]

@@ -19,8 +19,7 @@ from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
-from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, small
 
 pytestmark = pytest.mark.slow
 

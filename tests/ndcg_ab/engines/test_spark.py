@@ -28,17 +28,16 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_tables
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import SCORES, TABLES, read_bundle, read_content
-from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
+from ndcg_ab.pipeline import Context, MemoryStore, check_only, pulls
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.temporary import clear_abandoned, folder_of_process, usual
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.servers import free_port
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, pull_inputs
 from tests.spark_cluster import CONF, missing, standalone, with_connect
 from tests.warehouse_values import Warehouse, all_tables, assert_equal
 

@@ -22,13 +22,12 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_slow
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
 
 QUERIES = [f"q{number:02}" for number in range(12)]
 ORDERS = {"old": "cbaz", "new": "abcy", "third": "bacx"}

@@ -18,11 +18,10 @@ from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import Context
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers.mlflow import values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
 
 pytestmark = pytest.mark.slow
 BEGAN = datetime(2026, 11, 20, 2, tzinfo=UTC)

@@ -18,10 +18,9 @@ from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
-from tests.small_evaluation import calling, changed_run, no_tracker, rows_of, small
+from tests.small_evaluation import calling, changed_run, no_tracker, perform_run, rows_of, small
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 

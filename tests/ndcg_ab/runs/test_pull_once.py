@@ -9,8 +9,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, small
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 

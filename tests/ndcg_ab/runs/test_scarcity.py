@@ -21,8 +21,7 @@ from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
 from ndcg_ab.runs import stages as kept_stages
-from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, changed_run, plain_page, small, tables_of, unlogged
+from tests.small_evaluation import calling, changed_run, perform_run, plain_page, small, tables_of, unlogged
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 FULL_DUCKDB = duckdb.IOException('IO Error: Could not write file "x": No space left on device')

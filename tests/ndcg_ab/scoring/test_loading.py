@@ -12,7 +12,6 @@ from ndcg_ab.checks import id_checks
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring.parity import recompute_sample
@@ -21,6 +20,7 @@ from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Queries
 from ndcg_ab.sources.base import Pulled
 from tests.repeated import mostly_soaked
+from tests.small_evaluation import pull_inputs
 
 METRICS = ["ndcg@3", "precision@4", "rr@5", "judged@6", "err@3", "ap@5", "ndcg(ideal=max)@5", "ndcg(ideal=local)@3"]
 METRICS += ["ndcg(gain=exponential)@3", "recall@8", "ndcg@20"]

@@ -15,7 +15,6 @@ from ndcg_ab.checks import findings as made_findings
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.scoring import parity
@@ -25,6 +24,7 @@ from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from tests.repeated import mostly_soaked
+from tests.small_evaluation import pull_inputs
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,11 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline import evaluate, pull_inputs
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring import top_places as reducing
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.files import file as files
+from tests.small_evaluation import pull_inputs
 
 QUERIES, DOCUMENTS = 6, 20
 

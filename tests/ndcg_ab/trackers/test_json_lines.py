@@ -11,9 +11,8 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
-from tests.small_evaluation import changed_run, small
+from tests.small_evaluation import changed_run, perform_run, small
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 

@@ -11,8 +11,7 @@ from ndcg_ab.config.loading.templates import file_stem, resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import DATA, calling, no_tracker, plain_page, small
+from tests.small_evaluation import DATA, calling, no_tracker, perform_run, plain_page, small
 
 NIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)  # half past midnight of the 21st in Berlin
 BERLIN = {"cron": "0 2 * * *", "timezone": "Europe/Berlin"}

@@ -79,7 +79,7 @@ def test_words_of_other_files(tmp_path: Path) -> None:
     (tmp_path / "first.csv").write_text("query_id,doc_id,grade\n1,a,E\n2,d,I\n")
     (tmp_path / "own.csv").write_text("query_id,doc_id,grade\n2,x,E\n2,y,4\n")
     write_ranking(tmp_path / "old.run", RANKINGS["old"])
-    from ndcg_ab.pipeline.stages import pull_inputs
+    from tests.small_evaluation import pull_inputs
 
     read = pull_inputs(Evaluation.model_validate({**content, "directory": tmp_path}))
     assert read.judgments is not None

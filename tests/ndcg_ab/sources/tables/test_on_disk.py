@@ -16,7 +16,6 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.memory import Memory
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.files.file import File
@@ -25,7 +24,7 @@ from ndcg_ab.sources.tables import on_disk as spilled
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.commands import invoke
-from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, small
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers.mlflow import store as mlflow_store
 from ndcg_ab.trackers.mlflow.store import is_there, make_store, note_in_store
-from tests.small_evaluation import small
+from tests.small_evaluation import perform_run, small
 from tests.stores import empty_mlflow, with_store
 
 pytestmark = pytest.mark.slow
