@@ -65,7 +65,7 @@ def secrets_hidden_in_errors() -> Iterator[None]:
 
 
 def tasks(*chosen: Stage) -> Callable[[Context], None]:
-    """Return a step of the flow: what is left of some stages, every part of each as a task."""
+    """Return a step of the flow that runs the remaining parts of some stages, each part as a Prefect task."""
     return partial(run_stages, stages=chosen, call=perform_as_task)
 
 

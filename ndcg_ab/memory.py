@@ -94,10 +94,9 @@ class Memory:
     """The memory limit of one evaluation and a temporary folder for data that do not fit; a context manager.
 
     limit: of the whole process, such as ``4GB``, or None for no limit.  Memory that the process held before, beyond
-        what a
-    new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among the
-    temporary files.  has_folder: whether a folder is made.  Raises InputError if the limit is too small or the folder
-    cannot be written.
+    what a new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among
+    the temporary files.  has_folder: whether a folder is made.  Raises InputError if the limit is too small or the
+    folder cannot be written.
     """
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:

@@ -48,8 +48,7 @@ class Folder:
     """A temporary folder of this process; a context manager.
 
     above: the folder in which it is created; by default `usual`.  Raises OSError if it cannot be created, and
-        InputError if
-    `usual` belongs to another user.
+    InputError if `usual` belongs to another user.
     """
 
     def __init__(self, above: Path | None = None) -> None:
@@ -132,8 +131,7 @@ def clear_abandoned(above: Path | None = None) -> None:
     """Remove the temporary folders of processes that ended.
 
     above: the folder to clear; by default `usual`, which is removed too if it becomes empty.  Locked folders, folders
-        of
-    other users and files with other names stay.
+    of other users and files with other names stay.
     """
     folder = above or usual()
     try:

@@ -246,6 +246,11 @@ class CompareResult:
         path : path
             File to write, which must end in .html or .htm.
 
+        Returns
+        -------
+        pathlib.Path
+            The written file.
+
         Raises
         ------
         InputError

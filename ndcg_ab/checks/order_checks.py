@@ -82,7 +82,7 @@ class OrderCheckKey(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Return the depth to check: everything for a condensed ranking, whose judged documents may stand anywhere."""
+        """Return the depth to check; unlimited for a condensed ranking, whose judged documents can be at any rank."""
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
 

@@ -47,7 +47,7 @@ class DrawnQueries:
     frequencies: Mapping[str, float] | None = None
 
     def mean_over_log(self, values: Mapping[str, float]) -> float:
-        """Return the mean over the log of values that are given for changed queries and 0 for the others."""
+        """Return the mean over the log of values of the changed queries; all other queries count as 0."""
         times = self.frequencies
         total = float(self.queries) if times is None else math.fsum(times.values())
         return math.fsum((1.0 if times is None else times[name]) * values[name] for name in self.disagreements) / total

@@ -79,7 +79,7 @@ class Engine(ABC):
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """Announce every text of a column of this name in incoming tables.
+        """Declare every text that incoming tables have in columns of this name.
 
         An engine may store numbers instead of these texts; the rows that it returns do not change.
         """

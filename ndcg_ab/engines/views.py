@@ -22,7 +22,7 @@ def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """Return the selects of views by name, in their order: views, and tables that are fast to make again.
+    """Return the selects of views by name, in order, also for tables that are as fast to compute again as to store.
 
     made_with: parameters by table that was made. tables: names of the existing tables. are_small: whether the tables
     are so small that they need not be stored.

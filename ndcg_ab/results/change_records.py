@@ -22,8 +22,7 @@ class TopDocument:
     """A document in the first places of a system.
 
     rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if the document is not in the
-        first
-    places there.
+    first places there.
     """
 
     rank: int
@@ -37,8 +36,7 @@ class ChangedQuery:
     """A query with the first places of both systems, at most ten of each.
 
     difference: candidate - baseline on the first metric. overlap: share of the places that hold documents of both
-        systems,
-    0 to 1. rbo: rank-biased overlap, extrapolated, p = .9, 0 to 1.
+    systems, 0 to 1. rbo: rank-biased overlap, extrapolated, p = .9, 0 to 1.
     """
 
     query_id: str
@@ -156,11 +154,9 @@ class Judges:
     """The agreement of all judges.
 
     judges: sorted by number of documents, largest first. several, disagreed: numbers of documents with several judges,
-        and
-    on which they disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with several judges; None
-        if all
-    grades are equal. pairs: every two judges who share documents, most shared documents first. noise: empty if judges
-    agree, or if it could not be computed.
+    and on which they disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with several judges;
+    None if all grades are equal. pairs: every two judges who share documents, most shared documents first. noise: empty
+    if judges agree, or if it could not be computed.
     """
 
     judges: tuple[Judge, ...]

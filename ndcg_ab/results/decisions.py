@@ -86,8 +86,7 @@ class Traits(NamedTuple):
     """The presentation of a decision.
 
     place: rank among the decisions, 1 for the best. mark: one-character symbol. advice: a sentence. words: the decision
-        in
-    words, empty if they equal its name.
+    in words, empty if they equal its name.
     """
 
     place: int
@@ -126,9 +125,8 @@ def decide(
     """Return the decision on one candidate.
 
     comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words, without gates
-        whose
-    failures are verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED, which requires
-    judgments. costs: the candidate's guardrails on costs of requests.
+    whose failures are verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED, which requires judgments.
+    costs: the candidate's guardrails on costs of requests.
     """
     own = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]

@@ -25,10 +25,10 @@ FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
 def open_run(
     evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
 ) -> Iterator[Context]:
-    """Yield an evaluation that is to be done and kept, with a folder to work in; note a night that fails.
+    """Yield the context of an evaluation that will be stored, with a working folder; record a night that fails.
 
-    say: told what is done.  force: read and compute again what an earlier evaluation has already.
-    at: the moment that it stands for, and that its dates are of; by default now.
+    say: called with the name of each step. force: whether to read and compute again what an earlier evaluation has. at:
+    the nominal time, from which the dates in the configuration are filled in; by default now.
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)

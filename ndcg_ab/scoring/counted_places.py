@@ -126,7 +126,7 @@ RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_giv
 
 
 def keys_in(rows: pa.Table, order: Order) -> Keys:
-    """Return the key of each result in an order, higher first; raise ValueError if a required rank is missing."""
+    """Return the sort key of each result in an order, larger keys first; raise ValueError if a rank is missing."""
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:

@@ -130,7 +130,7 @@ class Tracker(ABC):
         return self.give_up_in_time(partial(self.log, bundle), budget)
 
     def give_up_in_time(self, log: Callable[[], T], budget: Budget) -> T:
-        """Return what logging returns; raise TrackingError if the budget is used up."""
+        """Return the result of logging; raise TrackingError if the time budget is used up."""
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.remaining_seconds()) <= 0:
             raise TrackingError(slow)

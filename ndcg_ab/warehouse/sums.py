@@ -66,7 +66,7 @@ CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return the cascade of a metric, or None if its places do not depend on those above."""
+    """Return the cascade (SQL factors that depend on higher places) of a metric; None for independent places."""
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 

@@ -1,4 +1,4 @@
-"""The commands about ndcg-ab itself: metrics, schema, findings, formats, terms."""
+"""Define the commands about ndcg-ab itself: metrics, schema, findings, formats, terms."""
 
 from collections.abc import Callable
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The commands over files alone: compare, explain, sensitivity."""
+"""Define the commands that need only files: compare, explain, sensitivity."""
 
 from collections.abc import Callable
 from pathlib import Path

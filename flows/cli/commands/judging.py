@@ -1,4 +1,4 @@
-"""The commands that say what to judge: draw, judge-next."""
+"""Define the commands that choose documents to judge: draw, judge-next."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

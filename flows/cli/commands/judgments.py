@@ -1,4 +1,4 @@
-"""The commands about judgments: judgments, clicks."""
+"""Define the commands about judgments: judgments, clicks."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -129,7 +129,7 @@ def clicks(
     quiet: Quiet = False,
     **resources: Any,
 ) -> None:
-    """Make judgments of a log of clicks, and show what stands behind them."""
+    """Compute judgments from a log of clicks, and show the counts behind them."""
     from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks

@@ -1,4 +1,4 @@
-"""The commands that plan an evaluation, or write one for a database: power, sql."""
+"""Define the commands that plan an evaluation, or write one for a database: power, sql."""
 
 import sys
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def power(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """How many queries a difference needs, and what a number of queries can show."""
+    """Compute how many queries a difference needs, and what a number of queries can show."""
     from ndcg_ab.report.terminal.studies import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 

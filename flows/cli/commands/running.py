@@ -1,4 +1,4 @@
-"""The commands over a configuration: check, run, history, publish, serve, deploy."""
+"""Define the commands that need a configuration: check, run, history, publish, serve, deploy."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ def check(
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
-    """Raise InputError for what a run would end with: its results cannot be kept, or logged."""
+    """Raise InputError if the results of a run could not be stored, or not be logged to the tracker."""
     from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.history.working_folder import refuse_output
     from ndcg_ab.trackers import refuse_unknown_tracker

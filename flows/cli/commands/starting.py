@@ -1,4 +1,4 @@
-"""The commands for beginning: init, example."""
+"""Define the commands for beginners: init, example."""
 
 import dataclasses
 import shlex
@@ -39,7 +39,7 @@ def init(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Write a first configuration from the files that there are, after reading and checking them."""
+    """Write a first configuration from existing files, after reading and checking them."""
     from ndcg_ab.config.options.from_options import parse_grades
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.engines import open_engine

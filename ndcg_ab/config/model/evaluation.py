@@ -347,10 +347,17 @@ class Evaluation(Model):
             yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
 
     def range_of(self, name: str, highest_grade: float | None = None, width: float | None = None) -> Range | None:
-        """Return the range of a metric's values, as far as it is known or declared (`statistics.ranges`), or None.
+        """Return the range of a metric's values, as known or declared (`statistics.ranges`); None if unknown.
 
-        highest_grade: of all judgments, if they have been read. width: the width of the range of the actual values, if
-        known; a metric of another tool with a wider range has another unit than the metric of ndcg-ab with that name.
+        Parameters
+        ----------
+        name : str
+            Name of the metric.
+        highest_grade : float, optional
+            Highest grade of all judgments, if they have been read.
+        width : float, optional
+            Width of the range of the actual values, if known.  If a metric of another tool has a wider range than the
+            metric of ndcg-ab with that name, it has another unit.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
@@ -361,9 +368,12 @@ class Evaluation(Model):
         return min(known, key=lambda each: each.width, default=None)
 
     def smallest_effect(self, metric: str) -> float | None:
-        """Return the smallest difference of a metric that matters, in the unit of the metric.
+        """Return the smallest difference of a metric that matters, in its unit; for a guardrail, its margin.
 
-        For a guardrail, its margin.
+        Parameters
+        ----------
+        metric : str
+            Name of the metric.
         """
         if metric in self.guardrails:
             return self.guardrails[metric]

@@ -92,7 +92,7 @@ class Wait:
 
 
 def ask_master(cluster: Cluster) -> Seen:
-    """Return what a standalone master says of this application; other kinds of clusters are not asked."""
+    """Return the state of this application according to a standalone master; None for other kinds of clusters."""
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
         return run_with_timeout(REACHED, lambda: read_master_state(cluster))
     return NOTHING_SEEN

@@ -1,4 +1,4 @@
-"""Remarks on judgments from clicks: how the grades were made, and what makes them unreliable."""
+"""Make remarks on judgments from clicks: how the grades were computed, and why they may be unreliable."""
 
 from collections.abc import Mapping
 

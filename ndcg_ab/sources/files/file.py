@@ -210,7 +210,7 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
 
 
 def untold_hint(path: Path, layout: Layout) -> str:
-    """Return what a file probably is, if it cannot be queries, titles or events, and the command that uses it."""
+    """Return advice for a file without queries, titles or events: its probable content, and the command for it."""
     name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
     if found := recognise_file(path):
         given = f"{name} BASELINE CANDIDATE" if found.kind == JUDGMENTS else f"JUDGMENTS {name}"

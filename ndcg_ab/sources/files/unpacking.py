@@ -357,7 +357,7 @@ def filter_command(path: Path, program: str, number: str = "") -> str:
 
 
 def packed_hint(path: Path, start: bytes) -> str | None:
-    """Return what an unsupported file is by its first bytes, and how to convert it; None for other files."""
+    """Return the format of an unsupported compressed file, and a command to convert it; None for other files."""
     if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
         return "is a spreadsheet, which is not read here; export its sheet as CSV"
     for magic, (what, remedy) in PACKED.items():

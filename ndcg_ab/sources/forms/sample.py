@@ -1,4 +1,4 @@
-"""The beginning of a file, from which the form of the file is recognised."""
+"""Take a sample from the beginning of a file, by which the form of the file is recognised."""
 
 import csv
 import functools

@@ -147,7 +147,7 @@ class Client:
             attempt += 1
 
     def pause(self, error: QueryError, attempt: int) -> float:
-        """Return the seconds until the next attempt: what the engine asks for, else twice as long each time."""
+        """Return the seconds until the next attempt: as the engine asks, else twice as long at each attempt."""
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0

@@ -133,7 +133,7 @@ def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -
 
 
 def first_sentence(error: Exception) -> str:
-    """Return the line of an error that says what happened; SQLAlchemy's errors have several lines."""
+    """Return the line of an error that describes the problem; errors of SQLAlchemy have several lines."""
     text = redact(str(error))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
     return (lines or [type(error).__name__])[0].strip()[:300]

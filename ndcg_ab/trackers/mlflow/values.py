@@ -100,7 +100,7 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
 
 
 def truncate_note(note: str) -> str:
-    """Return the lines of a description that fit into what MLflow stores."""
+    """Return the lines of a description that fit into MLflow's size limit."""
     if len(note) <= LONGEST_NOTE:
         return note
     return note[: LONGEST_NOTE - len(MORE)].rpartition("\n")[0] + MORE

@@ -1,4 +1,4 @@
-"""Hold results and judgments as arrays, and compute what each place is expected to add to a value.
+"""Hold results and judgments as arrays, and compute the expected contribution of each place to a value.
 
 Unjudged results have random, independent grades, so the expectation of a product is the product of expectations. Each
 measure has a closed form: a place of an additive measure adds its weight times its expected gain, and a place of other

@@ -101,9 +101,10 @@ def draw_quantiles(
 
 
 def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
-    """Return the mean weights of the queries up to a quantile, and from it on, for draws beyond all queries.
+    """Return the mean weight of the queries up to a quantile, and that of the queries from it on.
 
-    share: (n,) weights over their mean, in the order of the values. quantile: the share of the quantile, in (0, 1).
+    Draws beyond the observed queries use these weights. share: (n,) weights over their mean, in the order of the
+    values. quantile: in (0, 1).
     """
     place = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
     return float(share[: place + 1].mean()), float(share[place:].mean())

@@ -64,7 +64,7 @@ GivenFile = Annotated[
 
 
 def file_name(file: Path | str) -> str:
-    """Return the name of a file or object, for tables of what was read."""
+    """Return the name of a file or object, for the tables of inputs in reports."""
     return file.name if isinstance(file, Path) else plain_address(file).rstrip("/").rpartition("/")[2]
 
 
@@ -90,7 +90,7 @@ class DescribedPlace(Model):
 
     @property
     def display_name(self) -> str:
-        """The name of the source in tables of what was read."""
+        """The name of the source in the tables of inputs in reports."""
         raise NotImplementedError
 
     @property

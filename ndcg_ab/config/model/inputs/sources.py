@@ -91,7 +91,7 @@ class FileSource(Readable, DescribedPlace):
 
     @property
     def display_name(self) -> str:
-        """The name of the file in tables of what was read."""
+        """The name of the file in the tables of inputs in reports."""
         return file_name(self.file)
 
     @property
@@ -375,7 +375,7 @@ class ScoresSource(Readable):
 
     @property
     def display_name(self) -> str:
-        """The name of the system or file in tables of what was read."""
+        """The name of the system or file in the tables of inputs in reports."""
         return self.system or self.file.name
 
     @property
