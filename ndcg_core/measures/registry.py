@@ -206,7 +206,6 @@ class Measure:
         of every place; None for measures with a discount.
     is_monotone: whether moving a document with a larger gain up never lowers the value.
     is_decided_by_first: whether only the rank of the first relevant document matters.
-    counts_nonrelevant: whether a document judged non-relevant counts differently from an unjudged one.
     has_cutoff: whether a metric of this measure can have a cutoff; if not, everything returned counts.
     choices: names of the choices of this measure alone. ignores: names of choices without effect on this measure.
     """
@@ -222,7 +221,6 @@ class Measure:
     factors: Callable[[Walk], list[float]] | None = None
     is_monotone: bool = True
     is_decided_by_first: bool = False
-    counts_nonrelevant: bool = False
     has_cutoff: bool = True
     choices: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
@@ -351,7 +349,6 @@ MEASURES = _by_name(
             "bpref",
             is_additive=False,
             factors=preference_factors,
-            counts_nonrelevant=True,
             has_cutoff=False,
             ignores=("unjudged",),
         ),
@@ -359,7 +356,6 @@ MEASURES = _by_name(
             "infap",
             is_additive=False,
             factors=inferred_precision_factors,
-            counts_nonrelevant=True,
             is_monotone=False,
             has_cutoff=False,
         ),
