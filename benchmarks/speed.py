@@ -126,19 +126,17 @@ print(json.dumps(found))
 OURS, MOST = "ndcg-ab", 1.5
 NAMES = {"ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "precision@5": "P@5", "recall@100": "R@100", "rr@10": "RR@10"}
 NIGHT = """
-import sys
 from datetime import datetime
 from pathlib import Path
+from sys import argv
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import complete_run, open_run
-NOTHING = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
 def call(stage, context, part):
     if stage is not stages.PUBLISH:
         return stage.perform(context, part)
-    context.published = NOTHING
-evaluation = read_config(Path(sys.argv[1]), [])
-with open_run(evaluation, at=datetime.fromisoformat(sys.argv[2]), force="force" in sys.argv) as run:
+    context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+with open_run(read_config(Path(argv[1]), []), at=datetime.fromisoformat(argv[2]), force="force" in argv) as run:
     complete_run(run, call)
 print(run.bundle)
 """

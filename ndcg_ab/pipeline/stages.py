@@ -144,7 +144,7 @@ def of_rankings(context: Context) -> bool:
 PULL_JUDGMENTS = Stage(
     "pull judgments {name}",
     pull_judgments,
-    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_sources)],
+    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_places)],
     has_rankings,
     outside=True,
     task="pull judgments",

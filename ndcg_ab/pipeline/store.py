@@ -125,11 +125,11 @@ class Store(ABC):
 
     def files(self) -> list[Pulled]:
         """Return the judgments of each file."""
-        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
+        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_places)))
 
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table; None if there are none, or not all have been read."""
-        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_sources))]
+        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_places))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
         if self.evaluation.scores or not all(map(self.has, keys)):
             return None

@@ -210,7 +210,7 @@ class RunFolder(Store):
     def result_about(self) -> list[Any]:
         """Return what a reduced ranking depends on besides its rows: judgments, metrics, sample size, version."""
         evaluation = self.evaluation
-        places = range(len(evaluation.judgment_sources))
+        places = range(len(evaluation.judgment_places))
         judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in places]
         judgments += [digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
         judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]

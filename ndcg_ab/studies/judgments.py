@@ -129,7 +129,7 @@ def compare_judgments(
     """
     say("pull judgments")
     sets = [
-        pull_source(each.judgments_source, with_words(JUDGMENT, each.judgments), each.directory)
+        pull_source(each.judgment_places[0].source, with_words(JUDGMENT, each.judgments), each.directory)
         for each in (first, second)
     ]
     found = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))

@@ -173,6 +173,8 @@ def history(
 ) -> None:
     """Show the evaluations of a configuration, one a line: values, verdicts, what changed in the inputs."""
     from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
+    from ndcg_ab.report.terminal.timeline import print_digest, print_query_values, print_timeline
 
     evaluation = read_config(config, settings or ())
     output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
@@ -189,44 +191,22 @@ def history(
         systems = ", ".join(acknowledge_drop(evaluation, acknowledge, note))
         print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
     elif query is not None:
-        show_query(evaluation, query, metric, last, output)
+        rows = read_query(evaluation, query, metric, last)
+        output.write("json", lambda: query_json(query, rows))
+        output.show(print_query_values, query, rows)
     elif since is not None:
-        show_digest(evaluation, since, metric, output)
+        from ndcg_ab.history.digest import digest_json, make_digest, parse_since
+
+        moment = parse_since(since, datetime.now(UTC))
+        timeline = read_timeline(evaluation, metric, None)
+        digest = make_digest(timeline, moment)
+        output.write("json", lambda: digest_json(digest))
+        output.show(print_digest, digest, timeline)
     else:
-        show_timeline(evaluation, metric, last, output, details)
+        timeline = read_timeline(evaluation, metric, last)
+        output.write("json", lambda: timeline_json(timeline))
+        output.show(print_timeline, timeline, details=details)
     output.name_written()
-
-
-def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: int | None, output: Output) -> None:
-    from ndcg_ab.history.timeline import query_json, read_query
-    from ndcg_ab.report.terminal.timeline import print_query_values
-
-    rows = read_query(evaluation, query, metric, last)
-    output.write("json", lambda: query_json(query, rows))
-    output.show(print_query_values, query, rows)
-
-
-def show_digest(evaluation: "Evaluation", since: str, metric: str | None, output: Output) -> None:
-    from ndcg_ab.history.digest import digest_json, make_digest, parse_since
-    from ndcg_ab.history.timeline import read_timeline
-    from ndcg_ab.report.terminal.timeline import print_digest
-
-    moment = parse_since(since, datetime.now(UTC))
-    timeline = read_timeline(evaluation, metric, None)
-    found = make_digest(timeline, moment)
-    output.write("json", lambda: digest_json(found))
-    output.show(print_digest, found, timeline)
-
-
-def show_timeline(
-    evaluation: "Evaluation", metric: str | None, last: int | None, output: Output, details: bool
-) -> None:
-    from ndcg_ab.history.timeline import read_timeline, timeline_json
-    from ndcg_ab.report.terminal.timeline import print_timeline
-
-    found = read_timeline(evaluation, metric, last)
-    output.write("json", lambda: timeline_json(found))
-    output.show(print_timeline, found, details=details)
 
 
 def publish(

@@ -29,7 +29,6 @@ from ndcg_ab.config.model.inputs.sources import (
     FileSource,
     JudgeSource,
     ScoresSource,
-    Source,
     System,
     TableSource,
 )
@@ -328,23 +327,18 @@ class Evaluation(Model):
 
     def named_differences(self) -> Iterator[NamedDifference]:
         """Yield every margin, smallest effect and threshold that a key gives, in the unit of its metric."""
-        for name, margin in self.guardrails.items():
-            yield NamedDifference("guardrails", name, margin, by_metric=True)
-        effect = self.statistics.smallest_effect
-        if isinstance(effect, dict):
-            for name, least in effect.items():
-                yield NamedDifference("statistics.smallest_effect", name, least, by_metric=True)
-        elif effect is not None:
-            for name in (*self.metrics, *self.secondary_metrics):
-                yield NamedDifference("statistics.smallest_effect", name, effect)
-        if self.gate is None:
-            return
-        for name, margin in self.gate.not_worse.items():
-            yield NamedDifference("gate.not_worse", name, margin, by_metric=True)
-        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
-            yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
-        for name in self.metrics if self.gate.slice_regression is not None else ():
-            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
+        effect, gate = self.statistics.smallest_effect, self.gate
+        named: list[tuple[str, Any]] = [("guardrails", self.guardrails), ("statistics.smallest_effect", effect)]
+        if gate is not None:
+            named += [("gate.not_worse", gate.not_worse), ("gate.no_drop", gate.no_drop)]
+        for key, differences in named:
+            if isinstance(differences, dict):
+                yield from (NamedDifference(key, name, each, by_metric=True) for name, each in differences.items())
+            elif isinstance(differences, float):
+                names = (*self.metrics, *self.secondary_metrics)
+                yield from (NamedDifference(key, name, differences) for name in names)
+        if gate is not None and gate.slice_regression is not None:
+            yield from (NamedDifference("gate.slice_regression", name, gate.slice_regression) for name in self.metrics)
 
     def range_of(self, name: str, highest_grade: float | None = None, width: float | None = None) -> Range | None:
         """Return the range of a metric's values, as known or declared (`statistics.ranges`); None if unknown.
@@ -407,21 +401,10 @@ class Evaluation(Model):
         return ExternalMetric(external_name=name) if self.scores else find_measure(name)
 
     @property
-    def judgments_source(self) -> Source:
-        """The source of the judgments; only for an evaluation of rankings."""
-        assert self.judgments is not None
-        return self.judgments.source
-
-    @property
     def judgment_places(self) -> list[JudgmentSource]:
         """The sources of judgments in order, without a judge function."""
         places = [self.judgments, *self.more_judgments]
         return [place for place in places if place is not None and place.kind != "python"]
-
-    @property
-    def judgment_sources(self) -> list[Source]:
-        """The sources of judgments in order, without a judge function."""
-        return [place.source for place in self.judgment_places]
 
     @property
     def judge(self) -> JudgeSource | None:

@@ -122,7 +122,8 @@ def named_judgments(evaluation: Evaluation) -> list[str]:
 
     A judge function comes last.
     """
-    names = [source.display_name for source in (*evaluation.judgment_sources, evaluation.judge) if source]
+    sources = [*(place.source for place in evaluation.judgment_places), evaluation.judge]
+    names = [source.display_name for source in sources if source]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]

@@ -88,7 +88,7 @@ def test_judges_of_all_files_can_stand_together(tmp_path: Path) -> None:
 def test_a_file_without_more_is_as_it_was(tmp_path: Path) -> None:
     """Bit for bit: the table, its digest, and nothing beside it; also where such columns are empty."""
     evaluation = evaluation_of(tmp_path, PLAIN + "q,d,1\nq,d,1\n")
-    plain, found = pull_source(evaluation.judgments_source, JUDGMENT, tmp_path), pull_judgments(evaluation)
+    plain, found = pull_source(evaluation.judgment_places[0].source, JUDGMENT, tmp_path), pull_judgments(evaluation)
     assert found.table.equals(plain.table) and found.digest == plain.digest and found.singles is None
     empty = pull_judgments(evaluation_of(tmp_path, "query_id,doc_id,grade,judge,source\nq,d,1,,\nq,d,1,,\n"))
     assert empty.digest == plain.digest and empty.singles is None
