@@ -43,9 +43,9 @@ class Countdown:
         """Count one finished item."""
         self.count += 1
         if (now := time.monotonic()) - self.reported > PAUSE:
-            self.reported, left = now, (now - self.began) * (self.total - self.count) / self.count
+            self.reported, remaining = now, (now - self.began) * (self.total - self.count) / self.count
             share = f"{self.count:,} of {self.total:,} ({self.count / self.total:.0%})"
-            self.say(f"{self.step}: {share}, about {left:,.0f} s left")
+            self.say(f"{self.step}: {share}, about {remaining:,.0f} s left")
 
 
 class BackgroundTask(Generic[T]):

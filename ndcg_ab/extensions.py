@@ -36,8 +36,8 @@ def load_named(group: str, name: str, where: str) -> Any:
     """
     added = extensions(group)
     if name not in added:
-        known = f" ({', '.join(sorted(added))} are)" if added else ""
-        raise InputError(f"{where}{format_value(name)}: is not installed{known}: install the package that adds it")
+        names = f" ({', '.join(sorted(added))} are)" if added else ""
+        raise InputError(f"{where}{format_value(name)}: is not installed{names}: install the package that adds it")
     return load_extension(added[name])
 
 
@@ -67,8 +67,8 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
         if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] == "prefect":
             raise
         may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
-        said = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
-        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {said}") from discreet_error(error)
+        message = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {message}") from discreet_error(error)
 
 
 @contextlib.contextmanager

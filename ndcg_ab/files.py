@@ -101,10 +101,10 @@ def wait_for_lock(file: IO[Any], patience: float) -> bool:
 
 def clear_partial(folder: Path) -> None:
     """Remove the temporary files in a folder that no process is writing any more."""
-    for left in folder.glob(f".*{PARTIAL}*"):
-        with contextlib.suppress(OSError), left.open("rb") as lock:
+    for remains in folder.glob(f".*{PARTIAL}*"):
+        with contextlib.suppress(OSError), remains.open("rb") as lock:
             if try_lock(lock):
-                left.unlink()
+                remains.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -131,5 +131,5 @@ def command_to_paste(name: str) -> str:
     beside = Path(sys.executable).parent / name
     if shutil.which(name) or not beside.exists():
         return name
-    here = Path.cwd()
-    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
+    folder = Path.cwd()
+    return shlex.quote(str(beside.relative_to(folder) if beside.is_relative_to(folder) else beside))

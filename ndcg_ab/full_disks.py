@@ -57,11 +57,11 @@ def no_room(error: BaseException, *places: Path) -> NoRoomError:
     """
     if isinstance(error, NoRoomError):
         return error
-    said = next((each for each in causes(error) if says_full(each)), error)
-    named, code = (said.filename, said.errno) if isinstance(said, OSError) else (None, None)
+    cause = next((each for each in causes(error) if says_full(each)), error)
+    file_name, code = (cause.filename, cause.errno) if isinstance(cause, OSError) else (None, None)
     full = full_place(*places, temporary_root(), Path())
-    where = named or full or (places[0] if places else "a disk")
-    words = os.strerror(code) if code else in_short(said)
+    where = file_name or full or (places[0] if places else "a disk")
+    words = os.strerror(code) if code else in_short(cause)
     return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")
 
 

@@ -29,20 +29,20 @@ def bytes_of(size: str) -> int:
 
     A unit is a power of 1000, with an ``i`` of 1024.
     """
-    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
-    assert found is not None
-    if found[2] == "%":
-        return round(float(found[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    unit: int = (1024 if found[4] else 1000) ** UNITS.get(found[3], 0)
-    return round(float(found[1]) * unit)
+    match = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
+    assert match is not None
+    if match[2] == "%":
+        return round(float(match[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    unit: int = (1024 if match[4] else 1000) ** UNITS.get(match[3], 0)
+    return round(float(match[1]) * unit)
 
 
 def too_little(size: str) -> str | None:
     """Return what is wrong with a memory limit that no evaluation can keep, or None if the limit is large enough."""
     if bytes_of(size) >= LEAST:
         return None
-    here = f" ({bytes_of(size) // 10**6}MB here)" if size.endswith("%") else ""
-    return f"is too little to work with{here}: it is of the whole process, and must be {LEAST // 10**6}MB or more"
+    bytes_text = f" ({bytes_of(size) // 10**6}MB here)" if size.endswith("%") else ""
+    return f"is too little to work with{bytes_text}: it is of the whole process, and must be {LEAST // 10**6}MB or more"
 
 
 class LimitReached(InputError):  # noqa: N818 - no error of the user's
@@ -76,10 +76,10 @@ class Guard:
     def watch(self) -> None:
         while not self.done.wait(LOOK):
             most = OVER * self.limit + self.other_bytes
-            if resident() > most and (held := footprint()) > most:
+            if resident() > most and (used := footprint()) > most:
                 LimitReached.sentence = (
-                    f"memory limit {self.limit_text!r}: is too little: {held // 10**6:,}MB were in use, and more were"
-                    f" needed: {allow(held * 3 // 2)}"
+                    f"memory limit {self.limit_text!r}: is too little: {used // 10**6:,}MB were in use, and more were"
+                    f" needed: {allow(used * 3 // 2)}"
                 )
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.watched), ctypes.py_object(LimitReached))
                 return
@@ -102,9 +102,9 @@ class Memory:
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
         self.limit_text = limit
-        held = 0 if limit is None else footprint()
-        self.other_bytes = max(0, held - OURS - ROWS)  # of a process that does other work, as a notebook
-        self.ours = max(OURS, held - self.other_bytes + ROWS)
+        used = 0 if limit is None else footprint()
+        self.other_bytes = max(0, used - OURS - ROWS)  # of a process that does other work, as a notebook
+        self.ours = max(OURS, used - self.other_bytes + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = usual() if spill is None else spill.absolute()

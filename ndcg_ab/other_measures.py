@@ -27,10 +27,10 @@ def find_measure(text: str) -> Metric:
     try:
         return parse(text)
     except MetricError:
-        found = recognised(text)
-        if found is None:
+        metric = recognised(text)
+        if metric is None:
             raise
-        return found
+        return metric
 
 
 def ours(text: str, command: str) -> Metric:
@@ -48,8 +48,8 @@ def ours(text: str, command: str) -> Metric:
 
 def named_there(text: str) -> str | None:
     """Return the name of the ir_measures measure at the start of a text, after an optional ``-``, or None."""
-    found = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
-    return found[1] if found and found[1] in NAMES | OF_SUBTOPICS else None
+    match = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
+    return match[1] if match and match[1] in NAMES | OF_SUBTOPICS else None
 
 
 def recognised(text: str) -> ExternalMetric | None:
@@ -111,12 +111,12 @@ def values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[st
     where = f"metric {metric.name!r}"
     measure = ir_measures.parse_measure(metric.source_name)
     judgments = {query: whole_grades(grades, query, where) for query, grades in judged.items()}
-    run = {query: dict(found) for query, found in ranking.items() if query in judgments and found}
-    found = dict.fromkeys(judgments, float(measure.DEFAULT))
+    run = {query: dict(by_query) for query, by_query in ranking.items() if query in judgments and by_query}
+    by_query = dict.fromkeys(judgments, float(measure.DEFAULT))
     if run:
         rows: Iterable[Any] = provider_of(measure, where).iter_calc([measure], judgments, run)
-        found |= {row.query_id: float(row.value) for row in rows}
-    return {query: 0.0 - value if metric.is_negated else value for query, value in found.items()}
+        by_query |= {row.query_id: float(row.value) for row in rows}
+    return {query: 0.0 - value if metric.is_negated else value for query, value in by_query.items()}
 
 
 def whole_grades(grades: Mapping[str, float], query: str, where: str) -> dict[str, int]:

@@ -210,7 +210,7 @@ def write_temporary_file(text: str, prefix: str, suffix: str) -> Path:
     ) as file:
         file.write(text)
     with contextlib.suppress(OSError):  # another process may remove them, too
-        kept = [path for path in temporary_root().glob(f"{prefix}*{suffix}") if path.lstat().st_uid == os.geteuid()]
-        for path in sorted(kept, key=lambda path: path.lstat().st_mtime_ns)[:-MOST_KEPT]:
+        paths = [path for path in temporary_root().glob(f"{prefix}*{suffix}") if path.lstat().st_uid == os.geteuid()]
+        for path in sorted(paths, key=lambda path: path.lstat().st_mtime_ns)[:-MOST_KEPT]:
             path.unlink()
     return Path(file.name)

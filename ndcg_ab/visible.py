@@ -82,8 +82,8 @@ def _visible(value: Any) -> Any:
     if value is None or kind is float or kind is int or kind is bool:  # most of what is in a record
         return value
     if isinstance(value, PurePath):
-        shown = _visible(str(value))
-        return value if shown == str(value) else kind(shown)
+        text = _visible(str(value))
+        return value if text == str(value) else kind(text)
     if isinstance(value, tuple | list):
         items = [_visible(item) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
@@ -94,7 +94,7 @@ def _visible(value: Any) -> Any:
         unchanged = all(key in value and item is value[key] for key, item in pairs.items())
         return value if unchanged else pairs
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        changed = {name: new for name, old in found.items() if (new := _visible(old)) is not old}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        changed = {name: new for name, old in fields.items() if (new := _visible(old)) is not old}
         return dataclasses.replace(value, **changed) if changed else value
     return value

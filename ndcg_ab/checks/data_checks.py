@@ -94,7 +94,7 @@ def check_loaded_rows(
     evaluation: Evaluation,
 ) -> list[Finding]:
     """Return findings about the judgments, and about answered and unanswered queries."""
-    found = []
+    findings = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in notices.items():
         if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
@@ -111,8 +111,8 @@ def check_loaded_rows(
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
-        found.append(make_finding(code, message, row.count, system, examples=examples))
-    return found
+        findings.append(make_finding(code, message, row.count, system, examples=examples))
+    return findings
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
@@ -145,7 +145,7 @@ def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]
 
 def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     """Return findings on metrics that count nothing as relevant in queries with grades above 0."""
-    found = []
+    findings = []
     uncounted = engine.rows("uncounted_query", ("metric_id", "query_id"), order="query_id")
     for metric in metrics:
         queries = [query_id for metric_id, query_id in uncounted if metric_id == metric.hash]
@@ -157,8 +157,8 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
             examples = query_examples(queries)
-            found.append(make_finding("nothing_counted", message, count, metric=metric.name, examples=examples))
-    return found
+            findings.append(make_finding("nothing_counted", message, count, metric=metric.name, examples=examples))
+    return findings
 
 
 def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
@@ -222,7 +222,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 
     Raises InputError unless every metric has duplicates = first.
     """
-    found = []
+    findings = []
     for system_id, pulled in rankings.items():
         if pulled.reduced:  # it was looked at
             continue
@@ -241,7 +241,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                     f" as {doc_id!r} of query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
                 examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
-                found.append(
+                findings.append(
                     make_finding("duplicate_document", message, total, system_id, examples=examples, severity="warning")
                 )
                 continue
@@ -250,9 +250,9 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                 f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
                 f"{copies_hint(pulled)}"
             )
-    if found:
+    if findings:
         engine.use("distinct_result", instead_of="pulled_ranking")
-    return found
+    return findings
 
 
 def copies_hint(pulled: Pulled) -> str:
@@ -274,11 +274,11 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if not (evaluation.slices.by or weighed) or not ids or any(judged and named for _, judged, named, _ in rows):
         return []
     state = "scored" if evaluation.scores else "judged"
-    judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
+    judged, example, file_id = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
         f"queries: {evaluation.queries.source.display_name} names none of the {judged} {state}"
         f" {agreeing_words(judged)['queries']}"
-        f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
+        f" (the first is {example!r}, the first of its own {file_id!r}): the query ids of both must be the same"
         + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
     )
     return [make_finding("queries_unmatched", message, judged)]
@@ -306,23 +306,23 @@ def check_judged_results(
         return []
     if any(pulled.reduced for pulled in rankings.values()):
         raise WholeNeededError
-    found = []
+    findings = []
     for name, (query_id, queries, returned, met) in count_judged(engine, EVERY_QUERY).items():
         if met or name not in none:
             continue
         is_many = returned >= LEAST_RESULTS and queries >= LEAST_QUERIES
         where = {"query_id": query_id}
-        (own,) = engine.rows("ranking", ("doc_id",), where={**where, "system_id": name}, order="doc_id")[0]
+        (doc_id,) = engine.rows("ranking", ("doc_id",), where={**where, "system_id": name}, order="doc_id")[0]
         (judged,) = engine.rows("judgment", ("doc_id",), where=where, order="doc_id")[0]
         message = (
             f"system {name}: none of its {returned} results in {queries_text(queries, 'judged')} is judged (in query"
-            f" {query_id!r} the first document id is {own!r}, the first judged one {judged!r}): its document ids"
+            f" {query_id!r} the first document id is {doc_id!r}, the first judged one {judged!r}): its document ids"
             f" {'must be' if is_many else 'may not be'} those of the judgments"
         )
         severity = None if is_many else "warning"
-        examples = examples_of(rankings[name], [(query_id, own)])
-        found.append(make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity))
-    return found
+        examples = examples_of(rankings[name], [(query_id, doc_id)])
+        findings.append(make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity))
+    return findings
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
@@ -340,17 +340,17 @@ def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
     Raises InputError for a check that is not installed, fails, or returns anything other than findings.
     """
-    found = []
+    findings = []
     for name in evaluation.checks:
         check = load_named(CHECKS, name, "checks: ")
         with translate_foreign_errors(f"checks: {name}: fails"):
-            given = list(check(engine, evaluation))
-            if wrong := [each for each in given if not isinstance(each, Finding)]:
+            added = list(check(engine, evaluation))
+            if wrong := [each for each in added if not isinstance(each, Finding)]:
                 raise InputError(
                     f"checks: {name}: gives {format_value(wrong[0])}: must give ndcg_ab.results.outcome.Finding"
                 )
-        found += [replace(finding, code=name) for finding in given]
-    return found
+        findings += [replace(finding, code=name) for finding in added]
+    return findings
 
 
 def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:

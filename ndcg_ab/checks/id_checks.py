@@ -93,13 +93,13 @@ def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
     """Return a table with the document ids of shared queries, or with some thousand query ids."""
     if field == "query_id":
-        known = set(shared)
-        left = sorted(query_id for query_id in table.pulled.query_ids if query_id not in known)
-        return table._replace(ids={"": frozenset([*shared[:SAMPLE], *left[:SAMPLE]])})
-    found: dict[str, set[str]] = defaultdict(set)
+        shared_ids = set(shared)
+        other_ids = sorted(query_id for query_id in table.pulled.query_ids if query_id not in shared_ids)
+        return table._replace(ids={"": frozenset([*shared[:SAMPLE], *other_ids[:SAMPLE]])})
+    sampled: dict[str, set[str]] = defaultdict(set)
     for query_id, doc_id in table.read(tuple(shared)):
-        found[query_id].add(doc_id)
-    return table._replace(ids={query_id: frozenset(ids) for query_id, ids in sorted(found.items())})
+        sampled[query_id].add(doc_id)
+    return table._replace(ids={query_id: frozenset(ids) for query_id, ids in sorted(sampled.items())})
 
 
 def compare_tables(
@@ -154,5 +154,5 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
 
 def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
     """Return ``; they match if …`` if query ids match in another spelling, and nothing else."""
-    found = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
-    return f"; they match {found.words}" if found else ""
+    difference = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
+    return f"; they match {difference.words}" if difference else ""

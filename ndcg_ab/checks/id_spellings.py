@@ -74,10 +74,10 @@ def respell(text: str, spellings: Iterable[Spelling]) -> str:
 
 def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str, str]:
     """Return each id with the id after applying several spellings in order: all at once if none holds a line break."""
-    found = respell("\n".join(ids), spellings).split("\n")
-    if len(found) != len(ids):
-        found = [respell(text, spellings) for text in ids]
-    return dict(zip(ids, found, strict=True))
+    respelled = respell("\n".join(ids), spellings).split("\n")
+    if len(respelled) != len(ids):
+        respelled = [respell(text, spellings) for text in ids]
+    return dict(zip(ids, respelled, strict=True))
 
 
 def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
@@ -98,7 +98,7 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
 
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
     """Return the pairs of ids whose keys are equal; an id with the key of a matched id is left out."""
-    found = []
+    pairs = []
     for query_id, ids in own.items():
         others = other.get(query_id, frozenset())
         if ids <= others or others <= ids:
@@ -107,10 +107,10 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
         for each in others:
             by_key[keys[each]].append(each)
         for each in sorted(ids - others):
-            same = by_key.get(keys[each], ())
-            if len(same) == 1 and same[0] not in ids:
-                found.append(Pair(query_id, each, same[0]))
-    return found
+            matches = by_key.get(keys[each], ())
+            if len(matches) == 1 and matches[0] not in ids:
+                pairs.append(Pair(query_id, each, matches[0]))
+    return pairs
 
 
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
@@ -129,16 +129,16 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
     matched: (query_id, id) that equal another id. If other ids have the affix as well, the two are different
         documents, as a chapter and its sections are.
     """
-    found = []
+    scored = []
     for longer, shorter in ((own, other), (other, own)):
         affixes: dict[tuple[bool, str], list[str]] = defaultdict(list)
         for query_id, ids in longer.items():
             others = shorter.get(query_id, frozenset())
-            known, left = (
+            keys_here, keys_left = (
                 {keys[text] for text in side if (query_id, text) not in matched}
                 for side in (others - ids, ids - others)
             )
-            for is_prefix, text in each_affix(left, known):
+            for is_prefix, text in each_affix(keys_left, keys_here):
                 seam = text[-1] if is_prefix else text[0]
                 affixes[is_prefix, text if seam.isalnum() else seam].append(text)
         every = [keys[text] for ids in shorter.values() for text in ids] if affixes else []
@@ -146,8 +146,8 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
             single = texts[0] if len(set(texts)) == 1 else ""
             has_affix = (str.startswith if is_prefix else str.endswith) if single else str.__contains__
             if len(texts) >= LEAST and not any(has_affix(each, single or seam) for each in every):
-                found.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
-    return [spelling for _, spelling in sorted(found, key=lambda each: -each[0])[:MOST_AFFIXES]]
+                scored.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
+    return [spelling for _, spelling in sorted(scored, key=lambda each: -each[0])[:MOST_AFFIXES]]
 
 
 def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
@@ -246,9 +246,9 @@ def count_equal(own: Ids, other: Ids) -> int:
 
 def respell_ids(ids: Ids, spellings: Sequence[Spelling]) -> Ids | None:
     """Return ids in another spelling, or None if different ids of a query become equal."""
-    known = respell_all(frozenset[str]().union(*ids.values()), spellings)
-    found = {query_id: frozenset(map(known.__getitem__, each)) for query_id, each in ids.items()}
-    return found if all(len(each) == len(ids[query_id]) for query_id, each in found.items()) else None
+    respelled = respell_all(frozenset[str]().union(*ids.values()), spellings)
+    result = {query_id: frozenset(map(respelled.__getitem__, each)) for query_id, each in ids.items()}
+    return result if all(len(each) == len(ids[query_id]) for query_id, each in result.items()) else None
 
 
 def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field: str, number: str) -> str | None:

@@ -58,14 +58,14 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
             is_condensed = metric.unjudged == "condense"
             look = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
             groups[look].append(metric)
-    found: dict[OrderCheckKey, list[Finding]] = {}
+    findings: dict[OrderCheckKey, list[Finding]] = {}
     for rule in dict.fromkeys(look.rule for look in groups):
         looks = [look for look in groups if look.rule == rule]
         ranks = find_rank_score_disagreements(engine, looks)
-        found |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
+        findings |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
     places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
     return sorted(
-        (finding for look in groups for finding in found[look]), key=lambda finding: places[finding.system or ""]
+        (finding for look in groups for finding in findings[look]), key=lambda finding: places[finding.system or ""]
     )
 
 
@@ -136,7 +136,7 @@ def check_group(
     values = [
         read_by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics
     ]
-    found = []
+    findings = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
         mine: dict[str, list[Result]] = defaultdict(list)
         for query_id, *row in rows_of(sensitive, system_id):
@@ -144,10 +144,10 @@ def check_group(
         places = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
-            found += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
+            findings += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
             if places:
-                found.append(tie_finding(metric, system_id, known, mine, judged, places))
-    return found
+                findings.append(tie_finding(metric, system_id, known, mine, judged, places))
+    return findings
 
 
 def is_beyond_bound(engine: Engine, look: OrderCheckKey) -> bool:
@@ -186,15 +186,15 @@ def rank_finding(
     where = {"system_id": system_id}
     for grades, all_grades, alike in engine.iter_rows("own_order", ("grades", "judged", "query_ids"), where=where):
         value = score_of_order(by_rank, grades, all_grades, judged.highest)
-        seen = (query for query in alike if query in values and suspicious[system_id, query] <= reach)
-        moved.update((query, value) for query in seen)
-    here, there = judged.mean(values), judged.mean(moved)
+        affected = (query for query in alike if query in values and suspicious[system_id, query] <= reach)
+        moved.update((query, value) for query in affected)
+    by_score, there = judged.mean(values), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
-        f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" {queries[0]!r}). Scores decide here: {metric.name} is {by_score:.4f}; by its ranks it would be {there:.4f}."
         f" If the ranks are right, ask for {by_rank.name}"
     )
-    row = (len(queries), system_id, metric.name, abs(there - here), query_examples(queries))
+    row = (len(queries), system_id, metric.name, abs(there - by_score), query_examples(queries))
     return [make_finding("rank_disagrees", message, *row)]
 
 

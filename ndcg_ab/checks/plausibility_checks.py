@@ -42,20 +42,20 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
             continue
         rows = next(read_batches(pulled.at_hand, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
         queries = len(pc.unique(rows["query_id"]))
-        counted = pc.value_counts(rows["doc_id"]).flatten()
-        words = pc.is_in(pc.utf8_lower(counted[0]), value_set=pa.array(PLACEHOLDERS))
-        unjudged = pc.invert(pc.is_in(counted[0], value_set=judged))
-        often = pc.and_(unjudged, pc.greater(counted[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1)))
+        counts = pc.value_counts(rows["doc_id"]).flatten()
+        words = pc.is_in(pc.utf8_lower(counts[0]), value_set=pa.array(PLACEHOLDERS))
+        unjudged = pc.invert(pc.is_in(counts[0], value_set=judged))
+        often = pc.and_(unjudged, pc.greater(counts[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1)))
         is_one = pc.sum(often).as_py() == 1  # several are what a popular ranking returns
         odd = pc.and_(unjudged, pc.or_(words, often) if is_one else words)
-        if texts := counted[0].filter(odd).to_pylist():
-            count = pc.sum(counted[1].filter(odd)).as_py()
+        if texts := counts[0].filter(odd).to_pylist():
+            count = pc.sum(counts[1].filter(odd)).as_py()
             message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
             found.append(make_finding("placeholder_document", message, count, name, examples=document_examples(texts)))
         zeros = np.zeros(rows.num_rows, dtype=np.int64)
         first = rows.take(first_rows(rows, codes_of(rows["query_id"]), zeros, zeros == 0))
-        own = first.filter(pc.equal(first["query_id"].cast(pa.string()), first["doc_id"]))
-        own_ids = own["doc_id"].filter(pc.invert(pc.is_in(own["doc_id"], value_set=judged))).to_pylist()
+        own_rows = first.filter(pc.equal(first["query_id"].cast(pa.string()), first["doc_id"]))
+        own_ids = own_rows["doc_id"].filter(pc.invert(pc.is_in(own_rows["doc_id"], value_set=judged))).to_pylist()
         if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
@@ -100,12 +100,12 @@ def check_grade_order(
 
 def grade_scale(judgments: Pulled) -> list[float]:
     """Return the distinct grades, lowest first; at most one more than MOST_GRADES."""
-    found: set[float] = set()
+    grades: set[float] = set()
     for batch in read_batches(judgments.table, ["grade"]):
-        found |= set(pc.unique(batch["grade"]).to_pylist())
-        if len(found) > MOST_GRADES or min(found, default=1.0) <= 0:
+        grades |= set(pc.unique(batch["grade"]).to_pylist())
+        if len(grades) > MOST_GRADES or min(grades, default=1.0) <= 0:
             break
-    return sorted(found)
+    return sorted(grades)
 
 
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
@@ -123,11 +123,11 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
     for system, query, doc, rank in ranked:
         if rank <= depth and (query, doc) in grades:
             places[system, query][rank] = grades[query, doc]
-    found: dict[str, list[float]] = defaultdict(list)
+    orders: dict[str, list[float]] = defaultdict(list)
     for (system, _), by_rank in sorted(places.items()):
         if (value := concordance([by_rank[rank] for rank in sorted(by_rank)])) is not None:
-            found[system].append(value)
-    return dict(found)
+            orders[system].append(value)
+    return dict(orders)
 
 
 def concordance(grades: Sequence[float]) -> float | None:
@@ -172,13 +172,13 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
     """Return a description of the clusters that ids suggest, and the number of queries in them; None if none."""
-    parts = [(found[1], found[2]) for query_id in query_ids if (found := NUMBERED.fullmatch(query_id))]
+    parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
     sizes = [size for size in groups.values() if size > 1]
     if len(sizes) < FEWEST_GROUPS or sum(sizes) < MOST_OF_ALL * len(query_ids) or median(sizes) > LARGEST_USUAL:
         return None
     start, mark = next(part for part in parts if groups[part] > 1)
-    examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
+    examples = [each for each in query_ids if (match := NUMBERED.fullmatch(each)) and match.groups() == (start, mark)]
     summary = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
     such = ", ".join(map(format_value, examples[:2]))
     return f"{summary}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
@@ -188,12 +188,12 @@ def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None
     """Return a description of clusters of equal texts, up to case and space, and the number of queries, or None."""
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}
-    same = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]
-    if len(same) < max(2, REPEATED * len(texts)):
+    repeats = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]
+    if len(repeats) < max(2, REPEATED * len(texts)):
         return None
-    (first, text), *others = same
+    (first, text), *others = repeats
     key = " ".join(text.split()).casefold()
     second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
-    summary = f"{len(same)} of {len(texts)} queries have the text of another one"
+    summary = f"{len(repeats)} of {len(texts)} queries have the text of another one"
     such = f"{format_value(first)} and {format_value(second)}"
-    return f"{summary}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(same)
+    return f"{summary}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(repeats)

@@ -63,13 +63,13 @@ class AnswerCounts(NamedTuple):
 
 def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
     """Return the observations of the SQL by (code, subject), in the order of the codes."""
-    found: dict[tuple[str, str], TableNotice] = {}
+    counts: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
         "finding", columns, order="code, subject, place"
     ):
-        found.setdefault((code, subject), TableNotice(count, queries, [])).places.append((query_id, doc_id))
-    return found
+        counts.setdefault((code, subject), TableNotice(count, queries, [])).places.append((query_id, doc_id))
+    return counts
 
 
 def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
@@ -82,13 +82,13 @@ def check_rankings(
 ) -> list[Finding]:
     """Return all findings on rankings that need no judgments and no metric."""
     answers = count_answers(engine)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, pulled in rankings.items():
-        found += remark_findings(name, pulled, name)
+        findings += remark_findings(name, pulled, name)
         if name in answers:
-            found += check_ranks(name, pulled, notices, answers[name])
-            found += check_rising(name, pulled)
-    return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
+            findings += check_ranks(name, pulled, notices, answers[name])
+            findings += check_rising(name, pulled)
+    return [*findings, *check_numbers(answers, rankings), *check_copies(rankings)]
 
 
 def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
@@ -99,15 +99,15 @@ def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
     """Return remarks as findings about a subject."""
-    found = []
+    findings = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
         words["rows_have"] = f"{remark.count} {'row has' if remark.count == 1 else 'rows have'}"
         message = f"{about}: {remark.message or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
-        found.append(make_finding(remark.code, message, remark.count, system, examples=remark.examples))
-    return found
+        findings.append(make_finding(remark.code, message, remark.count, system, examples=remark.examples))
+    return findings
 
 
 REMARKS = {
@@ -125,7 +125,7 @@ def check_ranks(
     name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
     """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal."""
-    found = []
+    findings = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
         examples = examples_of(pulled, notices[code, name].places)
@@ -144,14 +144,14 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but one file may hold two rankings"
             )
-        found.append(finding_of("repeated_rank", message, row.queries))
+        findings.append(finding_of("repeated_rank", message, row.queries))
     if row := notices.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
             " first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
-        found.append(finding_of("rank_gap", message, row.count, severity))
+        findings.append(finding_of("rank_gap", message, row.count, severity))
     if row := notices.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
@@ -162,15 +162,15 @@ def check_ranks(
         if not below and row.queries < answers.answered:
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
         severity = "warning" if below or row.queries < answers.answered else "note"
-        found.append(finding_of("rank_below_one", message, row.count, severity))
+        findings.append(finding_of("rank_below_one", message, row.count, severity))
     if row := notices.get(("constant_score", name)):
         message = (
             f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
             f" several results (such as {row.places[0][0]!r}): scores do not order them"
         )
         severity = "warning" if row.count >= HALF * answers.several else "note"
-        found.append(finding_of("constant_score", message, row.count, severity))
-    return found
+        findings.append(finding_of("constant_score", message, row.count, severity))
+    return findings
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
@@ -205,8 +205,8 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
         before = rows.slice(rows.num_rows - 1)
         ids = rows["query_id"].unify_dictionaries().combine_chunks()
         queries, scores = ids.indices.to_numpy(), rows["score"].to_numpy()
-        same = queries[1:] == queries[:-1]
-        for counter, which in ((pairs, same), (rising, same & (scores[1:] > scores[:-1]))):
+        is_same = queries[1:] == queries[:-1]
+        for counter, which in ((pairs, is_same), (rising, is_same & (scores[1:] > scores[:-1]))):
             counts = np.bincount(queries[1:][which], minlength=len(ids.dictionary))
             counter.update(dict(zip(ids.dictionary.to_pylist(), counts.tolist(), strict=True)))
     return pairs, rising
@@ -214,14 +214,14 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
 
 def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
     """Return findings on systems that answer far fewer queries than another one."""
-    found = []
+    findings = []
     most = max(answers, key=lambda name: answers[name].queries, default="")
     for name in rankings:
         if name in answers and answers[name].queries < FAR_FEWER * answers[most].queries:
-            own, other = answers[name].queries, answers[most].queries
-            message = f"system {name} answers {queries_text(own)}, and {most} {other}: was its ranking cut?"
-            found.append(make_finding("few_queries", message, other - own, name, value=own / other))
-    return found
+            count, other = answers[name].queries, answers[most].queries
+            message = f"system {name} answers {queries_text(count)}, and {most} {other}: was its ranking cut?"
+            findings.append(make_finding("few_queries", message, other - count, name, value=count / other))
+    return findings
 
 
 def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
@@ -230,7 +230,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     A system is reported by its median, or if a tenth of the queries that it answers have far fewer results.
     """
     answers = count_answers(engine)
-    found = []
+    findings = []
     for metric in metrics:
         reach = metric.depth if metric.unjudged == "zero" else None
         looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
@@ -240,13 +240,13 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
             if name not in answers:
                 continue
             if looked_at[name] < FAR_FEWER * looked_at[deepest]:
-                own, other = answers[name].depth, answers[deepest].depth
+                depth, other = answers[name].depth, answers[deepest].depth
                 message = (
-                    f"system {name} typically returns {own:g} result{'s' * (own != 1)} for a query, and {deepest}"
+                    f"system {name} typically returns {depth:g} result{'s' * (depth != 1)} for a query, and {deepest}"
                     f" {other:g}, where {metric.name} looks at {reach or 'all of them'}: it compares depths as well"
                 )
                 count = answers[name].queries
-                found.append(make_finding("different_depths", message, count, name, metric.name, float(own)))
+                findings.append(make_finding("different_depths", message, count, name, metric.name, float(depth)))
                 continue
             queries, answered = shorter.get(name, []), answers[name].queries
             if queries and len(queries) >= OFTEN * answered:
@@ -256,22 +256,22 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                     f" {reach or 'all of them'}: was its ranking cut there?"
                 )
                 row = (len(queries), name, metric.name, len(queries) / answered, query_examples(queries))
-                found.append(make_finding("different_depths", message, *row))
-    return found
+                findings.append(make_finding("different_depths", message, *row))
+    return findings
 
 
 def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
     """Return, per system_id, the queries for which it returns far fewer results than another system, within `reach`."""
     engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
-    found: dict[str, list[str]] = {}
+    queries: dict[str, list[str]] = {}
     for system_id, query_id in engine.rows("shorter_answer", ("system_id", "query_id"), order="query_id"):
-        found.setdefault(system_id, []).append(query_id)
-    return found
+        queries.setdefault(system_id, []).append(query_id)
+    return queries
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Return findings on systems with equal content: often one file was given under two names."""
-    found = []
+    findings = []
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
     unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
@@ -283,8 +283,8 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
             )
-            found.append(make_finding("same_ranking", message, pulled.count))
-    return found
+            findings.append(make_finding("same_ranking", message, pulled.count))
+    return findings
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:

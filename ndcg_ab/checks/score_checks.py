@@ -22,7 +22,7 @@ NO_GAIN = "no query can be scored: no judged document has a grade that gains any
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Return warnings of systems with many unjudged results, which count as not relevant."""
-    found = []
+    findings = []
     for summary in sorted(systems, key=lambda summary: metric_place(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
             message = (
@@ -30,13 +30,13 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
                 f" {summary.metric} looks at have a judgment; the others count as not relevant"
             )
             row = (summary.queries, summary.system_id, summary.metric, summary.judged)
-            found.append(make_finding("few_judged", message, *row))
-    return [*found, *check_difference(systems)]
+            findings.append(make_finding("few_judged", message, *row))
+    return [*findings, *check_difference(systems)]
 
 
 def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Return warnings of metrics with a higher judged share for one system than for another."""
-    found = []
+    findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_place):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
         if len(rows) < 2:
@@ -49,21 +49,21 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
                 f" {most.system_id}, and {format_percent(least.judged)} for {least.system_id}: what nobody judged"
                 f" counts against {least.system_id}"
             )
-            found.append(make_finding("judged_differs", message, least.queries, least.system_id, metric, gap))
-    return found
+            findings.append(make_finding("judged_differs", message, least.queries, least.system_id, metric, gap))
+    return findings
 
 
 def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
     """Return an error if no metric scores any query, or a warning for each metric that scores none or few."""
     if not any(row.used for row in shares):
         return [make_finding("nothing_scored", NO_GAIN, 0)]
-    found = []
+    findings = []
     for row in shares:
         code = "few_scored" if row.used else "nothing_scored"
         if row.share < FEW_SCORED:
             message = f"{row.about}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.used)
-            found.append(make_finding(code, message, row.used, None, row.about, row.share, severity="warning"))
-    return found
+            findings.append(make_finding(code, message, row.used, None, row.about, row.share, severity="warning"))
+    return findings
 
 
 def metric_place(metric: str) -> tuple[int, str]:
@@ -73,7 +73,7 @@ def metric_place(metric: str) -> tuple[int, str]:
 
 def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> list[Finding]:
     """Return findings on costs. weighted: the queries with a weight, or None if queries are not weighted."""
-    found = []
+    findings = []
     for row in (each for each in costs.values if each.statistic == MEAN) if costs else ():
         where = {"cost": row.cost, "system_id": row.system_id}
         if row.failed:
@@ -84,7 +84,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f" {format_value(query_ids[0])}): {row.cost} counts the time until they were given up, which is only a"
                 " lower bound"
             )
-            found.append(
+            findings.append(
                 make_finding("failed_time", message, row.failed, row.system_id, examples=query_examples(query_ids))
             )
         if row.missing:
@@ -97,8 +97,8 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f" {format_value(missing[0][0])}{because}): left out for every system"
             )
             examples = query_examples([query_id for query_id, _ in missing])
-            found.append(make_finding("missing_cost", message, row.missing, row.system_id, examples=examples))
-    return found
+            findings.append(make_finding("missing_cost", message, row.missing, row.system_id, examples=examples))
+    return findings
 
 
 def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
@@ -107,21 +107,21 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     The range of dcg is known with the highest grade, and that of another tool's metric with its values. Raises
     InputError for a difference that exceeds the range.
     """
-    named = list(evaluation.named_differences())
-    if not named:
+    differences = list(evaluation.named_differences())
+    if not differences:
         return []
-    needs_grade = not evaluation.scores and any(evaluation.range_of(each.metric) is None for each in named)
+    needs_grade = not evaluation.scores and any(evaluation.range_of(each.metric) is None for each in differences)
     grade = engine.rows("highest_grade", ("grade",))[0][0] if needs_grade else None
     spread = column_spreads(engine) if evaluation.scores else {}
     questions = []
-    for each in named:
-        seen = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
-        known = evaluation.range_of(each.metric, grade, seen)
+    for each in differences:
+        width = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
+        limits = evaluation.range_of(each.metric, grade, width)
         try:
-            each.refuse_out_of(known)
+            each.refuse_out_of(limits)
         except RuleError as error:
             raise InputError(str(error)) from None
-        if question := each.question(known):
+        if question := each.question(limits):
             questions.append(question)
     return [make_finding("large_difference", question, 1) for question in questions]
 

@@ -45,16 +45,16 @@ def check_rankings_alone(
     loading.load_tables(engine, placeholders, Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(rankings, metrics)
-    found = check_duplicates(engine, rankings, metrics)
-    found += check_rankings(engine, read_notices(engine), rankings)
-    found += check_spellings(engine, metrics, None, rankings)
-    found += check_depths(engine, metrics)
+    findings = check_duplicates(engine, rankings, metrics)
+    findings += check_rankings(engine, read_notices(engine), rankings)
+    findings += check_spellings(engine, metrics, None, rankings)
+    findings += check_depths(engine, metrics)
     for metric in metrics:
-        found += check_places(engine, metric)
-    refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+        findings += check_places(engine, metric)
+    refuse_errors(findings, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
     names = ", ".join(metric.name for metric in metrics)
-    return apply_severities(found, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
+    return apply_severities(findings, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
 
 
 def check_places(engine: Engine, metric: Metric) -> list[Finding]:
@@ -69,7 +69,7 @@ def check_places(engine: Engine, metric: Metric) -> list[Finding]:
     engine.build("disagreeing_query", cutoff=cutoff)
     columns = ("system_id", "query_id", "places")
     where = f"top-{metric.cutoff} " if (metric.cutoff or EVERYTHING) < EVERYTHING else ""
-    found = []
+    findings = []
     for (name,) in engine.rows("system", ("system_id",), order="place"):
         other, tied = (
             [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
@@ -83,5 +83,5 @@ def check_places(engine: Engine, metric: Metric) -> list[Finding]:
                 message = f"system {name}: {observation}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
                 examples = query_examples([query_id for query_id, _ in rows])
                 count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
-                found.append(make_finding(code, message, count, name, metric.name, None, examples, severity))
-    return found
+                findings.append(make_finding(code, message, count, name, metric.name, None, examples, severity))
+    return findings

@@ -30,9 +30,9 @@ def open_engine(
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
-    here = DuckDBEngine(threads, memory_limit, files, spill)
+    local = DuckDBEngine(threads, memory_limit, files, spill)
     if cluster is None:
-        return here
+        return local
     from ndcg_ab.engines.boundary import BoundaryEngine
 
     def begin() -> Engine:
@@ -40,7 +40,7 @@ def open_engine(
 
         return SparkEngine(cluster)
 
-    return BoundaryEngine(here, begin)
+    return BoundaryEngine(local, begin)
 
 
 def open_tables(

@@ -281,16 +281,16 @@ class Engine(ABC):
 
     def _bound(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
         """Return the parameters of a SQL file; raise SqlError for a missing one."""
-        known = {**self.settings, **self.usual.get(file.name, {}), **parameters}
+        values = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:
-            if name not in known:
+            if name not in values:
                 raise SqlError(f"{file.display_path}: its parameter {name} is not given")
-        return {name: known[name] for name in file.params}
+        return {name: values[name] for name in file.params}
 
     def _is_fresh(self, file: SqlFile, parameters: Parameters) -> bool:
         """Return whether a table exists with the given parameters."""
-        made = self.made.get(file.name)
-        return made is not None and all(made.get(name, value) == value for name, value in parameters.items())
+        made_with = self.made.get(file.name)
+        return made_with is not None and all(made_with.get(name, value) == value for name, value in parameters.items())
 
     def _forget(self, name: str) -> None:
         """Mark everything that was made from a table to be made again."""

@@ -134,8 +134,8 @@ class BoundaryEngine(Engine):
 
 def far_files(files: Mapping[str, SqlFile]) -> set[str]:
     """Return the tables that are made on the cluster: those that read large tables, or tables that exist only there."""
-    found: set[str] = set()
+    names: set[str] = set()
     for file in files.values():
-        if any(name in LARGE or (name in found and name not in CROSSING) for name in file.reads):
-            found.add(file.name)
-    return found
+        if any(name in LARGE or (name in names and name not in CROSSING) for name in file.reads):
+            names.add(file.name)
+    return names

@@ -47,25 +47,25 @@ def sql_directory() -> Path:
 
 def read_header(text: str) -> dict[str, str]:
     """Return the keys in the comment at the top of a SQL file: grain, reads, params, kind."""
-    found = {}
+    keys = {}
     for line in text.splitlines():
         key, colon, value = line.removeprefix("-- ").partition(":")
         if not line.startswith("--"):
             break
         if colon and key in ("grain", "reads", "params", "kind"):
-            found[key] = value.strip()
-    return found
+            keys[key] = value.strip()
+    return keys
 
 
 def read_sql_file(path: Path) -> SqlFile:
     text = path.read_text(encoding="utf-8")
-    said = read_header(text)
+    header = read_header(text)
     number, _, name = path.stem.partition("_")
     reads, params = (
-        tuple(part.strip() for part in said.get(key, "-").split(",") if part.strip() != "-")
+        tuple(part.strip() for part in header.get(key, "-").split(",") if part.strip() != "-")
         for key in ("reads", "params")
     )
-    return SqlFile(name, int(number), path, text, reads, params, said.get("kind", "table"))
+    return SqlFile(name, int(number), path, text, reads, params, header.get("kind", "table"))
 
 
 def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
@@ -80,10 +80,10 @@ def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) ->
 
 @functools.lru_cache(maxsize=10_000)
 def _narrowed(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    known = dict(values)
+    by_column = dict(values)
 
     def kept(part: re.Match[str]) -> str:
-        is_empty = part[1] in known and known[part[1]].isdisjoint(part[2].split(", "))
+        is_empty = part[1] in by_column and by_column[part[1]].isdisjoint(part[2].split(", "))
         return "" if is_empty else part[0]
 
     text = FIRST_UNION.sub(r"\1", PART.sub(kept, file.text))
@@ -98,8 +98,8 @@ def _narrowed(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> S
 @functools.cache
 def sql_files() -> dict[str, SqlFile]:
     """Return all SQL files by name, in the order of their numbers."""
-    found = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]_*/[0-9]*_*.sql")))
-    return {file.name: file for file in found}
+    files = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]_*/[0-9]*_*.sql")))
+    return {file.name: file for file in files}
 
 
 def pipeline_files() -> dict[str, SqlFile]:
@@ -122,30 +122,30 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing:
 
     existing: tables that exist, and whose inputs are not needed. Raises KeyError for a target that no file makes.
     """
-    found: dict[str, SqlFile] = {}
+    needed: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]
     while waiting:
         file = waiting.pop()
-        if file.name not in found:
-            found[file.name] = file
+        if file.name not in needed:
+            needed[file.name] = file
             waiting += [files[name] for name in file.reads if name in files and name not in existing]
-    return sorted(found.values(), key=lambda file: file.number)
+    return sorted(needed.values(), key=lambda file: file.number)
 
 
 def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> set[str]:
     """Return the names of all tables that SQL files read, directly or through views."""
-    found = {name for file in readers for name in file.reads}
-    views = [files[name] for name in found if name in files and files[name].kind == "view"]
-    return found | tables_behind(views, files) if views else found
+    names = {name for file in readers for name in file.reads}
+    views = [files[name] for name in names if name in files and files[name].kind == "view"]
+    return names | tables_behind(views, files) if views else names
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
     """Return the names of all tables that read the changed one, directly or through others."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = {changed}
     while waiting:
         name = waiting.pop()
-        following = {file.name for file in files.values() if name in file.reads} - found
-        found |= following
+        following = {file.name for file in files.values() if name in file.reads} - names
+        names |= following
         waiting |= following
-    return found
+    return names

@@ -14,9 +14,9 @@ VIEW = "view "  # prefix in the state of the names of views
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
     """Return the table that records which tables were made with which parameters; the settings have an empty name."""
-    known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
-    texts = [json.dumps(parameters) for parameters in known.values()]
-    return pa.table({"name": pa.array(known, pa.string()), "parameters": pa.array(texts, pa.string())})
+    states = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
+    texts = [json.dumps(parameters) for parameters in states.values()]
+    return pa.table({"name": pa.array(states, pa.string()), "parameters": pa.array(texts, pa.string())})
 
 
 def make_views(
@@ -27,14 +27,14 @@ def make_views(
     made_with: parameters by table that was made. tables: names of the existing tables. are_small: whether the tables
     are so small that they need not be stored.
     """
-    found: dict[str, str] = {}
+    views: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):
         parameters = made_with.get(file.name, {GIVEN: True})
         is_known = GIVEN not in parameters and {*file.params} <= parameters.keys()
         is_wanted = file.kind == "view" or (file.kind == "table" and are_small)
-        if is_known and is_wanted and all(name in tables or name in found for name in file.reads):
-            found[file.name] = fill_parameters(file, parameters)
-    return found
+        if is_known and is_wanted and all(name in tables or name in views for name in file.reads):
+            views[file.name] = fill_parameters(file, parameters)
+    return views
 
 
 def literal(text: str) -> str:

@@ -69,30 +69,30 @@ def make_outcome(
     ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
     compared = compare_systems(engine, evaluation, sampling, systems)
-    noticed = [*findings, *check_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    all_findings = [*findings, *check_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
     changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         ours = own_metrics(evaluation.metric_list)
-        noticed += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
-        noticed += [*check_scored(engine, ours), *check_coverage(systems)]
-        noticed += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
-        noticed += note_changes(evaluation, changes)
+        all_findings += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
+        all_findings += [*check_scored(engine, ours), *check_coverage(systems)]
+        all_findings += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
+        all_findings += note_changes(evaluation, changes)
     engine.release_inputs(lambda: queries_on_page(engine))
-    noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.log), *check_slices(compared)]
+    all_findings = [*with_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
-    noticed += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
+    all_findings += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
-        noticed += of_sample
-    refuse_errors(noticed, evaluation)
+        all_findings += of_sample
+    refuse_errors(all_findings, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
         metrics=tuple(evaluation.metric_list),
         systems=tuple(systems),
         comparisons=tuple(compared),
-        findings=tuple(apply_severities(noticed, evaluation)),
+        findings=tuple(apply_severities(all_findings, evaluation)),
         alpha=evaluation.statistics.alpha,
         seed=evaluation.statistics.seed,
         resamples=evaluation.statistics.resamples,
@@ -121,7 +121,7 @@ def compare_systems(
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
     """Return one row per metric and system, in configured order. weights: by query_id; None for equal weights."""
     scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
-    found = []
+    summaries = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
     for metric_id, name, system_id, queries, unanswered in engine.rows(
         "system_summary", columns, order="metric_place, system_place"
@@ -132,8 +132,8 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
         if weights is not None:
             compared = weighted_mean(values, [weights[query_id] for query_id in rows["query_id"].to_pylist()])
         row = (compared, median(values), queries, unanswered, mean(rows["judged"].drop_null().to_pylist()))
-        found.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
-    return found
+        summaries.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
+    return summaries
 
 
 def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
@@ -176,13 +176,13 @@ def queries_on_page(engine: Engine) -> list[str]:
 
 def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
     """Return the `places` queries that each candidate wins and loses most, in the order of metrics and systems."""
-    found: list[dict[str, Any]] = engine.read(
+    rows: list[dict[str, Any]] = engine.read(
         "extreme_difference",
         ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),
         order="metric_place, system_place, direction desc, place",
         places=places,
     ).to_pylist()
-    return found
+    return rows
 
 
 def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
@@ -225,15 +225,15 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
     for name, pulled in rankings.items():
         results, unjudged, answered = counted.get(name, (0, 0, 0))
-        comments, chunks, copies, own = (remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
+        comments, chunks, copies, dropped = (remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
         left_out = {
             "comments": comments,
             "chunks of the same document": chunks,
             "repeated documents": copies + pulled.count - results,
-            "the query's own document": own,
+            "the query's own document": dropped,
             "of unjudged queries": unjudged,
         }
-        yield make_row(RANKING, name, pulled.count + comments + chunks + copies + own, left_out)
+        yield make_row(RANKING, name, pulled.count + comments + chunks + copies + dropped, left_out)
         failed = len(judged.keys() & {*pulled.failed})
         left_out = {"failed": failed, "unanswered": len(judged) - failed - answered}
         yield make_row(ANSWERED, name, len(judged), left_out)
@@ -241,18 +241,18 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
 
 def count_scored(engine: Engine) -> Iterable[LedgerRow]:
     """Yield the row of the judged queries, and that of each metric: the queries whose value depends on the ranking."""
-    drawn = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
+    flags = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
     gaining = engine.read("scored_query", ("metric_id",), where={"is_relevant": True})["metric_id"]
     possible = {row["values"]: row["counts"] for row in pc.value_counts(gaining).to_pylist()}
-    yield make_row(DRAWN, None, len(drawn), {"not drawn": drawn.count(False)})
+    yield make_row(DRAWN, None, len(flags), {"not drawn": flags.count(False)})
     most: dict[tuple[str, str], int] = {}
     columns = ("metric_id", "metric", "relevant_queries")
     for metric_id, name, count in engine.rows("system_summary", columns, order="metric_place, system_place"):
         most[metric_id, name] = max(count, most.get((metric_id, name), 0))
     for (metric_id, name), count in most.items():
         relevant = possible.get(metric_id, 0)
-        left_out = {"without a gain or value": drawn.count(True) - relevant, "without an answer": relevant - count}
-        yield make_row(SCORED, name, drawn.count(True), left_out)
+        left_out = {"without a gain or value": flags.count(True) - relevant, "without an answer": relevant - count}
+        yield make_row(SCORED, name, flags.count(True), left_out)
 
 
 def remarked(pulled: Pulled, code: str) -> int:

@@ -106,9 +106,9 @@ class Stage:
         seconds = context.evaluation.prefect.timeout_seconds
         try:
             if seconds is None or not self.outside or self.most_retries is not None:
-                found = self.run(context, part)
+                message = self.run(context, part)
             else:
-                found = run_with_timeout(seconds, lambda: self.run(context, part))
+                message = run_with_timeout(seconds, lambda: self.run(context, part))
         except OverdueError:
             context.error = InputError(f"prefect.timeout_seconds = {seconds:g}: a pull took longer and was given up")
             raise context.error from None
@@ -117,4 +117,4 @@ class Stage:
             raise
         context.error = None
         context.done.add((self.name, part))
-        return found
+        return message

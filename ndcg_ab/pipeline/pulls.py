@@ -55,7 +55,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     source = context.evaluation.cheap_judgments.source
     layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
     version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
-    said = context.store.add(
+    message = context.store.add(
         Place(PROXY, source, layout, source.display_name, "cheap judgments", version, about=digest_texts(texts)),
         lambda: pull_source(source, layout, context.evaluation.directory, texts, resources=resources_for(context)),
         force=context.force,
@@ -66,7 +66,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
             Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.display_name, "careful unseen", is_remembered=False),
             lambda: pull_source(unseen, UNSEEN_LAYOUT, context.evaluation.directory),
         )
-    return said
+    return message
 
 
 def digest_texts(texts: Mapping[str, str]) -> str:
@@ -91,12 +91,12 @@ def check_coverage_once_pulled(context: Context) -> None:
 def pull_named_queries(context: Context, _: str) -> None:
     """Read the file of queries, and the ids of the queries that a change was meant for."""
     evaluation, store = context.evaluation, context.store
-    found = pull_queries(evaluation)
-    if (queries := found.pulled) is not None and evaluation.queries is not None:
+    queries_read = pull_queries(evaluation)
+    if (queries := queries_read.pulled) is not None and evaluation.queries is not None:
         source = evaluation.queries.source
         place = Place(QUERIES, source, queries.layout, source.display_name, "queries", is_remembered=False)
         store.add(place, lambda: queries)
-    if (intended := found.intended) is not None and evaluation.intended is not None:
+    if (intended := queries_read.intended) is not None and evaluation.intended is not None:
         source, layout = evaluation.intended, INTENDED_LAYOUT
         place = Place(INTENDED, source, layout, source.display_name, "intended", is_remembered=False)
         store.add(place, lambda: intended)
@@ -111,8 +111,8 @@ def pull_ranking(context: Context, name: str) -> str | None:
 
         def read() -> Pulled:
             needed_places = store.needed_places()
-            found = read_places(needed_places)
-            return found if needed_places is None or store.holds_enough(found) else read_places(None)
+            ranking = read_places(needed_places)
+            return ranking if needed_places is None or store.holds_enough(ranking) else read_places(None)
 
         def read_places(places: Any) -> Pulled:
             return pull_source(
@@ -181,11 +181,11 @@ def judge_with_function(context: Context, _: str) -> str:
     with store.memory() as memory:
         rankings = store.rankings(memory, whole=True)
         since = store.asked_since(context.force)
-        found, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
-    place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.display_name, "judgments", is_remembered=False)
-    store.add(place, lambda: found)
+        graded, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
+    place = Place(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)
+    store.add(place, lambda: graded)
     check_coverage_once_pulled(context)
-    return f"{found.count:,} grades ({known:,} answers known)"
+    return f"{graded.count:,} grades ({known:,} answers known)"
 
 
 def pull_scores(context: Context, name: str) -> str | None:
@@ -193,10 +193,10 @@ def pull_scores(context: Context, name: str) -> str | None:
     evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
     described = evaluation.scores[at]
     place = Place(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
-    found = store.add(place, lambda: pull_source(described, SCORES, evaluation.directory))
+    message = store.add(place, lambda: pull_source(described, SCORES, evaluation.directory))
     if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
         context.evaluation = external_scores.with_systems_of_scores(evaluation, store.scores())
-    return found
+    return message
 
 
 def named_scores(context: Context) -> list[str]:

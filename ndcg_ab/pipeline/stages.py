@@ -50,13 +50,13 @@ def check_data(context: Context, _: str) -> None:
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
-            found = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
+            findings = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
         else:
             read = store.read(engine.memory, force=context.force)
-            found = load_and_check(engine, read, evaluation)
+            findings = load_and_check(engine, read, evaluation)
             refuse_little_memory(engine, evaluation, read.judgments.query_ids if read.judgments else ())
-            context.ledger = count_inputs(engine, read, found)
-    context.findings = list(found)
+            context.ledger = count_inputs(engine, read, findings)
+    context.findings = list(findings)
 
 
 def score_all(context: Context, _: str) -> None:
@@ -75,8 +75,8 @@ def verify_sample(context: Context, _: str) -> None:
 def score_by_proxy_judgments(context: Context, _: str) -> None:
     """Score by the proxy judgments in temporary tables, and add the findings about them."""
     with context.store.memory() as memory:
-        context.proxy, found = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
-    context.findings = [*context.findings, *found]
+        context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
+    context.findings = [*context.findings, *findings]
 
 
 def score_by_judges(context: Context, _: str) -> None:
@@ -108,7 +108,7 @@ def names_sources(context: Context) -> bool:
 def test_differences(context: Context, _: str) -> None:
     """Compare every candidate with the baseline, and check the gates."""
     evaluation, store = context.evaluation, context.store
-    function = summarize_judge(evaluation, store.files(), said) if (said := store.get(JUDGED_BY_FUNCTION)) else None
+    function = summarize_judge(evaluation, store.files(), graded) if (graded := store.get(JUDGED_BY_FUNCTION)) else None
     with store.engine() as engine:
         outcome = make_outcome(
             engine,
@@ -218,8 +218,8 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
     for stage in stages:
         for part in stage.remaining_parts(context):
             context.say(stage.part_name(part))
-            if found := call(stage, context, part):
-                context.say(f"{stage.part_name(part)}: {found}")
+            if message := call(stage, context, part):
+                context.say(f"{stage.part_name(part)}: {message}")
 
 
 def evaluate(
@@ -258,8 +258,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
-        with load_by_proxy(evaluation, read, score=False) as (_, _, noticed):
-            findings = [*findings, *proxy_findings(noticed)]
+        with load_by_proxy(evaluation, read, score=False) as (_, _, proxy_findings_list):
+            findings = [*findings, *proxy_findings(proxy_findings_list)]
     if not evaluation.scores:
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
     findings = [*findings, *check_configuration(engine, evaluation)]
@@ -269,10 +269,10 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     findings = apply_severities(findings, evaluation)
     if evaluation.scores:
         systems = ", ".join(system.name for system in evaluation.systems)
-        counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
+        count_text = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
     else:
         counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
         pairs = sum(counts)
         results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
-        counted = f"{queries_text(len(counts), 'judged')}, {pairs} judgment{'s' * (pairs != 1)}; {results}"
-    return findings, f"{counted}; metrics {', '.join(metric.name for metric in evaluation.metric_list)}"
+        count_text = f"{queries_text(len(counts), 'judged')}, {pairs} judgment{'s' * (pairs != 1)}; {results}"
+    return findings, f"{count_text}; metrics {', '.join(metric.name for metric in evaluation.metric_list)}"

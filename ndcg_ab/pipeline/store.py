@@ -207,8 +207,8 @@ class MemoryStore(Store):
 
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)
-        found = {name: self._pulled[ranking_key(at)] for at, name in names}
-        return {name: each.with_all_rows() for name, each in found.items()} if whole else found
+        rankings = {name: self._pulled[ranking_key(at)] for at, name in names}
+        return {name: each.with_all_rows() for name, each in rankings.items()} if whole else rankings
 
     def needed_places(self) -> WantedPlaces | None:
         judgments = self.judgments()
@@ -224,15 +224,15 @@ class MemoryStore(Store):
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
         """Describe every input as bundles do, without the digest of an input with more than `digested` rows."""
-        found = []
+        inputs = []
         for key, place in self._places.items():
-            pulled, given = self._pulled[key], getattr(place.source, "in_memory", None)
+            pulled, in_memory = self._pulled[key], getattr(place.source, "in_memory", None)
             count = pulled.count
             row: dict[str, Any] = {"name": place.name, "kind": place.kind, "version": place.version}
-            row["origin"] = f"{type_name(given.data)} in memory" if given else place.source.origin
+            row["origin"] = f"{type_name(in_memory.data)} in memory" if in_memory else place.source.origin
             digest = pulled.digest if digested is None or count <= digested else None
-            found.append(row | {"rows": count, "digest": digest, "read": None})
-        return sorted(found, key=lambda row: KINDS.index(row["kind"]))
+            inputs.append(row | {"rows": count, "digest": digest, "read": None})
+        return sorted(inputs, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
         """Return all inputs as they were read."""

@@ -46,12 +46,12 @@ def encode(value: Any) -> Any:
         return value.to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         following = {before: name for name, before in COMPUTED.get(type(value), {}).items()}
-        found: dict[str, Any] = {}
+        content: dict[str, Any] = {}
         for field in dataclasses.fields(value):
-            found[field.name] = encode(getattr(value, field.name))
+            content[field.name] = encode(getattr(value, field.name))
             if field.name in following:
-                found[following[field.name]] = encode(getattr(value, following[field.name]))
-        return found
+                content[following[field.name]] = encode(getattr(value, following[field.name]))
+        return content
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, datetime):
@@ -132,17 +132,17 @@ def inner_name(field: str, name: str) -> str:
 
 def record_row(record: Any) -> dict[str, Any]:
     """Return a record as a table row with the columns of `column_types`."""
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     kind: type = type(record)
-    own = column_types(kind)
+    types = column_types(kind)
     for name, value in encode(record).items():
         if isinstance(value, dict):
             inside: type = type(getattr(record, name))
-            known = column_types(inside)
-            found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
-        elif name in own:
-            found[name] = "; ".join(value) if isinstance(value, list) else value
-    return found
+            inner_types = column_types(inside)
+            row |= {inner_name(name, inner): each for inner, each in value.items() if inner in inner_types}
+        elif name in types:
+            row[name] = "; ".join(value) if isinstance(value, list) else value
+    return row
 
 
 def records_table(records: Iterable[Any], kind: type | Mapping[str, pa.DataType], **constants: Any) -> pa.Table:

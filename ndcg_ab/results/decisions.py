@@ -128,15 +128,15 @@ def decide(
     whose failures are verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED, which requires judgments.
     costs: the candidate's guardrails on costs of requests.
     """
-    own = [row for row in comparisons if row.candidate == candidate]
-    guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]
-    primary = [row for row in own if row.family == PRIMARY]
+    rows = [row for row in comparisons if row.candidate == candidate]
+    guarded = [row for row in rows if row.family in (GUARDRAILS, GATE)]
+    primary = [row for row in rows if row.family == PRIMARY]
     harmed = [row for row in [*guarded, *primary] if measured_state(row).is_harm]
     turned = [row for row in harmed if is_turned(row)]
-    shown = [row for row in harmed if not is_turned(row)]
+    certain = [row for row in harmed if not is_turned(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
-    if shown or failures or broken:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*list_verdicts(shown), *broken, *failures]))
+    if certain or failures or broken:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*list_verdicts(certain), *broken, *failures]))
     if turned:
         return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *few_judged]))
     open_rows = [row for row in guarded if measured_state(row).is_unsettled]

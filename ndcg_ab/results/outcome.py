@@ -292,11 +292,11 @@ class Outcome:
         few_judged = [text for name, text in failures.items() if name in (JUDGED, SCORED_GATE)]
         others = [text for name, text in failures.items() if name not in (JUDGED, SCORED_GATE, *TOLD_BY_VERDICTS)]
         costs = [row for row in self.costs.guarded if row.candidate == candidate] if self.costs else ()
-        found = decide(candidate, self.comparisons, others, few_judged, costs)
-        other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
-        if others or few_judged or other is found.decision:
-            return found
-        return dataclasses.replace(found, reason=f"{found.reason}; if every metric decided: {other.words}")
+        decision = decide(candidate, self.comparisons, others, few_judged, costs)
+        other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), decision.decision)
+        if others or few_judged or other is decision.decision:
+            return decision
+        return dataclasses.replace(decision, reason=f"{decision.reason}; if every metric decided: {other.words}")
 
     @property
     def main(self) -> list[Comparison]:
@@ -321,14 +321,14 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as content for JSON; equal inputs give equal bytes."""
-        found: dict[str, Any] = {"schema": SCHEMA}
+        content: dict[str, Any] = {"schema": SCHEMA}
         for field in dataclasses.fields(self):
-            found[field.name] = encode(getattr(self, field.name))
+            content[field.name] = encode(getattr(self, field.name))
             if field.name == "systems":
-                found["decisions"] = encode(self.decisions)
-        queries = found.pop("parity_queries")
-        found["parity"] = None if queries is None else {"queries": queries, "tolerance": 1e-9}
-        return found if self.costs else {key: value for key, value in found.items() if key != "costs"}
+                content["decisions"] = encode(self.decisions)
+        queries = content.pop("parity_queries")
+        content["parity"] = None if queries is None else {"queries": queries, "tolerance": 1e-9}
+        return content if self.costs else {key: value for key, value in content.items() if key != "costs"}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -337,8 +337,8 @@ class Outcome:
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
         """Return the outcome from content that `to_dict` returned."""
         kinds = field_types(cls)  # type: ignore[arg-type]  # a class is hashable
-        known = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
-        return cls(**known, parity_queries=content["parity"] and content["parity"]["queries"])
+        fields = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
+        return cls(**fields, parity_queries=content["parity"] and content["parity"]["queries"])
 
     @classmethod
     def read(cls, path: Path) -> "Outcome":

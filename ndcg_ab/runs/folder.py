@@ -167,11 +167,11 @@ class RunFolder(Store):
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Return the ranking of every system by name: whole, or reduced to what is needed if that is possible."""
         about = None if whole else self.result_about()
-        found = {}
+        rankings = {}
         for at, system in enumerate(self.evaluation.systems):
             pulled = self.whole_ranking(at, memory)
-            found[system.name] = pulled() if about is None else self.reduced(at, pulled, about, memory, force)
-        return found
+            rankings[system.name] = pulled() if about is None else self.reduced(at, pulled, about, memory, force)
+        return rankings
 
     def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
         key = ranking_key(at)

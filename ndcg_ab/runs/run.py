@@ -72,9 +72,9 @@ def publishing_errors_pending(run: Context) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = no_room(error, run.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
-        known = isinstance(told, TrackingError | InputError)
-        run.pending = redact(str(told) if known else f"{type(error).__name__}: {words_of(error)}")
+        shown_error = no_room(error, run.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
+        is_expected = isinstance(shown_error, TrackingError | InputError)
+        run.pending = redact(str(shown_error) if is_expected else f"{type(error).__name__}: {words_of(error)}")
         run.is_full, run.error = is_full(error), None
 
 

@@ -37,8 +37,8 @@ def compare_with_previous(run: Context, _: str) -> None:
     scores = store.folder / bundles.SCORES
     with store.engine() as engine:
         write_query_scores(engine, scores)
-        moment = moment_of(store.folder)
-        run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), moment, scores)
+        start_time = moment_of(store.folder)
+        run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), start_time, scores)
 
 
 def keep(run: Context, _: str) -> None:
@@ -74,8 +74,8 @@ def publish(run: Context, _: str) -> None:
     from ndcg_ab.trackers import make_tracker
 
     assert run.bundle is not None
-    found, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
-    run.published = {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
+    places, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
+    run.published = {"url": places.url, "trend_url": places.trend_url, "dashboard": places.dashboard, "delivered": new}
 
 
 def remove_old(run: Context, _: str) -> None:

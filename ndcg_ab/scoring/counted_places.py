@@ -98,9 +98,9 @@ class LongAnswer:
             is_tied = lower < len(each)
             is_tied[is_tied] = values[lower[is_tied]] == keys[is_tied]
             tied = np.bincount(lower[is_tied], minlength=len(each)).tolist()
-            for group, higher, same in zip(each, above[1:].tolist(), tied, strict=True):
+            for group, higher, tied_count in zip(each, above[1:].tolist(), tied, strict=True):
                 group.above += higher
-                group.size += same
+                group.size += tied_count
             for at, doc_id in zip(
                 lower[is_tied].tolist(), rows["doc_id"].filter(pa.array(is_tied)).to_pylist(), strict=True
             ):
@@ -131,8 +131,8 @@ def keys_in(rows: pa.Table, order: Order) -> Keys:
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:
             raise ValueError("a result does not have a rank, which orders it")
-        found: Keys = -rows["rank_given"].cast(pa.float64()).to_numpy()
-        return found
+        keys: Keys = -rows["rank_given"].cast(pa.float64()).to_numpy()
+        return keys
     if order.in_single:
         scores = np.clip(scores, -LARGEST_FLOAT32, LARGEST_FLOAT32).astype(np.float32).astype(np.float64)
     return scores
@@ -146,15 +146,15 @@ def count_long_answers(
     pieces: starts reading the results of these answers, and perhaps of others, from the beginning.
     """
     orders = dict.fromkeys(order_of(metric) for metric in metrics if metric.unjudged != "condense")
-    found = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
-    for answer, rows in split_answers(pieces(), found):
-        found[answer].find(rows)
-    for each in found.values():
+    counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
+    for answer, rows in split_answers(pieces(), counted):
+        counted[answer].find(rows)
+    for each in counted.values():
         each.begin_to_count()
     if orders:
-        for answer, rows in split_answers(pieces(), found):
-            found[answer].count(rows)
-    return found
+        for answer, rows in split_answers(pieces(), counted):
+            counted[answer].count(rows)
+    return counted
 
 
 def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:

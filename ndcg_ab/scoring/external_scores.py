@@ -72,10 +72,10 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
         changes["systems"] = [named_system(name) for name in names]
     if not evaluation.names_metrics:
         others = {*evaluation.secondary_metrics, *evaluation.guardrails}
-        left = [name for name in metrics if name not in others and f"-{name}" not in others]
-        if len(left) != 1:
-            refuse_several_metrics(left or metrics, single, origins)
-        changes["metrics"] = left
+        unknown = [name for name in metrics if name not in others and f"-{name}" not in others]
+        if len(unknown) != 1:
+            refuse_several_metrics(unknown or metrics, single, origins)
+        changes["metrics"] = unknown
     settled = evaluation.model_copy(update=changes)
     try:
         settled._check_metrics()
@@ -96,9 +96,9 @@ def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: st
     owners = values.group_by(["system_id"]).aggregate([("metric", "distinct")]).to_pylist()
     of_all = [name for name in metrics if all(name in row["metric_distinct"] for row in owners)]
     if not of_all:
-        found = "; ".join(f"{row['system_id']}: {list_names(row['metric_distinct'])}" for row in owners)
+        names_text = "; ".join(f"{row['system_id']}: {list_names(row['metric_distinct'])}" for row in owners)
         raise InputError(
-            f"{origins}: the systems share no metric ({found}): give one metric the same name in each file"
+            f"{origins}: the systems share no metric ({names_text}): give one metric the same name in each file"
         )
     raise InputError(
         f"metrics: {origins}: holds {len(metrics)} metrics ({list_names(metrics)}): say which is the primary one, as"
@@ -139,9 +139,9 @@ def value_keys(table: pa.Table, query_id: str) -> list[list[object]]:
 
 def refuse_two_definitions(table: pa.Table, origins: str) -> None:
     """Raise InputError if the values of one metric name have two definition hashes."""
-    known: dict[str, str | None] = {}
+    definitions: dict[str, str | None] = {}
     for row in table.group_by(["metric", "metric_hash"]).aggregate([]).to_pylist():
-        first = known.setdefault(row["metric"], row["metric_hash"])
+        first = definitions.setdefault(row["metric"], row["metric_hash"])
         if first != row["metric_hash"]:
             raise InputError(
                 f"{origins}: {row['metric']} has the metric_hash {first} and {row['metric_hash']}; one definition is"
@@ -174,12 +174,12 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     engine.set(baseline=evaluation.baseline_name)
     rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
     scored: dict[str, set[str]] = {}
-    named = {row["query_id"]: row for row in queries.text_table().to_pylist()}
-    drawn = drawn_queries(named)
+    by_id = {row["query_id"]: row for row in queries.text_table().to_pylist()}
+    drawn_ids = drawn_queries(by_id)
     for metric in metrics:
         for system in systems:
             for query_id, value in values.get((system, metric.source_name), {}).items():
-                if drawn is not None and query_id not in drawn:
+                if drawn_ids is not None and query_id not in drawn_ids:
                     continue
                 signed = 0.0 - value if metric.is_negated else value
                 for name, cell in zip(rows, (system, query_id, metric.hash, signed, True), strict=True):
@@ -188,7 +188,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
     columns = zip(*pairs, strict=True) if pairs else ((), (), ())
     # In the order of the SQL files: what is given makes again what reads it.
-    engine.give("query", query_table(sorted(set().union(*scored.values())), named))
+    engine.give("query", query_table(sorted(set().union(*scored.values())), by_id))
     engine.give("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
     engine.give("query_score", pa.table(rows, schema=QUERY_SCORE))
     engine.give("coverage", COVERAGE.empty_table())
@@ -209,11 +209,11 @@ GIVEN = (
 
 
 def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
-    found: dict[tuple[str, str], Values] = {}
+    values: dict[tuple[str, str], Values] = {}
     columns = (table[name].to_pylist() for name in ("system_id", "metric", "query_id", "value"))
     for system, metric, query_id, value in zip(*columns, strict=True):
-        found.setdefault((system, metric), {})[query_id] = value
-    return found
+        values.setdefault((system, metric), {})[query_id] = value
+    return values
 
 
 def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
@@ -234,12 +234,12 @@ def drawn_queries(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
 
 def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]]) -> pa.Table:
     """Return the table of the scored queries, which count as judged, and of other queries named by the query file."""
-    known, drawn = set(scored), drawn_queries(queries)
+    scored_ids, drawn_ids = set(scored), drawn_queries(queries)
     rows = [
         {
             **queries.get(query_id, {"query_id": query_id}),
-            "is_drawn": drawn is None or query_id in drawn,
-            "is_judged": query_id in known,
+            "is_drawn": drawn_ids is None or query_id in drawn_ids,
+            "is_judged": query_id in scored_ids,
             "judged": 0,
             "is_named": query_id in queries,
         }
@@ -267,12 +267,12 @@ def check_shared(
         of_system = {name: values.get((name, metric.source_name), {}) for name in systems}
         everything = sorted(set().union(*of_system.values()))
         ours = of_system[baseline]
-        for name, found in of_system.items():
-            if not found:
+        for name, query_ids in of_system.items():
+            if not query_ids:
                 raise InputError(f"{metric.source_name}: system {name} has no value of it")
         for name, theirs in of_system.items():
             if not ours.keys() & theirs.keys():
-                first = [f"{each} {min(found)!r}" for each, found in ((baseline, ours), (name, theirs))]
+                first = [f"{each} {min(query_ids)!r}" for each, query_ids in ((baseline, ours), (name, theirs))]
                 raise InputError(
                     f"{metric.source_name}: systems {baseline} and {name} share no query that both have a value for"
                     f" (the first of {' and of '.join(first)}): the query ids of both must be the same"
@@ -298,17 +298,17 @@ def check_means(
         for system in systems:
             key = (system, metric.source_name)
             given = list(means.get(key, {}).values())
-            own = list(values.get(key, {}).values())
-            if not given or not own or metric.source_name.startswith(UNLIKE_MEANS):
+            computed = list(values.get(key, {}).values())
+            if not given or not computed or metric.source_name.startswith(UNLIKE_MEANS):
                 continue
-            ours, unit = mean(own) or 0.0, 10.0 ** -min(FINE, count_decimals(np.array([*own, *given])))
-            if min(abs(ours - given[0]), abs(ours * len(own) - given[0])) > max(1.01 * unit, 1e-9 * abs(ours)):
+            ours, unit = mean(computed) or 0.0, 10.0 ** -min(FINE, count_decimals(np.array([*computed, *given])))
+            if min(abs(ours - given[0]), abs(ours * len(computed) - given[0])) > max(1.01 * unit, 1e-9 * abs(ours)):
                 message = (
-                    f"system {system}: the mean of {metric.source_name} over its {queries_text(len(own))} is"
+                    f"system {system}: the mean of {metric.source_name} over its {queries_text(len(computed))} is"
                     f" {ours:.6g}, and the file says {given[0]:.6g}: it counts other queries (as trec_eval -c does), or"
                     " some are not in the file"
                 )
-                yield Finding("mean_disagrees", "warning", message, len(own), system, metric.name, ours - given[0])
+                yield Finding("mean_disagrees", "warning", message, len(computed), system, metric.name, ours - given[0])
 
 
 def check_rounding(

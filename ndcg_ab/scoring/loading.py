@@ -81,9 +81,9 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
         engine.number(column, (text for texts in holding for text in texts.to_pylist()))
     for name, table in tables.items():
         engine.put(name, table)
-    rules, wanted = tables["pulled_rank_rule"], tables["pulled_metric"]
-    held = {column: table for table in (rules, wanted) for column in NARROWING if column in table.column_names}
-    engine.narrow(**{column: set(table[column].to_pylist()) - {None} for column, table in held.items()})
+    rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]
+    columns = {column: table for table in (rules, metric_table) for column in NARROWING if column in table.column_names}
+    engine.narrow(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
@@ -93,8 +93,8 @@ def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pul
     pulled = [judgments, *rankings.values()]
     if any(each.elsewhere for each in pulled):
         return set()
-    named = queries.text_table()["query_id"].to_pylist()
-    return set(named).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
+    in_file = queries.text_table()["query_id"].to_pylist()
+    return set(in_file).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
@@ -151,11 +151,11 @@ def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Return the tables, which share a schema, as one table with the system's name in every row."""
     schema = pa.schema([("system_id", pa.string()), *schema])
-    found = [schema.empty_table()]
+    parts = [schema.empty_table()]
     for name, table in tables.items():
         names = repeat_text(name, table.num_rows).cast(pa.string())
-        found.append(pa.table([names, *table.columns], schema=schema))
-    return pa.concat_tables(found)
+        parts.append(pa.table([names, *table.columns], schema=schema))
+    return pa.concat_tables(parts)
 
 
 def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evaluation) -> None:
@@ -173,11 +173,11 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     """Return titles and addresses that rankings contain, one row per document, from the first system that has it."""
-    known: dict[str, dict[str, Any]] = {}
+    documents: dict[str, dict[str, Any]] = {}
     for pulled in rankings.values():
         for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
-            known.setdefault(row["doc_id"], row)
-    return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
+            documents.setdefault(row["doc_id"], row)
+    return pa.Table.from_pylist(list(documents.values()), schema=DOCUMENT.schema)
 
 
 def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:

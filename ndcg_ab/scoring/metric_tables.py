@@ -157,10 +157,10 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in engine.iter_rows("judgment", ("query_id", "doc_id", "grade")):
         judgments[query_id][doc_id] = grade
-    counted = sorted(query for query, grades in judgments.items() if max(grades.values()) > 0)
+    query_ids = sorted(query for query, grades in judgments.items() if max(grades.values()) > 0)
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     tables = {name: engine.read(name) for name in ("scored_query", "query_score", "coverage")}
-    scored = [(metric.hash, query, True) for metric in metrics for query in counted]
+    scored = [(metric.hash, query, True) for metric in metrics for query in query_ids]
     rows = []
     for (system,) in engine.rows("system", ("system_id",), order="place"):
         ranking: dict[str, dict[str, float]] = defaultdict(dict)
@@ -169,12 +169,12 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
             ranking[query_id][doc_id] = score
         for metric in metrics:
             try:
-                found = values(metric, judgments, ranking)
+                measured = values(metric, judgments, ranking)
             except MetricError as error:
                 raise InputError(str(error)) from None
             rows += [
-                (system, query, metric.hash, found[query], query in ranking)
-                for query in counted
+                (system, query, metric.hash, measured[query], query in ranking)
+                for query in query_ids
                 if (system, query) not in failed
             ]
     # In the order of the SQL files: what is given makes again what reads it.

@@ -66,9 +66,9 @@ class Recomputed:
         """
         system_id, query_id = answer
         grades = self.judgments[query_id]
-        for own in self.by_rule:
-            places = places_of(own[0])
-            for metric in own:
+        for rows in self.by_rule:
+            places = places_of(rows[0])
+            for metric in rows:
                 if (query_id, metric.hash) not in self.ideals:
                     self.ideals[query_id, metric.hash] = shared_ideal(metric, grades, self.highest)
                 ideal, core = self.ideals[query_id, metric.hash], None
@@ -99,17 +99,17 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     columns = ("system_id", "query_id", "returned")
     answered = engine.rows("answered_query", columns, where={"query_id": sample})
     returned = {(system_id, query_id): count for system_id, query_id, count in answered}
-    left = {*product(systems, sample)}
+    remaining = {*product(systems, sample)}
     long = {answer for answer, count in returned.items() if count > thresholds.COUNTED_RESULTS}
     if long:
-        wanted = {"query_id": sorted({query_id for _, query_id in long})}
+        where = {"query_id": sorted({query_id for _, query_id in long})}
         read = ("system_id", "query_id", *RESULT.names)
-        found = count_long_answers(
-            lambda: engine.pieces("ranking", read, where=wanted), long, recomputed.judgments, metrics
+        counts = count_long_answers(
+            lambda: engine.pieces("ranking", read, where=where), long, recomputed.judgments, metrics
         )
-        for answer, each in found.items():
+        for answer, each in counts.items():
             recomputed.compare(answer, SOMETHING, each.places)
-    left -= long
+    remaining -= long
     places = looked_at_places(metrics)
     short = {
         answer: count if places is None else min(count, max(places, count // SEEN))
@@ -120,8 +120,8 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         for answer, results in read_results(engine, several, queries, metrics):
             order = partial(arrange_places, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
-            left.discard(answer)
-    for answer in left:
+            remaining.discard(answer)
+    for answer in remaining:
         recomputed.compare(answer, [], lambda metric: [])
     return len(sample)
 
@@ -193,11 +193,11 @@ def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
     if places is None:
         return rows
     edges, keys = edges_of(codes[order]), order_keys(rows)
-    kept = np.ones(len(codes), dtype=bool)
+    is_kept = np.ones(len(codes), dtype=bool)
     for start, end in pairwise(edges):
         if end - start > places:
-            kept[start:end] = reachable_places([values[start:end] for values in keys], places)
-    return rows.filter(pa.array(kept))
+            is_kept[start:end] = reachable_places([values[start:end] for values in keys], places)
+    return rows.filter(pa.array(is_kept))
 
 
 def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
@@ -223,14 +223,14 @@ def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> 
     keys: of the query's results. Scores are compared as 32-bit floats, so that results that tie with the last rank in
         any precision are included.
     """
-    found = np.zeros(len(keys[0]), dtype=bool)
+    is_reachable = np.zeros(len(keys[0]), dtype=bool)
     for values in keys:
         missing = np.isnan(values)
         if not missing.any():
-            found |= values >= np.partition(values, -places)[-places]
+            is_reachable |= values >= np.partition(values, -places)[-places]
         elif not missing.all():  # only some have one, which the core refuses
-            found |= True
-    return found
+            is_reachable |= True
+    return is_reachable
 
 
 def refuse_disagreement(about: str, sql: float | None, core: float | None, result_name: str = "evaluation") -> None:

@@ -45,11 +45,11 @@ def open_engine_for(
     spill: folder for temporary files; None for the evaluation's folder. resources: limits if there is no evaluation.
     """
     if evaluation is None:
-        given = resources or Resources()
-        return open_engine(given.threads, given.memory_limit, given.spill)
-    given, spark = evaluation.resources, evaluation.engine.spark
+        limits = resources or Resources()
+        return open_engine(limits.threads, limits.memory_limit, limits.spill)
+    limits, spark = evaluation.resources, evaluation.engine.spark
     cluster = make_cluster(spark, evaluation.directory) if spark else None
-    return open_engine(given.threads, given.memory_limit, spill or evaluation.spill_folder, cluster)
+    return open_engine(limits.threads, limits.memory_limit, spill or evaluation.spill_folder, cluster)
 
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:

@@ -65,11 +65,11 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
     systems: number of compared systems. The result is None if everything is needed, or if the ranking is not in memory.
     """
-    wanted = wanted_places(metrics, judgments, systems)
-    if wanted is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
+    places = wanted_places(metrics, judgments, systems)
+    if places is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
         return None
     table = group_rows(pulled.table)
-    reduced = reduce_ranking(table, wanted)
+    reduced = reduce_ranking(table, places)
     if reduced is None or not holds_enough(pulled, judgments):
         return None
     return dataclasses.replace(reduced, ranks=relevant_ranks(table, judgments.table, metrics[0]))
@@ -84,7 +84,7 @@ def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.T
     relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])
     places = table.select(keys).append_column("place", pa.array(np.arange(len(table))))
     places = places.filter(pc.is_in(places["doc_id"], value_set=relevant["doc_id"].combine_chunks()))
-    found = places.join(relevant, keys, join_type="inner").sort_by("place")
+    ranked = places.join(relevant, keys, join_type="inner").sort_by("place")
     doc_ids, scores = table["doc_id"].chunk(0), table["score"].to_numpy()
     if metric.score_precision == "float32":
         scores = scores.astype(np.float32)
@@ -94,11 +94,11 @@ def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.T
         begins[:] = True
     begins[starts] = True
     runs = np.append(np.flatnonzero(begins), len(table))
-    place = found["place"].to_numpy()
+    place = ranked["place"].to_numpy()
     at = np.searchsorted(runs, place, side="right") - 1
     ranks = runs[at] - starts[np.searchsorted(starts, place, side="right") - 1] + 1
     is_before = pc.less if metric.ties == "doc_id_asc" else pc.greater
     for row in np.flatnonzero(runs[at + 1] - runs[at] > 1):
         first, end = int(runs[at[row]]), int(runs[at[row] + 1])
         ranks[row] += pc.sum(is_before(doc_ids.slice(first, end - first), doc_ids[int(place[row])])).as_py()
-    return pa.table([found["query_id"], found["doc_id"], pa.array(ranks)], schema=KNOWN_RANK)
+    return pa.table([ranked["query_id"], ranked["doc_id"], pa.array(ranks)], schema=KNOWN_RANK)

@@ -56,8 +56,8 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
     allowed = allowed_resources(evaluation)
-    found = source.grade(pull_queries(evaluation).texts, allowed)
-    return ClickStudy(described.clicks, found, findings_of(found.remarks, "clicks"))
+    graded = source.grade(pull_queries(evaluation).texts, allowed)
+    return ClickStudy(described.clicks, graded, findings_of(graded.remarks, "clicks"))
 
 
 def study_to_json(study: ClickStudy) -> str:

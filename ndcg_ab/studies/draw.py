@@ -154,7 +154,7 @@ def draw_from_log(
     log = read_log(evaluation, engine, say)
     sample = draw_sample(log, evaluation, count, earlier_draw)
     table = log_table(log.read.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
-    drawn = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
+    query_ids = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
     if judgments is not None:
@@ -163,7 +163,7 @@ def draw_from_log(
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
     plan = make_plan(
         Population(values, sample.relative, sample.weights, spread),
-        len(drawn),
+        len(query_ids),
         evaluation,
         power,
         judged=judged,
@@ -171,7 +171,7 @@ def draw_from_log(
     )
     return DrawStudy(
         table,
-        drawn,
+        query_ids,
         plan,
         len(sample.relative),
         int((sample.relative > 0).sum()),
@@ -214,11 +214,11 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: 
     sizes = relative if weights is None else relative * weights / weights.mean()
     numbers = permanent_numbers(query_ids, evaluation.statistics.seed)
     try:
-        drawn = draw_queries(sizes, numbers, count, earlier)
+        draw = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
         raise kept_error(earlier_draw, earlier, numbers, query_ids, count) from error
-    held = 0 if earlier is None else int((earlier.probability > 0).sum())
-    return Sample(drawn, relative, weights, held, gone)
+    kept_count = 0 if earlier is None else int((earlier.probability > 0).sum())
+    return Sample(draw, relative, weights, kept_count, gone)
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
@@ -245,8 +245,8 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     read = PulledInputs(judgments, queries, rankings, (), None, (), None, None)
     load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
-    found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
-    return ReadLog(read, plain, *found)
+    disagreements = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
+    return ReadLog(read, plain, *disagreements)
 
 
 def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
@@ -279,19 +279,19 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
-    known = {row["query_id"]: row for row in rows.to_pylist()}
+    rows_by_id = {row["query_id"]: row for row in rows.to_pylist()}
     probability, sizes = np.zeros(len(query_ids)), np.zeros(len(query_ids))
     for place_in_log, query_id in enumerate(query_ids):
-        row = known.get(query_id)
+        row = rows_by_id.get(query_id)
         if row is None or row["probability"] == 0:
             continue
         probability[place_in_log] = max(row["probability"] or 0.0, 0.0)
         sizes[place_in_log] = max(row["disagreement"] or 1.0, 0.0) * (row["weight"] or 1.0)
-    drawn = {query_id for query_id, row in known.items() if (row["probability"] or NOT_DRAWN) > 0}
-    if not drawn:
+    drawn_ids = {query_id for query_id, row in rows_by_id.items() if (row["probability"] or NOT_DRAWN) > 0}
+    if not drawn_ids:
         rule = "holds no drawn query: give a file that draw wrote"
         raise InputError(Setting("--kept"), f" {source.display_name}: {rule}")
-    return EarlierDraw(probability, sizes), len(drawn.difference(query_ids))
+    return EarlierDraw(probability, sizes), len(drawn_ids.difference(query_ids))
 
 
 def kept_error(
@@ -303,14 +303,14 @@ def kept_error(
 ) -> InputError:
     """Return the error that says why an earlier draw cannot be kept."""
     assert earlier is not None and earlier_draw is not None
-    shown = earlier_draw.display_name
+    name = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())
     if held > count:
-        return InputError(Setting("--count"), f" {count}: {shown} holds {held} drawn queries already: ask for more")
+        return InputError(Setting("--count"), f" {count}: {name} holds {held} drawn queries already: ask for more")
     query_id = query_ids[int(np.flatnonzero((earlier.probability > 0) & (numbers > earlier.probability))[0])]
     return InputError(
         Setting("--kept"),
-        f" {shown}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw, with ",
+        f" {name}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw, with ",
         Setting("--seed"),
     )
 
@@ -334,13 +334,13 @@ def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Tabl
     is_weighted: False leaves out weights that were not used and must not be used in a comparison.
     """
     assert queries.pulled is not None
-    rows, drawn, relative = queries.pulled.table, sample.draw, sample.relative
+    rows, draw, relative = queries.pulled.table, sample.draw, sample.relative
     left_out = ("probability", "disagreement", *([] if is_weighted else ["weight"]))
     kept = [name for name in rows.column_names if name not in left_out]
     kept = [name for name in kept if rows[name].null_count < rows.num_rows]
     probabilities = [
         shorten(value) if is_drawn else (0.0 if size == 0 else None)
-        for value, is_drawn, size in zip(drawn.probability, drawn.is_drawn, relative, strict=True)
+        for value, is_drawn, size in zip(draw.probability, draw.is_drawn, relative, strict=True)
     ]
     columns = {name: rows[name].combine_chunks() for name in kept}
     columns["probability"] = pa.array(probabilities, pa.float64())

@@ -42,15 +42,15 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
     queries = pull_queries(evaluation)
     judgments = pull_judgments(evaluation, queries.texts)
-    known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
-    if known.num_rows == 0:
+    judged = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
+    if judged.num_rows == 0:
         ids = pc.unique(judgments.table["query_id"]).to_pylist()
         near = get_close_matches(query_id, ids, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
-        if same := [each for each, text in queries.texts.items() if text.lower() == query_id.lower()]:
-            hint = f"; it is the text of query {same[0]!r}: say --query {shlex.quote(same[0])}"
-        given = f" {query_id!r}: has no judgments in {judgments.origin}" if query_id else ": is missing"
-        raise InputError(Setting("--query"), given, hint)
+        if matches := [each for each, text in queries.texts.items() if text.lower() == query_id.lower()]:
+            hint = f"; it is the text of query {matches[0]!r}: say --query {shlex.quote(matches[0])}"
+        problem = f" {query_id!r}: has no judgments in {judgments.origin}" if query_id else ": is missing"
+        raise InputError(Setting("--query"), problem, hint)
     rankings = {}
     for system in evaluation.systems:
         rules = document_rules(evaluation, system)
@@ -62,7 +62,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     loading.load_tables(engine, judgments, queries, rankings, evaluation)
     check_tables(engine, judgments, rankings, evaluation, one_query=True)
     score_metrics(engine, evaluation.metric_list)
-    grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
+    grades = dict(zip(judged["doc_id"].to_pylist(), judged["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()
     found = []
     for name, pulled in rankings.items():
@@ -98,7 +98,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
 
 
 def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:
-    wanted = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
-    rows = engine.rows("query_score", ("value",), where=wanted)
+    where = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
+    rows = engine.rows("query_score", ("value",), where=where)
     about = f"query {query_id!r}, system {system_id}, metric {explanation.metric.name}"
     refuse_disagreement(about, rows[0][0] if rows else None, explanation.value)

@@ -108,18 +108,18 @@ def guess_inputs(
     single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     rankings: list[RecognisedFile] = []
     for path in files:
-        found = recognised(path)
-        kind = found.reading.kind if found.reading else refuse_unknown_form(path)
+        file = recognised(path)
+        kind = file.reading.kind if file.reading else refuse_unknown_form(path)
         if kind == RANKING:
             if any(path == other.path for other in (*rankings, *name_path_in_errors.values())):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
-            rankings.append(found)
+            rankings.append(file)
         elif kind not in (JUDGMENTS, QUERIES):
             raise InputError(f"{path}: looks like {kind}, which are read by {OPTIONS[kind]}")
         elif kind in single:
             raise InputError(f"{path}: looks like {kind}, as {single[kind].path} does; one file is needed")
         else:
-            single[kind] = found
+            single[kind] = file
     readings = {str(each.path): each for each in rankings}
     names = distinct_names([*readings], [*name_path_in_errors])
     spread = spread_systems([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
@@ -142,8 +142,8 @@ def recognised(path: Path, kind: str | None = None) -> RecognisedFile:
 
 def name_for(folder: Path) -> str:
     """Return a name for the evaluation, made from the name of the configuration's folder."""
-    found = re.sub(r"[^A-Za-z0-9._-]+", "-", resolved(folder).name).strip("-._")
-    return found if re.fullmatch(NAME, found) else "evaluation"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", resolved(folder).name).strip("-._")
+    return name if re.fullmatch(NAME, name) else "evaluation"
 
 
 def configuration_text(
@@ -247,19 +247,19 @@ def check_files(
     keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers for grades that are words.
     duplicates: "first" to count the first place of a repeated document.
     """
-    found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
-    judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
+    inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
+    judged = inputs.judgments.path if files_found.judgments else "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
         {"name": name, "file": str(each.path), "parts": stands_for_many(each.path), "duplicates": duplicates}
-        for name, each in found.systems.items()
+        for name, each in inputs.systems.items()
     ]
-    if found.queries:
-        content["queries"] = {"file": str(found.queries.path)}
+    if inputs.queries:
+        content["queries"] = {"file": str(inputs.queries.path)}
     evaluation: Evaluation = validate_evaluation(content)
-    check = check_only if found.judgments else check_rankings_alone
+    check = check_only if inputs.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
-    return findings, "\n".join([*found.words(), counts])
+    return findings, "\n".join([*inputs.words(), counts])
 
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:

@@ -98,8 +98,8 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     statistics = evaluation.statistics.model_copy(update={"all_pairs": False, "ranges": {}})
     slices = evaluation.slices.model_copy(update={"by": []})
     left_out: dict[str, Any] = {"secondary_metrics": [], "guardrails": {}, "gate": None, "cheap_judgments": None}
-    kept = {"metrics": [chosen.name], "statistics": statistics, "slices": slices}
-    return evaluation.model_copy(update={**left_out, **kept})
+    settings = {"metrics": [chosen.name], "statistics": statistics, "slices": slices}
+    return evaluation.model_copy(update={**left_out, **settings})
 
 
 def refuse_no_rankings(evaluation: Evaluation, why_no_scores: str, why_no_spark: str) -> None:
@@ -126,40 +126,40 @@ def find_documents_to_judge(
     evaluation: from `with_one_metric`. candidates: by default those whose state queries or labels leave open; if there
         is none, all. Raises InputError, ParityError.
     """
-    known = candidate_names(evaluation)
+    names = candidate_names(evaluation)
     for name in candidates:
-        if name not in known:
-            said = f" {format_value(name)}: is none of the candidates ({', '.join(known)})"
-            raise InputError(Setting("--candidate"), said)
+        if name not in names:
+            message = f" {format_value(name)}: is none of the candidates ({', '.join(names)})"
+            raise InputError(Setting("--candidate"), message)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
     (metric,) = evaluation.metric_list
-    shown = read_shown(engine, [metric])
+    results = read_shown(engine, [metric])
     compared = add_unjudged(
-        engine, evaluation, sampling, columns, make_families(engine, evaluation, sampling, columns), shown
+        engine, evaluation, sampling, columns, make_families(engine, evaluation, sampling, columns), results
     )
     by_candidate = {row.candidate: row for row in compared}
     open_ones = [name for name, row in by_candidate.items() if settled_state(row).is_unsettled]
-    wanted = list(candidates) or open_ones or list(by_candidate)
+    chosen_names = list(candidates) or open_ones or list(by_candidate)
     say("weighing what is unjudged")
-    columns = [column for column in columns if column.candidate in wanted]
-    effects = [each for column in columns for each in label_effects(metric, column, shown, sampling)]
+    columns = [column for column in columns if column.candidate in chosen_names]
+    effects = [each for column in columns for each in label_effects(metric, column, results, sampling)]
     best: dict[Document, dict[str, Any]] = {}  # of each document the comparison that it moves furthest
     for document, effect in sorted(effects, key=lambda each: (-each[1]["effect"], each[0])):
         best.setdefault(document, effect)
     of_drawn = list_unjudged(engine, evaluation) if sampling.log else []
     chosen = list(best)[: max(0, count - len(of_drawn))]
-    ranks = read_ranks(shown, metric, evaluation, chosen)
+    ranks = read_ranks(results, metric, evaluation, chosen)
     by_id = {(row.query_id, row.doc_id): row for row in make_rows(ranks, engine, evaluation)}
     rows = [
-        replace(by_id[shown.ids_of(document)], place=place, **best[document])
+        replace(by_id[results.ids_of(document)], place=place, **best[document])
         for place, document in enumerate(chosen, len(of_drawn) + 1)
     ]
     return ToJudgeNext(
         (*of_drawn[:count], *rows),
         len(of_drawn) + len(best),
-        shown.judged.grades,
+        results.judged.grades,
         len(sampling.log.weights) if sampling.log else 0,
         len({row.query_id for row in of_drawn}),
         tuple(by_candidate[column.candidate] for column in columns),
@@ -175,15 +175,15 @@ def label_effects(
     """
     ids = shown.query_ids.to_pylist()
     pair = shown.pair(metric, column.candidate, column.baseline, ids)
-    (chances, found), query = find_grade_effects(pair), pair.unjudged.query
-    counted = number_values(pa.array(column.query_ids, pa.string()), shown.query_ids)
+    (chances, effects), query = find_grade_effects(pair), pair.unjudged.query
+    numbers = number_values(pa.array(column.query_ids, pa.string()), shown.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
-    before[counted], is_counted[counted] = column.differences, True
+    before[numbers], is_counted[numbers] = column.differences, True
     weights, total = sampling.weights_and_total(ids, column.query_ids)
-    difference = float(weights[counted] @ before[counted]) / (total or 1.0)
+    difference = float(weights[numbers] @ before[numbers]) / (total or 1.0)
     weight = weights[query][:, None]
-    of_counted = (np.nan_to_num(found) - before[query][:, None]) * weight / (total or 1.0)
-    brought_in = np.nan_to_num((found - difference) * weight / np.maximum(total + weight, 1e-300))
+    of_counted = (np.nan_to_num(effects) - before[query][:, None]) * weight / (total or 1.0)
+    brought_in = np.nan_to_num((effects - difference) * weight / np.maximum(total + weight, 1e-300))
     changes = np.where(is_counted[query][:, None], of_counted, brought_in)
     expected = np.sqrt((chances * np.square(changes)).sum(axis=1))
     ends = difference + changes[:, [0, -1]]
@@ -195,14 +195,14 @@ def label_effects(
 
 def read_ranks(shown: ShownResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
     """Return the ranks of documents in each system, within the metric's depth."""
-    found: Ranks = {shown.ids_of(document): {} for document in documents}
+    ranks: Ranks = {shown.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
         places = shown.within(metric, system.name)
         places = places.take(np.isin(places.doc, [doc for _, doc in documents]))
         for query, doc, rank in zip(places.query.tolist(), places.doc.tolist(), places.rank.tolist(), strict=True):
-            if (key := shown.ids_of((query, doc))) in found:
-                found[key][system.name] = rank
-    return found
+            if (key := shown.ids_of((query, doc))) in ranks:
+                ranks[key][system.name] = rank
+    return ranks
 
 
 # ---- what there is to judge of drawn queries: the documents in the first places of any system
@@ -221,8 +221,8 @@ def list_documents(
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
     for rule, query_id, doc_id, system, rank in engine.iter_rows("ranked_doc", columns, where={"query_id": query_ids}):
         if rule in rules and rank <= places:
-            known = ranks[query_id, doc_id]
-            known[system] = min(rank, known.get(system, rank))
+            ranks_of = ranks[query_id, doc_id]
+            ranks_of[system] = min(rank, ranks_of.get(system, rank))
     return tuple(make_rows(ranks, engine, evaluation))
 
 
@@ -240,9 +240,9 @@ def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJu
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := documents_source(evaluation)):
         documents.check(DOCUMENT)
-        named = sorted({doc_id for _, doc_id in ranks})
-        found = read_documents(documents, pa.chunked_array([pa.array(named, pa.string())]))
-        titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
+        doc_ids = sorted({doc_id for _, doc_id in ranks})
+        titled = read_documents(documents, pa.chunked_array([pa.array(doc_ids, pa.string())]))
+        titles = {each["doc_id"]: (each["title"], each["url"]) for each in titled.to_pylist()}
     names = [system.name for system in evaluation.systems]
     return [
         ToJudge(

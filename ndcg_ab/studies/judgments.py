@@ -132,12 +132,12 @@ def compare_judgments(
         pull_source(each.judgment_places[0].source, with_words(JUDGMENT, each.judgments), each.directory)
         for each in (first, second)
     ]
-    found = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))
+    compared = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))
     if not with_systems:
-        return found
+        return compared
     outcomes = [evaluate_systems(each, origin.origin, say) for each, origin in zip((first, second), sets, strict=True)]
     return dataclasses.replace(
-        found,
+        compared,
         orders=tuple(compare_orders(*outcomes)),
         verdicts=tuple(compare_verdicts(*outcomes)),
         first_findings=outcomes[0].findings,
@@ -163,9 +163,9 @@ def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
             f" {theirs.num_rows} judgments (such as {example_pair(ours)}, and {example_pair(theirs)}): their ids must"
             " meet"
         )
-    counted = both.group_by(["grade", "grade_of_second"]).aggregate([([], "count_all")]).to_pylist()
+    counts = both.group_by(["grade", "grade_of_second"]).aggregate([([], "count_all")]).to_pylist()
     cells = sorted(
-        (Cell(row["grade"], row["grade_of_second"], row["count_all"]) for row in counted),
+        (Cell(row["grade"], row["grade_of_second"], row["count_all"]) for row in counts),
         key=lambda cell: (cell.first, cell.second),
     )
     higher = sum(cell.count for cell in cells if cell.second > cell.first)
@@ -187,8 +187,8 @@ def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
 def single_grades(judgments: Pulled) -> pa.Table:
     """Return one row for each pair of query and document; raise InputError for a pair with two grades."""
     table = judgments.table.select(GRADES.names).cast(GRADES)
-    found = table.group_by(PAIR).aggregate([("grade", "min"), ("grade", "max")])
-    split = found.filter(pc.not_equal(found["grade_min"], found["grade_max"])).sort_by(
+    grades = table.group_by(PAIR).aggregate([("grade", "min"), ("grade", "max")])
+    split = grades.filter(pc.not_equal(grades["grade_min"], grades["grade_max"])).sort_by(
         [(name, "ascending") for name in PAIR]
     )
     if split.num_rows:
@@ -198,7 +198,7 @@ def single_grades(judgments: Pulled) -> pa.Table:
             f"{place}: query {row['query_id']!r}, document {row['doc_id']!r} has the grades {row['grade_min']:g} and"
             f" {row['grade_max']:g}: a document has one grade for a query; keep one of them"
         )
-    return found.select([*PAIR, "grade_min"]).rename_columns([*PAIR, "grade"])
+    return grades.select([*PAIR, "grade_min"]).rename_columns([*PAIR, "grade"])
 
 
 def example_pair(table: pa.Table) -> str:
@@ -218,14 +218,14 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
 
 def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
-    found = []
+    orders = []
     for metric in first.metrics:
         names = [row.system_id for row in first.systems if row.metric == metric.name]
         systems = tuple(SystemMeans(name, *(each[metric.name, name] for each in means)) for name in names)
-        known = [(row.first, row.second) for row in systems if row.first is not None and row.second is not None]
-        taus = order_agreement(*zip(*known, strict=True)) if len(known) == len(systems) else (None, None)
-        found.append(Order(metric.name, systems, *taus))
-    return found
+        pairs = [(row.first, row.second) for row in systems if row.first is not None and row.second is not None]
+        taus = order_agreement(*zip(*pairs, strict=True)) if len(pairs) == len(systems) else (None, None)
+        orders.append(Order(metric.name, systems, *taus))
+    return orders
 
 
 def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
@@ -238,15 +238,15 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
     from scipy.stats import kendalltau, weightedtau  # type: ignore[import-untyped]
 
     ours, theirs = np.round(first, DECIMALS), np.round(second, DECIMALS)
-    found = (kendalltau(ours, theirs).statistic, weightedtau(ours, theirs).statistic)
-    tau, weighted = (None if math.isnan(value) else float(value) for value in found)
+    taus = (kendalltau(ours, theirs).statistic, weightedtau(ours, theirs).statistic)
+    tau, weighted = (None if math.isnan(value) else float(value) for value in taus)
     return tau, weighted
 
 
 def compare_verdicts(first: Outcome, second: Outcome) -> list[Verdicts]:
     others = {(row.metric, row.candidate): row for row in second.main}
-    found = []
+    rows = []
     for row in first.main:
         other = others[row.metric, row.candidate]
-        found.append(Verdicts(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
-    return found
+        rows.append(Verdicts(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
+    return rows

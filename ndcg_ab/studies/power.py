@@ -183,9 +183,9 @@ def make_plans(
     cluster_prefix: a text; ids that agree up to its last occurrence are one cluster.
     """
     if (deviation is None) == (scores is None):
-        given = "neither is given" if scores is None else "both are given"
+        problem = "neither is given" if scores is None else "both are given"
         one, other = Setting("--deviation"), Setting("--scores")
-        rule = f": {given}; exactly one of them is needed: "
+        rule = f": {problem}; exactly one of them is needed: "
         raise InputError(one, ", ", other, rule, one, " 0.1, or ", other, " and what compare --per-query FILE wrote")
     if scores is not None:
         if clusters and cluster_prefix:
@@ -261,8 +261,8 @@ def plans_from_scores(
 def check_known_name(scores: Scores, option: str, name: str, names: Sequence[str]) -> str:
     if name in names:
         return name
-    there = f"is not in {scores.path} (there: {', '.join(names)}){nearest_hint(name, names)}"
-    raise InputError(Setting(option), f" {format_value(name)}: {there}")
+    rule = f"is not in {scores.path} (there: {', '.join(names)}){nearest_hint(name, names)}"
+    raise InputError(Setting(option), f" {format_value(name)}: {rule}")
 
 
 # ---- answers
@@ -293,13 +293,13 @@ def plan_from_differences(
     members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    found = compute_moments(scaled, weighing, members, long_tailed=plan.is_drawn)
+    moments = compute_moments(scaled, weighing, members, long_tailed=plan.is_drawn)
     if plan.is_drawn and members is None:  # long tails leave fewer, too
-        effective = found.freedom + 1
-    spread = found.error * math.sqrt(n)
-    plan = dataclasses.replace(plan, difference=found.mean, deviation=spread, effective_queries=effective)
+        effective = moments.freedom + 1
+    spread = moments.error * math.sqrt(n)
+    plan = dataclasses.replace(plan, difference=moments.mean, deviation=spread, effective_queries=effective)
     if members is not None:
-        plan = dataclasses.replace(plan, clusters=found.n, effective_clusters=found.freedom + 1)
+        plan = dataclasses.replace(plan, clusters=moments.n, effective_clusters=moments.freedom + 1)
     if differing == 0:
         return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
     if differing < FEW_DIFFERING:
@@ -307,8 +307,8 @@ def plan_from_differences(
             f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}; a standard deviation from so few"
         )
         return dataclasses.replace(plan, obstacle=f"{reason} says little about others")
-    if found.deviation == 0:
-        reason = f"all {n:,} queries differ by {signed(found.mean)}; there is no spread to plan with"
+    if moments.deviation == 0:
+        reason = f"all {n:,} queries differ by {signed(moments.mean)}; there is no spread to plan with"
         return dataclasses.replace(plan, obstacle=reason)
     return answer_questions(plan, settings)
 
@@ -319,16 +319,16 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
     The unit is that of the built-in metric of this name, if the values fit into its range. Raises InputError for an
     effect that the metric cannot have.
     """
-    known = value_range(ExternalMetric(external_name=metric))
-    if known is None or max(values, default=0.0) - min(values, default=0.0) > known.width:
+    limits = value_range(ExternalMetric(external_name=metric))
+    if limits is None or max(values, default=0.0) - min(values, default=0.0) > limits.width:
         return ()
-    named = [NamedDifference("--effect", metric, effect) for effect in effects]
+    differences = [NamedDifference("--effect", metric, effect) for effect in effects]
     try:
-        for each in named:
-            each.refuse_out_of(known)
+        for each in differences:
+            each.refuse_out_of(limits)
     except RuleError as error:
         raise InputError(*error.parts) from None
-    return tuple(question for each in named if (question := each.question(known)))
+    return tuple(question for each in differences if (question := each.question(limits)))
 
 
 def values_in_query_order(
@@ -375,10 +375,10 @@ def format_answer(plan: Plan, settings: PowerSettings) -> str:
     goal = f"to detect {effect:g} with {100 * settings.power:g} % power"
     if plan.queries is None or plan.mde is None:
         return f"{plan.name}: {goal} you need {format_query_count(queries)} queries."
-    here = f"the {plan.queries:,} here detect {format_figure(plan.mde)}"
+    present = f"the {plan.queries:,} here detect {format_figure(plan.mde)}"
     if queries is not None and queries <= plan.queries:
-        return f"{plan.name}: {goal} {format_query_count(queries)} queries like these are enough; {here}."
-    return f"{plan.name}: {goal} you need {format_query_count(queries)} queries like these; {here}."
+        return f"{plan.name}: {goal} {format_query_count(queries)} queries like these are enough; {present}."
+    return f"{plan.name}: {goal} you need {format_query_count(queries)} queries like these; {present}."
 
 
 def plans_to_json(plans: Sequence[Plan], settings: PowerSettings) -> str:

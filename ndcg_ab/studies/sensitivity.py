@@ -66,20 +66,20 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
-    found: dict[tuple[str, str], Comparison] = {}
+    comparisons: dict[tuple[str, str], Comparison] = {}
     for metric in evaluation.metrics:
-        own = [column for column in columns if column.metric == metric]
-        rows = compare_columns(own, evaluation, f"sensitivity: {metric}")
-        found |= {(row.candidate, metric): row for row in rows}
+        of_metric = [column for column in columns if column.metric == metric]
+        rows = compare_columns(of_metric, evaluation, f"sensitivity: {metric}")
+        comparisons |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
-    noticed = with_drawn_findings(findings, engine, evaluation, sampling.log)
-    noticed += check_order(engine, few, sampling.weights)
-    if found and not any(comparison.queries for comparison in found.values()):
-        noticed += [Finding("nothing_scored", "error", NO_GAIN, 0)]
-    refuse_errors(noticed, evaluation)
-    told = tuple(apply_severities(noticed, evaluation))
-    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
+    all_findings = with_drawn_findings(findings, engine, evaluation, sampling.log)
+    all_findings += check_order(engine, few, sampling.weights)
+    if comparisons and not any(comparison.queries for comparison in comparisons.values()):
+        all_findings += [Finding("nothing_scored", "error", NO_GAIN, 0)]
+    refuse_errors(all_findings, evaluation)
+    reported = tuple(apply_severities(all_findings, evaluation))
+    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), comparisons, reported)
 
 
 def verdict_kind(comparison: Comparison) -> str:
@@ -92,9 +92,9 @@ def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
     """Return a sentence on whether the verdict depends on the definition."""
     rows = sensitivity.of(candidate)
     counts = {word: sum(verdict_kind(row) == word for row in rows) for word in KINDS}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    counts_text = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     low, high = (pick(row.difference or 0.0 for row in rows) for pick in (min, max))
-    head = f"{candidate} against {sensitivity.baseline} under {len(rows)} definitions: {told};"
+    head = f"{candidate} against {sensitivity.baseline} under {len(rows)} definitions: {counts_text};"
     spread = f" differences from {signed(low)} to {signed(high)}."
     if counts["improved"] and counts["regressed"]:
         return f"{head}{spread} The verdict reverses with the definition: settle the definition first."
@@ -116,11 +116,11 @@ def matrix_axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[t
 
 def comparison_matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
     rows, columns = matrix_axes(sensitivity)
-    found = {
+    names = {
         ((str(metric.gain), metric.discount), (metric.ideal, metric.cutoff)): metric.name
         for metric in sensitivity.metrics
     }
-    return [[sensitivity.comparisons[candidate, found[row, column]] for column in columns] for row in rows]
+    return [[sensitivity.comparisons[candidate, names[row, column]] for column in columns] for row in rows]
 
 
 def sensitivity_to_json(sensitivity: Sensitivity) -> str:

@@ -91,11 +91,11 @@ def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
             "scores: assert_not_worse needs judgments and rankings, which scores of another tool do not hold; compare"
             " them with ndcg_ab.compare(scores=..., gate=True), and look at its gates"
         )
-    known = list(inspect.signature(compare).parameters)
+    names = list(inspect.signature(compare).parameters)
     for name in options:
-        if name not in known:
+        if name not in names:
             raise TypeError(
-                f"assert_not_worse() got an unexpected keyword argument {name!r}{closest_hint(name, known)}"
+                f"assert_not_worse() got an unexpected keyword argument {name!r}{closest_hint(name, names)}"
             )
 
 
@@ -157,14 +157,14 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
     """Return the mapping metric -> margin; raise InputError unless every margin is a number above 0."""
     if margin is None:
         return {}
-    given = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
-    for number in given.values():
+    margins = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
+    for number in margins.values():
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
         if not is_number or not 0 < number < math.inf:
             raise InputError(
                 f"margin = {format_value(margin)}: must be a number above 0, or map metrics to such numbers"
             )
-    return {canonical_metric_name(name): number for name, number in given.items()}
+    return {canonical_metric_name(name): number for name, number in margins.items()}
 
 
 def canonical_metric_name(name: Any) -> Any:

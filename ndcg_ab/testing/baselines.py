@@ -101,8 +101,8 @@ class RankingBaseline:
         """
         __tracebackhide__ = True
         refuse_unknown_arguments(options)
-        given = {"metrics": metrics, "margin": margin, "gate": gate, **options}
-        alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
+        arguments = {"metrics": metrics, "margin": margin, "gate": gate, **options}
+        alone = {name: value for name, value in arguments.items() if name not in COMPARED_ONLY}
         try:
             evaluation = make_evaluation({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
             refuse_several_orders(evaluation.metric_list)
@@ -124,10 +124,10 @@ class RankingBaseline:
             ).query_ids
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
-        result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, arguments)
         if lacking := sorted(set(answered) - set(stored)):
-            what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
-            raise broken_baseline(path, what, self.test)
+            problem = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
+            raise broken_baseline(path, problem, self.test)
         return result
 
     def path(self, depth: int | None) -> Path:
@@ -227,8 +227,8 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     promised = beside.read_text("utf-8", "replace")
     if promised.strip() != digest_text(path, path.read_bytes()).strip():
         head = promised.split("\n")[0]
-        what = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
-        raise broken_baseline(path, what, test)
+        problem = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
+        raise broken_baseline(path, problem, test)
     ranking: dict[str, dict[str, float]] = {}
     for query_id, doc_id, rank in rows:
         ranking.setdefault(query_id, {})[doc_id] = -float(rank)
@@ -237,9 +237,9 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
 
 def check_order(path: Path, rows: Sequence[RankedRow], test: str) -> None:
     """Raise InputError unless ranks are 1, 2, 3 … in each query, documents distinct, and ids not empty."""
-    seen: dict[str, set[str]] = {}
+    queries: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:
-        documents = seen.setdefault(query_id, set())
+        documents = queries.setdefault(query_id, set())
         if CONTROL.search(query_id + doc_id):
             raise InputError(f"{path}: document {doc_id!r}, query {query_id!r}: ids must not hold control characters")
         problem = "" if rank == len(documents) + 1 else f"has rank {rank}, and {len(documents) + 1} must be there"

@@ -33,7 +33,7 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
     """Return baselines kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
     from ndcg_ab.testing.baselines import NAME, RankingBaseline
 
-    made: list[RankingBaseline] = []
+    baselines: list[RankingBaseline] = []
 
     def named(name: str | None = None, directory: str | Path | None = None) -> RankingBaseline:
         """Return the baseline of a name, by default the name of the test.
@@ -48,11 +48,11 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
         folder = root / (directory or str(request.config.getini(DIRECTORY)))
         is_updated = bool(request.config.getoption(OPTION))
         name = own if name is None else name
-        made.append(RankingBaseline(name, folder, root, request.node.nodeid, is_updated=is_updated))
-        return made[-1]
+        baselines.append(RankingBaseline(name, folder, root, request.node.nodeid, is_updated=is_updated))
+        return baselines[-1]
 
     yield named
-    request.node.user_properties += [(WRITTEN, path) for baseline in made for path in baseline.written]
+    request.node.user_properties += [(WRITTEN, path) for baseline in baselines for path in baseline.written]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,9 +68,9 @@ def take_undecided() -> list[str]:
     asserting = sys.modules.get(ASSERTING)
     if asserting is None:
         return []
-    found = list(asserting.UNDECIDED)
+    undecided = list(asserting.UNDECIDED)
     asserting.UNDECIDED.clear()
-    return found
+    return undecided
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -36,8 +36,8 @@ class Kind(NamedTuple):
     def load(self) -> type[Tracker]:
         needs("ndcg-ab publish", *self.libraries)
         module, name = self.place
-        found: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
-        return found
+        tracker: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
+        return tracker
 
 
 TRACKERS = {
@@ -63,9 +63,9 @@ def make_tracker(evaluation: Evaluation) -> Tracker:
     """Make the tracker of an evaluation; raise InputError for an unknown name or wrong options."""
     name = evaluation.tracker.name
     with translate_foreign_errors(f"tracker = {name!r} failed"):
-        found = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
-        found.label = tracker_label(evaluation)
-    return found
+        tracker = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
+        tracker.label = tracker_label(evaluation)
+    return tracker
 
 
 def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
@@ -95,12 +95,12 @@ def load_added_tracker(name: str) -> type[Tracker]:
     """Return the tracker class that an installed package adds; raise InputError if none has this name."""
     added = extensions(GROUP)
     if name not in added:
-        known = ", ".join(sorted({*TRACKERS, *added}))
+        names = ", ".join(sorted({*TRACKERS, *added}))
         raise InputError(
-            f"tracker = {format_value(name)}: there is none of this name; take one of {known}, or install the package"
+            f"tracker = {format_value(name)}: there is none of this name; take one of {names}, or install the package"
             " that adds it"
         )
-    found = load_extension(added[name])
-    if not (isinstance(found, type) and issubclass(found, Tracker)):
+    tracker = load_extension(added[name])
+    if not (isinstance(tracker, type) and issubclass(tracker, Tracker)):
         raise InputError(f"tracker = {name!r}: {added[name].value} is no subclass of ndcg_ab.trackers.Tracker")
-    return found
+    return tracker

@@ -51,15 +51,15 @@ def default_tracking(bundle: Bundle) -> Tracking:
     A bundle may come from somebody else.  Raise InputError if only the bundle names a server: it would be sent the
     credentials of the user.
     """
-    given = bundle.evaluation.mlflow
-    address = given.tracking_uri
+    settings = bundle.evaluation.mlflow
+    address = settings.tracking_uri
     if os.environ.get("MLFLOW_TRACKING_URI") or address is None:
-        return given.model_copy(update={"tracking_uri": None})
+        return settings.model_copy(update={"tracking_uri": None})
     if isinstance(address, str) and address.startswith("sqlite:///") and "${" not in address:
-        return given
-    shown = f" ({without_password(address)})" if isinstance(address, str) else ""
+        return settings
+    address_text = f" ({without_password(address)})" if isinstance(address, str) else ""
     raise InputError(
-        f"{bundle.folder}: the address of a server in a bundle{shown} is not trusted: name the server with"
+        f"{bundle.folder}: the address of a server in a bundle{address_text} is not trusted: name the server with"
         " MLFLOW_TRACKING_URI, or publish by the configuration: ndcg-ab publish CONFIG"
     )
 
@@ -79,8 +79,8 @@ class Tracker(ABC):
         """Check the options of the tracker in a configuration; raise InputError for an unknown one."""
         for name in evaluation.tracker.options:
             if name not in self.options:
-                known = ", ".join(self.options) or "none"
-                raise InputError(f"tracker.{evaluation.tracker.name}.{name}: is no option of {self.label} ({known})")
+                names = ", ".join(self.options) or "none"
+                raise InputError(f"tracker.{evaluation.tracker.name}.{name}: is no option of {self.label} ({names})")
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
@@ -114,10 +114,10 @@ class Tracker(ABC):
                 render_bundle_page(folder)
             except NoRoomError as error:
                 raise TrackingError(str(error)) from error
-            found = self.log_in_time(bundle, budget)
-            where = {"uri": found.uri, "run_id": found.run_id, "url": found.url, "reused": len(bundle.reused)}
+            result = self.log_in_time(bundle, budget)
+            where = {"uri": result.uri, "run_id": result.run_id, "url": result.url, "reused": len(bundle.reused)}
             mark_published(folder, where)
-        return found
+        return result
 
     def log_in_time(self, bundle: Bundle, budget: Budget | None = None) -> Published:
         """Log a bundle within a time limit; raise TrackingError if it is exceeded.

@@ -28,10 +28,10 @@ class JsonLinesTracker(Tracker):
 
     def __init__(self, evaluation: Evaluation) -> None:
         super().__init__(evaluation)
-        given = evaluation.tracker.options.get("folder", evaluation.output_directory / FOLDER)
-        if not isinstance(given, str | Path) or not str(given).strip() or "\0" in str(given):
-            raise InputError(f"tracker.json_lines.folder = {given!r}: must be the path of a folder")
-        self.folder = resolved(evaluation.directory / Path(given).expanduser())
+        folder = evaluation.tracker.options.get("folder", evaluation.output_directory / FOLDER)
+        if not isinstance(folder, str | Path) or not str(folder).strip() or "\0" in str(folder):
+            raise InputError(f"tracker.json_lines.folder = {folder!r}: must be the path of a folder")
+        self.folder = resolved(evaluation.directory / Path(folder).expanduser())
 
     def log(self, bundle: Bundle) -> Published:
         path = self.folder / bundle.evaluation.name / f"{bundle.folder.name}-{bundle.content_key[:12]}.jsonl"
@@ -72,6 +72,6 @@ def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
         "gate": outcome.gates,
         "finding": outcome.findings,
     }
-    for kind, found in records.items():
-        for record in found:
+    for kind, rows in records.items():
+        for record in rows:
             yield {"record": kind, **common, **encode(record)}

@@ -63,11 +63,11 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
     """Yield the selects that mark refused judgments, from which nothing is computed."""
-    named = expressions.is_named_sql("given_judgment.query_id")
+    condition = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
         "one row; faults: judgments that name no query, so that nothing can be believed",
-        f"select count(*) - count(case when {named} then 1 end) as faults\nfrom given_judgment",
+        f"select count(*) - count(case when {condition} then 1 end) as faults\nfrom given_judgment",
     )
     possible = [expressions.is_finite_sql("given_judgment.grade")]
     if (highest := expressions.highest_addable_grade(metric)) < expressions.LARGEST:
@@ -89,7 +89,7 @@ def valid_judgments(metric: Metric) -> Iterator[Step]:
         else 1
     end as faults
 from given_judgment
-where {named}""",
+where {condition}""",
     )
     yield Step(
         "judgment",
@@ -152,8 +152,8 @@ def is_valid_sql(metric: Metric) -> str:
         rules.append("judgment.grade >= 0e0")
     if table := expressions.gain_pairs(metric):
         most = expressions.largest_addable_gain(metric)
-        known = ", ".join(number_literal(grade) for grade, gain in table if grade > 0 and gain <= most)
-        rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({known}))" if known else "judgment.grade <= 0e0")
+        grades = ", ".join(number_literal(grade) for grade, gain in table if grade > 0 and gain <= most)
+        rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({grades}))" if grades else "judgment.grade <= 0e0")
     if metric.max_grade is not None:
         rules.append(f"judgment.grade <= {number_literal(metric.max_grade)}")
     return "\n            and ".join(rules)
@@ -164,11 +164,11 @@ def is_valid_sql(metric: Metric) -> str:
 
 def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Yield the selects of results in rank order with their gains."""
-    named = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
+    condition = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
         "one row; faults: results that name no system or no query, so that nothing can be believed",
-        f"select\n    count(*)\n    - count(case when {named} then 1 end) as faults\nfrom given_ranking",
+        f"select\n    count(*)\n    - count(case when {condition} then 1 end) as faults\nfrom given_ranking",
     )
     finite = expressions.is_finite_sql("given_ranking.order_score")
     faults = f"count(*)\n        - count(case when {finite} then 1 end)"
@@ -183,7 +183,7 @@ def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     given_ranking.query_id,
     {faults} as faults
 from given_ranking
-where {named}
+where {condition}
 group by
     given_ranking.system_id,
     given_ranking.query_id""",
@@ -196,14 +196,14 @@ group by
     yield ranking_step(metric, dialect)
     direction = "asc" if metric.ties == "doc_id_asc" else "desc"
     averages = metric.ties == "average"
-    kept = ["system_id", "query_id", "doc_id"] + ["order_score"] * averages
+    columns = ["system_id", "query_id", "doc_id"] + ["order_score"] * averages
     order = f"""    row_number() over (
         partition by ranking.system_id, ranking.query_id
         order by ranking.order_score desc, ranking.doc_id {direction}
     ) as rank"""
     comment = "one row per (system_id, query_id, rank)"
     yield Step(
-        "ranked_doc", comment, select_columns([f"    ranking.{name}" for name in kept] + [order], "from ranking")
+        "ranked_doc", comment, select_columns([f"    ranking.{name}" for name in columns] + [order], "from ranking")
     )
     yield graded_doc_step(metric, dialect)
 

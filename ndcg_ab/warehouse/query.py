@@ -86,8 +86,8 @@ def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
         unread["system_id"] = "has a table for each system"
     for field in tables.columns:
         if field in unread:
-            said = f"the query {unread[field]}, and does not read it; leave it out"
-            raise InputError(Setting("--columns"), f" {field}={tables.columns[field]}: {said}")
+            message = f"the query {unread[field]}, and does not read it; leave it out"
+            raise InputError(Setting("--columns"), f" {field}={tables.columns[field]}: {message}")
 
 
 MEAN = """select
@@ -173,27 +173,27 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
 
 def definition_lines(metric: Metric) -> list[str]:
     """Return a line such as ``gain = linear: the grade`` for each choice of the metric that is set."""
-    found = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
-    found.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
+    lines = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
+    lines.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
     for choice in metric.choices():
         value = getattr(metric, choice)
         if value is None:
             continue
         meanings = VALUE_MEANINGS.get(choice, {})
         meaning = TABLE_MEANING if isinstance(value, tuple) else meanings.get(value)
-        found.append(f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else ""))
-    return found
+        lines.append(f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else ""))
+    return lines
 
 
 def refused_inputs(metric: Metric) -> list[str]:
     """Return the kinds of data that ndcg-ab refuses, for which the query returns null."""
-    found = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
+    reasons = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
     if metric.duplicates == "error":
-        found.append("a document twice in one ranking")
+        reasons.append("a document twice in one ranking")
     if metric.negative == "error":
-        found.append("a grade below 0")
+        reasons.append("a grade below 0")
     if not isinstance(metric.effective_gain, str):
-        found.append("a grade that the gain table lacks")
+        reasons.append("a grade that the gain table lacks")
     if metric.max_grade is not None:
-        found.append("a grade above max_grade")
-    return found
+        reasons.append("a grade above max_grade")
+    return reasons

@@ -23,8 +23,8 @@ class Step:
 
 def unused_prefix(places: Iterable[str]) -> str:
     """Return a prefix for the names of selects that occurs in no table name."""
-    prefix, named = PREFIX, " ".join(places).lower()
-    while prefix in named:
+    prefix, places_text = PREFIX, " ".join(places).lower()
+    while prefix in places_text:
         prefix += "x_"
     return prefix
 
@@ -34,11 +34,11 @@ def chain_steps(sources: Sequence[Step], steps: Sequence[Step], final: str, pref
 
     sources: selects that only read tables.  steps, final: selects that only read other selects.
     """
-    known = {step.name for step in [*sources, *steps]}
+    names = {step.name for step in [*sources, *steps]}
 
     def prefixed(match: re.Match[str]) -> str:
         word, name, alias = match.groups()
-        return f"{word} {prefix}{name}{alias or f' as {name}'}" if name in known else match[0]
+        return f"{word} {prefix}{name}{alias or f' as {name}'}" if name in names else match[0]
 
     bodies = [(step, step.body) for step in sources] + [(step, READ.sub(prefixed, step.body)) for step in steps]
     texts = [

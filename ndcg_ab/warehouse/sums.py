@@ -178,8 +178,8 @@ from {source}""",
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Yield the selects of an ideal from the gains of the judged documents, or of the system's own results."""
     if metric.has_own_ideal:
-        own = "own_gain" if metric.ties == "average" else "gain"
-        keys, source, first = ["system_id", "query_id"], "graded_doc", f"graded_doc.{own}"
+        gain_column = "own_gain" if metric.ties == "average" else "gain"
+        keys, source, first = ["system_id", "query_id"], "graded_doc", f"graded_doc.{gain_column}"
         order, comment = "graded_doc.rank asc", "one row per (system_id, query_id, rank): its own results, best first"
     else:
         keys, source, first = ["query_id"], "judged_doc", "judged_doc.gain"

@@ -1,4 +1,4 @@
--- finding: one example of what the data check noticed before scoring.
+-- finding: one example of a finding that the data check made before scoring.
 -- grain:  one row per (code, subject, place)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -

@@ -1,4 +1,4 @@
--- own_ideal_by_rank: the DCG of the best order of what a system itself returned, down to one rank.
+-- own_ideal_by_rank: the DCG of the best order of the results of the system itself, down to one rank.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, judged_doc, metric
 -- params: -

@@ -221,8 +221,8 @@ class DuckDBEngine(Engine):
         """Set DuckDB's memory to what the rest of the process and `size` more bytes leave; the excess goes to disk."""
         if self.memory.limit is None or self.is_few:
             return
-        held = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
-        share = self.memory.for_duckdb_beside(held, size)
+        used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
+        share = self.memory.for_duckdb_beside(used, size)
         with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
             self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
 
@@ -255,8 +255,8 @@ class DuckDBEngine(Engine):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         self._share_memory()
         with name_file_in_errors(file, self.memory):
-            found = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
-            return as_texts(found.to_arrow_table())
+            result = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
+            return as_texts(result.to_arrow_table())
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         return self._cached_answer(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
@@ -274,10 +274,10 @@ class DuckDBEngine(Engine):
         """Return the answer to a question, cached if there are few rows and it depends on one table alone."""
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
             return ask()
-        known = self.answers.setdefault(name, {})
-        if question not in known:
-            known[question] = ask()
-        return known[question]
+        answers = self.answers.setdefault(name, {})
+        if question not in answers:
+            answers[question] = ask()
+        return answers[question]
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where)
@@ -302,7 +302,7 @@ class DuckDBEngine(Engine):
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
         are_small = pulled <= thresholds.QUICKLY_MADE_ROWS
         views = make_views(self.whole_files, self.made, names, are_small=are_small)
-        made = {name: self.made[name] for name in self.made if name in names or name in views}
+        made_with = {name: self.made[name] for name in self.made if name in names or name in views}
         config = duckdb_settings(self.memory, self.threads, WRITING) | (few_rows() if self.is_few else {})
         with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:
             file.execute("begin")
@@ -311,7 +311,7 @@ class DuckDBEngine(Engine):
                 rows = found.to_arrow_reader(thresholds.READ_ROWS)
                 file.register("incoming", rows)
                 file.execute(f'create table "{name}" as select * from incoming')
-            file.register("incoming", state_table(self.settings, made, views))
+            file.register("incoming", state_table(self.settings, made_with, views))
             file.execute(f"create table {STATE} as select * from incoming")
             for name, text in reversed(views.items()):  # what reads others first: views of views are slow to bind
                 file.execute(f'drop table "{name}"')

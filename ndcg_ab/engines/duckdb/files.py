@@ -69,8 +69,8 @@ class KeptTables(DuckDBEngine):
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
         forbid_file_access(self.connection)
-        found = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
-        names = {name for (name,) in self.connection.execute(found).fetchall()}
+        query = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
+        names = {name for (name,) in self.connection.execute(query).fetchall()}
         if STATE not in names:
             raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
         for name in names:
@@ -109,18 +109,18 @@ class GrowingDatabase(DuckDBEngine):
 
     def append(self, name: str, table: pa.Table) -> None:
         """Add rows to a table; create the table with the first rows, and missing columns with null in older rows."""
-        known = self.columns(name)
-        lacking = set(table.column_names) - known
+        columns = self.columns(name)
+        lacking = set(table.column_names) - columns
         if not lacking and not table.num_rows:
             return
         with self._incoming(table):
-            if not known:
+            if not columns:
                 self.connection.execute(f'create table "{name}" as select * from incoming limit 0')
             elif lacking:
                 for column, kind, *_ in self.connection.execute("describe incoming").fetchall():
                     if column in lacking:
                         self.connection.execute(f'alter table "{name}" add column "{column}" {kind}')
-            self._columns[name] = known | lacking
+            self._columns[name] = columns | lacking
             self.connection.execute(f'insert into "{name}" by name select * from incoming')
 
     def columns(self, name: str) -> set[str]:
@@ -203,8 +203,8 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         connection.execute("set lock_configuration = true")
         try:
             with name_file_in_errors(None, memory, str(path)):
-                found = connection.sql(query).to_arrow_reader(thresholds.READ_ROWS)
-                yield found.schema
-                yield from found
+                reader = connection.sql(query).to_arrow_reader(thresholds.READ_ROWS)
+                yield reader.schema
+                yield from reader
         except duckdb.Error as error:
             raise InputError(f"{path}: the query fails: {first_line(error)}") from None

@@ -156,30 +156,30 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
     column, ``mixed`` and ``added``.  The digest is made from the last two, which do not depend on
     the order of the rows.
     """
-    there = [column for column in place.columns if column.source is not None]
+    columns = [column for column in place.columns if column.source is not None]
     with name_table_in_errors(place.table):
         frame = select_rows(open_session(cluster), place)
-        content = [F.col(column.name) for column in there]
-        found = frame.groupBy("query_id").agg(
+        content = [F.col(column.name) for column in columns]
+        survey = frame.groupBy("query_id").agg(
             F.count(F.lit(1)).alias("rows"),
             *(F.min(column.name).alias(column.name) for column in place.columns if column.name != "query_id"),
             *(
                 F.sum(breaks_rules(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
-                for column in there
+                for column in columns
             ),
             F.bit_xor(F.xxhash64(*content)).alias("mixed"),
             F.sum(F.shiftright(F.xxhash64(F.lit("added"), *content), 32)).alias("added"),
         )
-        return found.toArrow()
+        return survey.toArrow()
 
 
 def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
     """Return the SHA-256, 32 hex digits, of a survey: equal content has an equal digest, in any order of rows."""
-    found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
+    digest = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
     for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
-        found.update(repr(batch.to_pydict()).encode())
-    return found.hexdigest()[:32]
+        digest.update(repr(batch.to_pydict()).encode())
+    return digest.hexdigest()[:32]
 
 
 def breaks_rules(column: Column, longest: int | None) -> Any:
@@ -196,14 +196,14 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 def read_column(column: Column) -> Any:
     """Return the values of a column in its type; null for a text that is no number in the type's range."""
-    given = F.col(quoted(str(column.source)))
-    value = given.try_cast(column.type)
+    column_value = F.col(quoted(str(column.source)))
+    value = column_value.try_cast(column.type)
     if column.type == "string":
         return value
     if column.type == "bigint":
-        return F.when(given.try_cast("double") == value, value)
-    is_whole = given.cast("string").rlike(WHOLE_NUMBER)
-    is_held = (F.abs(value) < 2.0**63) & (value.try_cast("bigint") == given.try_cast("decimal(38,0)"))
+        return F.when(column_value.try_cast("double") == value, value)
+    is_whole = column_value.cast("string").rlike(WHOLE_NUMBER)
+    is_held = (F.abs(value) < 2.0**63) & (value.try_cast("bigint") == column_value.try_cast("decimal(38,0)"))
     return F.when((F.abs(value) < EXACT) | ~is_whole | is_held, value)
 
 

@@ -50,8 +50,8 @@ def open_session(cluster: Cluster) -> SparkSession:
     try:
         return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
     except OverdueError:
-        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen[1]}"
-        raise InputError(f"{cluster.address}: {said}") from None
+        message = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen[1]}"
+        raise InputError(f"{cluster.address}: {message}") from None
     except InputError:
         raise
     except Exception as error:
@@ -114,16 +114,16 @@ def read_master_state(cluster: Cluster) -> Seen:
 
 def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
     """Return the state of an application in a master's state. state: as its page /json/ returns it."""
-    own = [each for each in state.get("activeapps", ()) if each["id"] == application]
-    if own and own[0]["state"] == "RUNNING":
-        told = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
-        return True, f"{told} (spark.driver.host)"
+    apps = [each for each in state.get("activeapps", ()) if each["id"] == application]
+    if apps and apps[0]["state"] == "RUNNING":
+        message = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
+        return True, f"{message} (spark.driver.host)"
     alive = [each for each in state.get("workers", ()) if each["state"] == "ALIVE"]
     if not alive:
         return False, "no worker is registered with the master"
     free = ", ".join(f"{each['host']} {each['coresfree']} cores and {each['memoryfree']} MB" for each in alive[:NAMED])
     more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
-    needed = f"; an executor needs {own[0]['memoryperexecutor']} MB (spark.executor.memory)" if own else ""
+    needed = f"; an executor needs {apps[0]['memoryperexecutor']} MB (spark.executor.memory)" if apps else ""
     return False, f"no worker is free for it: free are {free}{more}{needed}"
 
 

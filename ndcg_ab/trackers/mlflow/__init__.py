@@ -28,12 +28,12 @@ class MlflowTracker(Tracker):
 
     def log(self, bundle: Bundle) -> Published:
         uri = tracking_uri(bundle.evaluation)
-        wanted = {"bundle_key": bundle.key, "content_key": bundle.content_key, COMPLETE: "true"}
+        run_tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, COMPLETE: "true"}
         night = to_milliseconds(max([bundle.began, *bundle.reused]))
         note = {NOTE: experiment_note(bundle)}
         name = experiment_name(bundle.evaluation)
-        if found := note_in_store(uri, name, wanted, reuse_tags(bundle), note, night):
-            return make_published(uri, *found, new=False)
+        if ids := note_in_store(uri, name, run_tags, reuse_tags(bundle), note, night):
+            return make_published(uri, *ids, new=False)
         from ndcg_ab.trackers.mlflow.client import log_bundle
 
         experiment_id, run_id, is_new = log_bundle(bundle, uri)

@@ -96,8 +96,8 @@ def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
 
 def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bool:
     """Return whether no evaluation or failed night of an experiment is of a later moment (milliseconds)."""
-    found = client.search_runs([experiment_id], "tags.kind != 'system'", max_results=1, order_by=["start_time DESC"])
-    return all(run.info.start_time <= began for run in found)
+    runs = client.search_runs([experiment_id], "tags.kind != 'system'", max_results=1, order_by=["start_time DESC"])
+    return all(run.info.start_time <= began for run in runs)
 
 
 @contextlib.contextmanager
@@ -115,8 +115,8 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
         store = artifact_directory(uri)
         places = [store.parent] if store else []
         if is_full(error) or full_place(*places):  # SQLite has other words for it, too
-            found = no_room(error, *places)
-            raise TrackingError(str(found)) from found
+            disk_error = no_room(error, *places)
+            raise TrackingError(str(disk_error)) from disk_error
         code = error.error_code if isinstance(error, MlflowException) else ""
         kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError
         raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet_error(error)
@@ -128,8 +128,8 @@ def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -
     Bundles of two output directories may share a key; their content tells them apart.
     """
     which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
-    found = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
-    return {run.info.run_id: run.data.tags for run in found}
+    runs = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
+    return {run.info.run_id: run.data.tags for run in runs}
 
 
 def first_sentence(error: Exception) -> str:
@@ -142,23 +142,23 @@ def first_sentence(error: Exception) -> str:
 def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation, uri: str) -> str:
     """Return the id of the experiment of an evaluation, which is made if there is none."""
     name = experiment_name(evaluation)
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
         directory = artifact_directory(uri)
         location = resolved(directory / folder_name(name)).as_uri() if directory else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
-            found = client.get_experiment_by_name(name)
-            if found is None:
+            experiment = client.get_experiment_by_name(name)
+            if experiment is None:
                 raise  # else another process has made it meanwhile
-    if found.name != name:
+    if experiment.name != name:
         raise TrackingError(f"{without_password(uri)}: answers, but not as an MLflow server does; is it one?")
-    if found.lifecycle_stage != "active":
+    if experiment.lifecycle_stage != "active":
         raise InputError(
             f"mlflow: experiment {name!r} is deleted in {without_password(uri)}; restore it, or name another one"
         )
-    return str(found.experiment_id)
+    return str(experiment.experiment_id)
 
 
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
@@ -213,15 +213,15 @@ def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInp
     configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
     rows = [row for row in bundle.inputs if system is None or row["kind"] != "ranking" or row["name"] == system]
     rows += [configuration | {"digest": bundle.configuration_key}]
-    found = []
+    inputs = []
     for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
         source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
         dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
             source, name=beginning(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
         )
         context = [InputTag("mlflow.data.context", row["kind"])]
-        found.append(DatasetInput(dataset._to_mlflow_entity(), context))
-    return found
+        inputs.append(DatasetInput(dataset._to_mlflow_entity(), context))
+    return inputs
 
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
@@ -258,8 +258,8 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
 def ranking_digest(bundle: Bundle, system: str) -> str:
     """Return the digest of a system's ranking or scores; of the first input if the system has none of its own."""
     rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
-    own = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
-    return str(own[0])
+    digests = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
+    return str(digests[0])
 
 
 def log_version(
@@ -277,16 +277,16 @@ def log_version(
     """
     judgments = dataset_inputs(bundle, system)[0].dataset
     name = model_name(system, version)
-    found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
-    if found:
-        model = found[0]
+    models = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
+    if models:
+        model = models[0]
     else:
         tags = {"system": system, "version": version}
         model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
     if model.status != LoggedModelStatus.READY:
         client.finalize_logged_model(model.model_id, "READY")
-    known = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
-    for key in (key for key in values if key not in known):
+    logged = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
+    for key in (key for key in values if key not in logged):
         client.log_metric(
             run_id,
             key,

@@ -26,13 +26,13 @@ TAKEN = {
 
 def metric_name(metric: Metric | str) -> str:
     """Return the name of a metric in MLflow, such as ``ndcg_at_10``."""
-    found = make_metric(metric) if isinstance(metric, str) else metric
-    name = found.tracker_name
-    if not isinstance(found, ExternalMetric) or find_builtin_metric(found.external_name):
+    parsed = make_metric(metric) if isinstance(metric, str) else metric
+    name = parsed.tracker_name
+    if not isinstance(parsed, ExternalMetric) or find_builtin_metric(parsed.external_name):
         return name
     path = name if not name.startswith(".") else f"metric{name}"
     is_apart = path == name.lower() and name not in TAKEN and not name.startswith("judged_at_")
-    return path if is_apart or found.hash in name else f"{path}_{found.hash}"
+    return path if is_apart or parsed.hash in name else f"{path}_{parsed.hash}"
 
 
 def judged_name(metric: Metric) -> str:

@@ -46,16 +46,16 @@ def make_store(uri: str) -> None:
     with lock_store(path):
         if is_there(path):
             return
-        for left in path.parent.glob(f".{path.name}.*.partial*"):
-            left.unlink()
+        for remains in path.parent.glob(f".{path.name}.*.partial*"):
+            remains.unlink()
         # MLflow keeps what it has opened by its name: another attempt needs another one
         partial = path.with_name(f".{path.name}.{os.getpid()}-{next(_attempts)}.partial")
         try:
             make_empty_store(partial)
             partial.rename(path)
         finally:
-            for left in path.parent.glob(f"{partial.name}*"):
-                left.unlink()
+            for remains in path.parent.glob(f"{partial.name}*"):
+                remains.unlink()
 
 
 def is_there(path: Path) -> bool:
@@ -95,10 +95,10 @@ def note_in_store(
     path = Path(uri.removeprefix(SQLITE))
     if not uri.startswith(SQLITE) or not path.is_file():
         return None
-    given = [text for tag in run_tags.items() for text in tag]
+    parameters = [text for tag in run_tags.items() for text in tag]
     try:
         with contextlib.closing(sqlite3.connect(path)) as store, store:
-            row = store.execute(FIND_RUN, [experiment, *given]).fetchone()
+            row = store.execute(FIND_RUN, [experiment, *parameters]).fetchone()
             if row is None:
                 return None
             experiment_id, run_id = row

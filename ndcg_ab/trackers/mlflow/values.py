@@ -38,18 +38,18 @@ def to_milliseconds(time: datetime) -> int:
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
     """Return the tags of every run of a bundle: its keys, the program, and the user who ran it."""
-    found = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
-    found |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
-    found |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
+    tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
+    tags |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
+    tags |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
     versions = [row["version"] for row in bundle.inputs if row["kind"] == "judgments" and row.get("version")]
-    found |= {"judgments_version": ", ".join(versions)} if versions else {}
-    return found | ({"mlflow.user": bundle.user} if bundle.user else {})
+    tags |= {"judgments_version": ", ".join(versions)} if versions else {}
+    return tags | ({"mlflow.user": bundle.user} if bundle.user else {})
 
 
 def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
     """Return the tags of a run that stands for a failed night; its kind keeps it out of searches for evaluations."""
-    found = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
-    return found | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
+    tags = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
+    return tags | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:
@@ -60,21 +60,21 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     outcome = bundle.outcome
     described = format_note(outcome, bundle.since_last)
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
-    named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
+    names = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     tags |= metric_tags(outcome) | {"what_to_do": format_decisions(candidates_by_choice(outcome))}
     for decision in outcome.decisions:
-        tags[f"decision/{named[decision.candidate]}"] = str(decision.decision)
+        tags[f"decision/{names[decision.candidate]}"] = str(decision.decision)
     if best := make_answer(outcome).candidates[:1]:
         tags["decision"] = str(best[0].choice)
     for row in outcome.main:
-        tags[tag_key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
+        tags[tag_key(f"verdict/{names[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
     if outcome.gate:
         tags["gate"] = outcome.gate
     if name := best_candidate(outcome):
         tags["candidate"] = name
     for metric in outcome.metrics:
         tags[metric_name(metric)] = format_comparison_line(outcome, metric)
-    return tags | since_tags(bundle, named) | reuse_tags(bundle)
+    return tags | since_tags(bundle, names) | reuse_tags(bundle)
 
 
 def metric_tags(outcome: Outcome) -> dict[str, str]:
@@ -90,13 +90,13 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     tag_names: the name of each system inside a tag.
     """
     since = bundle.since_last
-    found = {}
+    tags = {}
     for system in since.systems if since else ():
         rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
         told = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
         untold = f": cannot be told, {system.unknown}" if system.unknown else ""
-        found[f"since_last/{tag_names[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
-    return found
+        tags[f"since_last/{tag_names[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
+    return tags
 
 
 def truncate_note(note: str) -> str:
@@ -116,8 +116,8 @@ def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
     """Return the values of all systems on one metric as one line: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
     for system, row in system_rows(outcome, metric):
-        shown = f"{comparison_mark(row)} {signed(row.difference)}" if row else format_plain(system.mean)
-        texts.append(f"{system.system_id} {shown}")
+        value = f"{comparison_mark(row)} {signed(row.difference)}" if row else format_plain(system.mean)
+        texts.append(f"{system.system_id} {value}")
     more = f" and {len(texts) - SYSTEMS} more" if len(texts) > SYSTEMS else ""
     return ", ".join(texts[:SYSTEMS]) + more
 
@@ -137,8 +137,8 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:
                 mean = format_plain(system.mean)
-                shown = f"{comparison_mark(row)} {mean} ({signed(row.difference)})" if row else mean
-                tags[metric_name(metric)] = shown
+                value = f"{comparison_mark(row)} {mean} ({signed(row.difference)})" if row else mean
+                tags[metric_name(metric)] = value
     return tags
 
 
@@ -158,26 +158,26 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
     """Return the values of the run of an evaluation: counts, and primary metrics of baseline and `best_candidate`."""
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
-    found: dict[str, float | None] = {
+    values: dict[str, float | None] = {
         word: float(conclusions.count(word)) for word in (Verdict.IMPROVED, Verdict.REGRESSED)
     }
-    found |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
+    values |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
     if bundle.since_last:
-        found["dropped"] = float(len(bundle.since_last.dropped))
+        values["dropped"] = float(len(bundle.since_last.dropped))
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     name = best_candidate(outcome)
     for row in primary_comparisons(outcome):
         if row.candidate == name:
             key = metric_name(row.metric)
-            found |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}
-            found[f"difference/{key}"] = row.difference
+            values |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}
+            values[f"difference/{key}"] = row.difference
     for cost in shown_first(outcome.costs, name) if name else ():
         key = f"{cost.cost}_{cost.statistic}"
         for system, prefix in ((cost.baseline, "baseline/"), (cost.candidate, "")):
             value = outcome.costs.value_of(system, cost.cost, cost.statistic) if outcome.costs else None
-            found[f"{prefix}{key}"] = value.value if value else None
-        found[f"difference/{key}"] = cost.difference
-    return {key: value for key, value in found.items() if value is not None}
+            values[f"{prefix}{key}"] = value.value if value else None
+        values[f"difference/{key}"] = cost.difference
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
@@ -205,10 +205,10 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             key = f"{more.cost}_{more.statistic}"
             values |= {f"difference/{key}": more.difference, f"difference_low/{key}": more.low}
             values[f"difference_high/{key}"] = more.high
-    for found in outcome.changes:
-        if found.candidate == name:
-            values |= {"changed_queries": float(found.changed), f"overlap_at_{found.depth}": found.overlap}
-            values[f"rbo_at_{found.depth}"] = found.rbo
+    for changes in outcome.changes:
+        if changes.candidate == name:
+            values |= {"changed_queries": float(changes.changed), f"overlap_at_{changes.depth}": changes.overlap}
+            values[f"rbo_at_{changes.depth}"] = changes.rbo
     for test in bundle.since_last.of(name) if bundle.since_last else ():
         values[f"since_last/{metric_name(test.metric)}"] = test.difference
     for moved in bundle.since_last.moved if bundle.since_last else ():
@@ -231,9 +231,9 @@ def experiment_note(bundle: Bundle) -> str:
     """Return the description of an experiment: the latest decision with its reasons, and how to read the runs."""
     outcome = bundle.outcome
     night = max([bundle.began, *bundle.reused])
-    same = ", unchanged since then" if bundle.reused else ""
-    latest = f"**{night:%Y-%m-%d} {escape_text(format_headline(outcome))}** (evaluation {bundle.ordinal}{same})"
+    suffix = ", unchanged since then" if bundle.reused else ""
+    latest = f"**{night:%Y-%m-%d} {escape_text(format_headline(outcome))}** (evaluation {bundle.ordinal}{suffix})"
     # MLflow takes no @ in the names of metrics
     names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in outcome.metrics)
-    named = f"The metrics, as they are called here: {names}."
-    return truncate_note("\n\n".join([latest, escape_text(format_reasons(outcome)), EXPERIMENT_NOTE, named]))
+    names_text = f"The metrics, as they are called here: {names}."
+    return truncate_note("\n\n".join([latest, escape_text(format_reasons(outcome)), EXPERIMENT_NOTE, names_text]))

@@ -58,14 +58,14 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
         "groupsExpanded": {f"tag.system.{row.system_id}": False for row in outcome.systems},
         "useGroupedValuesInCharts": True,
     }
-    shown = {LATEST: latest, EVERY: every, TREND: trend}
-    return {TAG + view_id(name): wrap_view(name, content) for name, content in shown.items()}
+    views = {LATEST: latest, EVERY: every, TREND: trend}
+    return {TAG + view_id(name): wrap_view(name, content) for name, content in views.items()}
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
     """Return the state of the list of runs with these columns, in this order."""
-    known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
-    return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": known}
+    widths_known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
+    return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
 
 
 def wrap_view(name: str, content: dict[str, Any]) -> str:
