@@ -151,7 +151,7 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
 
 
 def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
-    """Raise InputError for arguments that no parser has to see."""
+    """Raise InputError for common mistakes in the arguments, before they are parsed."""
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))

@@ -248,7 +248,7 @@ def check_files(
     duplicates: "first" to count the first place of a repeated document.
     """
     inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
-    judged = inputs.judgments.path if files_found.judgments else "no judgments"  # a path that is not read
+    judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
         {"name": name, "file": str(each.path), "parts": stands_for_many(each.path), "duplicates": duplicates}

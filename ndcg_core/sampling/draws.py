@@ -138,9 +138,10 @@ def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return factors for the n differences, and weights of the products or None if the weights are equal up to `ALIKE`.
+    """Return factors for the n differences, and weights of the scaled differences (None if equal up to `ALIKE`).
 
-    disagreements: (n,) > 0, relative (a). weights: (n,) > 0 (w). mean: mean relative disagreement of the log (A).
+    disagreements: (n,) > 0, relative disagreements (a). weights: (n,) > 0 (w). mean: mean relative disagreement of the
+    log (A).
     """
     of_products = weights * disagreements
     are_alike = len(of_products) == 0 or float(np.ptp(of_products)) <= ALIKE * float(of_products.max())

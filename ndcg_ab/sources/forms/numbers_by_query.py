@@ -101,7 +101,7 @@ def is_query_or_pairs(value: Any) -> bool:
 
 
 def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the pairs of document and number of a query."""
+    """Return the (document, number) pairs in the value of a query."""
     return value.items() if is_object(value) else value
 
 

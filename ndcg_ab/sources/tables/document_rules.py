@@ -47,7 +47,7 @@ def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
 
 
 def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str) -> Any:
-    """Return a ranking after the document rules; keep: the writer of the ranking."""
+    """Return a ranking after applying the document rules, such as cutting ids. keep: the writer of the new ranking."""
     if rules == AS_IT_IS:
         return table
     counts = Counter[str]()  # ids that were cut, and rows that were left out, by the reason

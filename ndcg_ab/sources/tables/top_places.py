@@ -75,7 +75,7 @@ class ReducedRanking:
 
 
 def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
-    """Return a table of columns; None stands for a column of nulls, except for the first column."""
+    """Return a table of the given columns; a None becomes a column of nulls (the first column must be given)."""
     count = len(cast(pa.Array, columns[0]))
     arrays = [
         pa.nulls(count, field.type) if column is None else pa.array(column, field.type)
