@@ -6,7 +6,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -66,24 +65,22 @@ def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
     """Yield the run; if a signal stops it, tell Prefect, which would show it as running for ever."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
-    report = partial(report_stopped, url, context.flow_run.id, run.evaluation.name)
+    flow_run = context.flow_run.id
+
+    def cancel() -> None:
+        with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
+            state: Any = Cancelled(message=f"{run.evaluation.name} was stopped")
+            client.set_flow_run_state(flow_run, state, force=True)
+
+    def report() -> None:
+        with contextlib.suppress(Exception):
+            run_with_timeout(LAST_WORD, cancel)
+
     CLEAN_UP.append(report)
     try:
         yield run
     finally:
         CLEAN_UP.remove(report)
-
-
-def report_stopped(url: str, flow_run: Any, name: str) -> None:
-    """Set a flow run's state to Cancelled if Prefect takes that at once."""
-
-    def report() -> None:
-        with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
-            state: Any = Cancelled(message=f"{name} was stopped")
-            client.set_flow_run_state(flow_run, state, force=True)
-
-    with contextlib.suppress(Exception):
-        run_with_timeout(LAST_WORD, report)
 
 
 def named_server() -> str | None:

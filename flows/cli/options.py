@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
@@ -97,23 +97,21 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def options_of(*groups: Group) -> dict[str, Any]:
-    """Return the options of groups by the names of their parameters."""
-    return {name: kind for group in groups for name, kind in options_in(group)}
-
-
-def options_in(group: Group) -> Iterator[tuple[str, Any]]:
-    """Yield the options of a group: those that are no keys, and those whose models name the group."""
+    """Return the options of groups by the names of their parameters: those that are no keys, and those of models."""
     from ndcg_ab.config.options.from_options import OPTIONS
 
-    names = (group,) if isinstance(group, str) else group
-    if isinstance(names, Mapping):
-        yield from names.items()
-        return
-    for name in names:
-        yield from ADDED.get(name, {}).items()
-    for option in OPTIONS:
-        if option.group and not {option.group, option.parameter}.isdisjoint(names):
-            yield option.parameter, Annotated[type_of(option), make_option(option)]
+    found: dict[str, Any] = {}
+    for group in groups:
+        if isinstance(group, Mapping):
+            found |= group
+            continue
+        names = (group,) if isinstance(group, str) else group
+        for name in names:
+            found |= ADDED.get(name, {})
+        for option in OPTIONS:
+            if option.group and not {option.group, option.parameter}.isdisjoint(names):
+                found[option.parameter] = Annotated[type_of(option), make_option(option)]
+    return found
 
 
 def type_of(option: "Option") -> Any:

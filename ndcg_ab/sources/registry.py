@@ -120,7 +120,7 @@ def pull_source(
         if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, asked).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
-    found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
+    found = answer_within_limits(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
     if is_shared:
         table = keep.rewrite(table, rows_of_system(table, system or ""), layout.schema)
@@ -142,24 +142,22 @@ def pull_source(
     return pulled
 
 
-def answer_with_numbers(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
-    """Return the answer of a source, with grades in words replaced by numbers."""
+def answer_within_limits(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
+    """Return the answer of a source, with grades in words replaced by numbers.
+
+    An extension runs in a thread that is abandoned if its time is over.
+    """
+    answer = partial(source.answer, as_texts(layout) if layout.words else layout, pull)
     try:
-        found = answer_in_time(source, as_texts(layout) if layout.words else layout, pull)
+        if source.door in ("function", "extension"):
+            passage = Passage(BOUNDS[source.door], source.origin)
+            found = passage.wait(answer) if source.door == "extension" else answer()
+            passage.count(size=found.table.nbytes)
+        else:
+            found = answer()
     except WordGradeError as error:
         raise InputError(f"{error}{naming_hint(described, source, layout, pull)}") from None
     return dataclasses.replace(found, table=number_words(found.table, layout, source)) if layout.words else found
-
-
-def answer_in_time(source: Source, layout: Layout, pull: PullRequest) -> PullResult:
-    """Return the answer of a source; an extension runs in a thread that is abandoned if its time is over."""
-    if source.door not in ("function", "extension"):
-        return source.answer(layout, pull)
-    passage = Passage(BOUNDS[source.door], source.origin)
-    answer = partial(source.answer, layout, pull)
-    found = passage.wait(answer) if source.door == "extension" else answer()
-    passage.count(size=found.table.nbytes)
-    return found
 
 
 def count_rows(pulled: Pulled) -> Pulled:

@@ -97,25 +97,22 @@ def check_dates(text: str, where: str) -> None:
             raise InputError(f"{where} = {text!r}: {found[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
 
 
-def write_dates(text: str, time: datetime) -> str:
-    """Return the text with `{date}` (2026-11-20) and templates such as `{date:%Y/%m}` replaced by the moment."""
+def write_dates_in(model: P, time: datetime) -> P:
+    """Return a model with dates filled in, also in nested models.
+
+    They stand as `{date}` (2026-11-20), and in templates such as `{date:%Y/%m}`.
+    """
     seconds = str(int(time.timestamp()))
 
     def written(match: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
         form = re.sub(r"%.", lambda code: seconds if code[0] == "%s" else code[0], match["form"] or ISO)
         return time.strftime(form)
 
-    return DATE.sub(written, text)
-
-
-def write_dates_in(model: P, time: datetime) -> P:
-    """Return a model with dates filled in, also in nested models."""
-
     def change(traits: set[Trait], value: Any) -> Any:
         if Trait.DATED not in traits or value is None:
             return value
-        written = map_texts(as_text(value), lambda text, _: write_dates(text, time))
-        return Path(written) if isinstance(value, Path) else written
+        found = map_texts(as_text(value), lambda text, _: DATE.sub(written, text))
+        return Path(found) if isinstance(value, Path) else found
 
     return change_keys(model, change)
 

@@ -150,7 +150,6 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
         told = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
         told += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
         remarks.append(Remark("several_judges", several, (), told))
-    source.table = table
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
 
@@ -160,10 +159,6 @@ class SeveralPlaces(Source):
     def __init__(self, parts: Sequence[Pulled]) -> None:
         self.parts = tuple(parts)
         self.origin = ", ".join(dict.fromkeys(part.origin for part in parts))
-        self.table = JUDGMENT.schema.empty_table()
-
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.table
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Return the places of a document's judgments in every file that judges it."""
@@ -248,7 +243,7 @@ def refuse_disagreement(
     query_id, doc_id = (units.keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
     raise InputError(
-        f"{source.locate(source.table, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
+        f"{source.locate(units.keys, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
         f" judged {lowest:g} by {judge_text(units.judges[low])} and {highest:g} by {judge_text(units.judges[high])}"
         f" ({count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
         " lowest (in a configuration combine: majority)"
@@ -267,7 +262,7 @@ def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     if not twice.num_rows:
         return []
     rows = twice.slice(0, MOST_EXAMPLES).to_pylist()
-    examples = tuple(source.locate(source.table, JUDGMENT, row["query_id"], row["doc_id"]) for row in rows)
+    examples = tuple(source.locate(singles, JUDGMENT, row["query_id"], row["doc_id"]) for row in rows)
     count = int(pc.sum(pc.subtract(twice["count_all"], 1)).as_py())
     return [Remark("repeated_judgment", count, examples)]
 
