@@ -19,7 +19,7 @@ from ndcg_ab.results.codec import encode
 COULD_NOT_RUN = "✗ could not run"
 ENDING = ".failed.json"
 MOST = 100  # failed nights that are kept
-LONGEST = 500  # characters of a reason
+LONGEST = 4_000  # characters of a reason, with its remedy
 SHOWN = 120  # characters of a reason in the name of a run
 PATIENCE = 5.0  # seconds to wait for another thread that keeps an evaluation
 
