@@ -19,7 +19,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error
 from ndcg_ab.pipeline import Context, Stage, run_stages, stages
 from ndcg_ab.runs import stages as keeping
-from ndcg_ab.runs.run import failed_night_logged, is_worth_retrying, open_run, publishing_errors_pending
+from ndcg_ab.runs.run import is_worth_retrying, keep_errors_pending, log_failed_night, open_run
 
 from .flow_page import flow_run_name, show_results
 
@@ -94,7 +94,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     """
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)
-    with secrets_hidden_in_errors(), failed_night_logged(evaluation), opened as run:
+    with secrets_hidden_in_errors(), log_failed_night(evaluation), opened as run:
         pull_queries(run)
         pull_judgments(run)
         pull_scores(run)
@@ -107,7 +107,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         compare_with_previous(run)
         test_differences(run)
         keep(run)
-        with publishing_errors_pending(run):
+        with keep_errors_pending(run):
             publish(run)
         remove_old(run)
         return show_results(run)

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import BackgroundTask
 from ndcg_ab.history.working_folder import abandon_working_folders
 from ndcg_ab.pipeline import Context
-from ndcg_ab.runs.run import complete_run, failed_night_logged, open_run, perform_patiently
+from ndcg_ab.runs.run import complete_run, log_failed_night, open_run, perform_patiently
 
 from .stopping import CLEAN_UP
 
@@ -33,7 +33,7 @@ def run_evaluation(
     """
 
     def work() -> Context:
-        with failed_night_logged(evaluation, say), open_run(evaluation, say, force=force, at=at) as run:
+        with log_failed_night(evaluation, say), open_run(evaluation, say, force=force, at=at) as run:
             if is_server_named(evaluation):
                 from .observed import observe
 

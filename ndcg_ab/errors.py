@@ -53,7 +53,7 @@ class InputError(Exception):
     """
 
     def __init__(self, *parts: Part) -> None:
-        super().__init__(shortened(write_sentence(parts), LONGEST))
+        super().__init__(shorten(write_sentence(parts), LONGEST))
         self.parts = parts
 
 
@@ -121,7 +121,7 @@ def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
     _hide, _reach = hide, reach
 
 
-def beginning(text: str, length: int) -> str:
+def first_characters(text: str, length: int) -> str:
     """Return the first `length` characters of a text after secrets are removed, without any part of a secret.
 
     Only the start of a long text is examined.  A secret that crosses the end of the examined part cannot be recognised,
@@ -135,9 +135,9 @@ def beginning(text: str, length: int) -> str:
     return hidden[:length]
 
 
-def shortened(text: str, length: int = SHOWN) -> str:
+def shorten(text: str, length: int = SHOWN) -> str:
     """Return the text without secrets, cut to `length` characters."""
-    start = beginning(text, length + 1)
+    start = first_characters(text, length + 1)
     return start if len(start) <= length and len(text) <= length + 2 * _reach() else f"{start[:length]}…"
 
 
@@ -148,14 +148,14 @@ def format_value(value: object) -> str:
         decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
         value = decoded if _hide(decoded) != decoded else value[: SHOWN + 1]
     if isinstance(value, str):
-        value = beginning(value, SHOWN + 1)  # what is left of it is too long still, and nothing longer is copied
+        value = first_characters(value, SHOWN + 1)  # what is left of it is too long still, and nothing longer is copied
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else " ".join(repr(value).splitlines())
-    return shortened(text, SHOWN)
+    return shorten(text, SHOWN)
 
 
 def on_one_line(text: str, length: int) -> str:
     """Return the text without secrets, on one line, and cut to `length` characters."""
-    return shortened(" ".join(beginning(text, 4 * length).split()), length)
+    return shorten(" ".join(first_characters(text, 4 * length).split()), length)
 
 
 def words_of(error: BaseException) -> str:

@@ -16,12 +16,12 @@ PARTIAL = ".ndcg-ab.partial"  # in the name of a file that is being written
 _numbers = itertools.count()
 
 
-def resolved(path: Path) -> Path:
+def resolve_path(path: Path) -> Path:
     """Return the absolute path with links followed; a circle of links is left for the open call to report."""
     return Path(os.path.realpath(path))
 
 
-def unusable(path: str) -> str | None:
+def path_fault(path: str) -> str | None:
     """Return what is wrong with a path that no file can have or that libraries do not accept, or None."""
     if "\0" in path:
         return "holds a zero byte, which no name of a file can"
@@ -44,7 +44,7 @@ def name_path_in_errors(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_atomically(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` if the block succeeds, so that the file is complete or absent.
 
     A link is followed.  A device or a pipe is written to directly.  An OSError names `path`.  Temporary files that a
@@ -54,9 +54,9 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             yield path
             return
-        target = resolved(path)
+        target = resolve_path(path)
         clear_partial(target.parent)
-        partial, lock = locked_partial(target)
+        partial, lock = make_locked_partial(target)
         with lock:
             try:
                 yield partial
@@ -65,7 +65,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 partial.unlink(missing_ok=True)
 
 
-def locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
+def make_locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
     """Return a new temporary file beside the target, and its lock, which lasts as long as the file is open."""
     while True:
         partial = target.with_name(f".{os.getpid()}-{next(_numbers)}{PARTIAL}{target.suffix}")
@@ -109,7 +109,7 @@ def clear_partial(folder: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file completely or not at all; an OSError names the file."""
-    with replacing(path) as partial:
+    with replace_atomically(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
@@ -119,7 +119,7 @@ def write_table(table: Any, path: Path) -> None:
     import pyarrow.parquet as papq
 
     ending = path.suffix.lower()
-    with replacing(path) as partial:
+    with replace_atomically(path) as partial:
         if ending in (".parquet", ".pq"):
             papq.write_table(table, partial)
         else:

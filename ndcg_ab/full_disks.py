@@ -21,26 +21,26 @@ class NoRoomError(InputError):
 
 def is_full(error: BaseException) -> bool:
     """Return whether an error or one of its causes says that a disk is full."""
-    return any(isinstance(each, NoRoomError) or says_full(each) for each in causes(error))
+    return any(isinstance(each, NoRoomError) or says_full(each) for each in causes_of(error))
 
 
 def is_unwritable(error: BaseException) -> bool:
     """Return whether an error or one of its causes says that a file system refuses to be written to."""
-    return any(says(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes(error))
+    return any(matches_error(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes_of(error))
 
 
 def says_full(error: BaseException) -> bool:
-    return says(error, FULL, WORDS)
+    return matches_error(error, FULL, WORDS)
 
 
-def says(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
+def matches_error(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
     """Return whether an error has one of the error codes or, if it has no code, contains one of the phrases."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in codes
     return not isinstance(error, InputError) and any(phrase in words_of(error) for phrase in phrases)
 
 
-def causes(error: BaseException) -> Iterator[BaseException]:
+def causes_of(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and its chain of causes, the latest first."""
     following: BaseException | None = error
     for _ in range(20):
@@ -57,7 +57,7 @@ def no_room(error: BaseException, *places: Path) -> NoRoomError:
     """
     if isinstance(error, NoRoomError):
         return error
-    cause = next((each for each in causes(error) if says_full(each)), error)
+    cause = next((each for each in causes_of(error) if says_full(each)), error)
     file_name, code = (cause.filename, cause.errno) if isinstance(cause, OSError) else (None, None)
     full = full_place(*places, temporary_root(), Path())
     where = file_name or full or (places[0] if places else "a disk")

@@ -37,7 +37,7 @@ def bytes_of(size: str) -> int:
     return round(float(match[1]) * unit)
 
 
-def too_little(size: str) -> str | None:
+def limit_fault(size: str) -> str | None:
     """Return what is wrong with a memory limit that no evaluation can keep, or None if the limit is large enough."""
     if bytes_of(size) >= LEAST:
         return None
@@ -76,10 +76,10 @@ class Guard:
     def watch(self) -> None:
         while not self.done.wait(LOOK):
             most = OVER * self.limit + self.other_bytes
-            if resident() > most and (used := footprint()) > most:
+            if resident_bytes() > most and (used := footprint()) > most:
                 LimitReached.sentence = (
                     f"memory limit {self.limit_text!r}: is too little: {used // 10**6:,}MB were in use, and more were"
-                    f" needed: {allow(used * 3 // 2)}"
+                    f" needed: {limit_advice(used * 3 // 2)}"
                 )
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.watched), ctypes.py_object(LimitReached))
                 return
@@ -105,7 +105,7 @@ class Memory:
         used = 0 if limit is None else footprint()
         self.other_bytes = max(0, used - OURS - ROWS)  # of a process that does other work, as a notebook
         self.ours = max(OURS, used - self.other_bytes + ROWS)
-        if limit is not None and (problem := too_little(limit)):
+        if limit is not None and (problem := limit_fault(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = usual() if spill is None else spill.absolute()
         self.folder: Path | None = None
@@ -162,7 +162,7 @@ class Memory:
             needed = footprint() - self.other_bytes + rows * size
             raise InputError(
                 f"memory limit {self.limit_text!r}: is too little for {rows:,} {noun}, with which the process would"
-                f" hold some {needed // 10**6:,}MB: {allow(needed)}"
+                f" hold some {needed // 10**6:,}MB: {limit_advice(needed)}"
             )
 
     def for_duckdb_beside(self, used: int, size: int = 0) -> int:
@@ -181,7 +181,7 @@ class Memory:
         return max(1, min(requested or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
 
-def give_back() -> None:
+def release_freed_memory() -> None:
     """Return freed memory of this process to the operating system."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()
@@ -189,18 +189,18 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def allow(size: int) -> str:
+def limit_advice(size: int) -> str:
     """Return the advice to allow `size` bytes, rounded up to half gigabytes."""
     return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
 
 
 def footprint() -> int:
     """Free unused memory and return the bytes that this process holds, or 0 if the system does not report them."""
-    give_back()
-    return resident()
+    release_freed_memory()
+    return resident_bytes()
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the bytes of memory that this process holds now, or 0 if the system does not report them."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]

@@ -33,7 +33,7 @@ def find_measure(text: str) -> Metric:
         return metric
 
 
-def ours(text: str, command: str) -> Metric:
+def parse_own_metric(text: str, command: str) -> Metric:
     """Return the metric of ndcg-ab that a text names; raise MetricError if it is one that only ir_measures computes.
 
     command: what the command cannot do with such a measure, for the message.
@@ -41,12 +41,12 @@ def ours(text: str, command: str) -> Metric:
     try:
         return parse(text)
     except MetricError:
-        if named_there(text) is None:
+        if foreign_name(text) is None:
             raise
         raise MetricError(f"metric {text!r}: is computed by ir_measures, and {command}") from None
 
 
-def named_there(text: str) -> str | None:
+def foreign_name(text: str) -> str | None:
     """Return the name of the ir_measures measure at the start of a text, after an optional ``-``, or None."""
     match = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
     return match[1] if match and match[1] in NAMES | OF_SUBTOPICS else None
@@ -58,7 +58,7 @@ def recognised(text: str) -> ExternalMetric | None:
     A leading ``-`` means that lower values are better.  Raises MetricError if the text names a measure that cannot be
     computed; the message says what is missing.
     """
-    name, bare = named_there(text), text.strip().removeprefix(NEGATED).strip()
+    name, bare = foreign_name(text), text.strip().removeprefix(NEGATED).strip()
     if name is None:
         return None
     where = f"metric {text!r}"
@@ -110,7 +110,7 @@ def values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[st
 
     where = f"metric {metric.name!r}"
     measure = ir_measures.parse_measure(metric.source_name)
-    judgments = {query: whole_grades(grades, query, where) for query, grades in judged.items()}
+    judgments = {query: to_integer_grades(grades, query, where) for query, grades in judged.items()}
     run = {query: dict(by_query) for query, by_query in ranking.items() if query in judgments and by_query}
     by_query = dict.fromkeys(judgments, float(measure.DEFAULT))
     if run:
@@ -119,7 +119,7 @@ def values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[st
     return {query: 0.0 - value if metric.is_negated else value for query, value in by_query.items()}
 
 
-def whole_grades(grades: Mapping[str, float], query: str, where: str) -> dict[str, int]:
+def to_integer_grades(grades: Mapping[str, float], query: str, where: str) -> dict[str, int]:
     """Return the grades as integers, which ir_measures requires; raise MetricError for a grade with a fraction."""
     for document, grade in grades.items():
         if not float(grade).is_integer():

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ndcg_ab.errors import InputError, format_value, shortened
-from ndcg_ab.files import unusable
+from ndcg_ab.errors import InputError, format_value, shorten
+from ndcg_ab.files import path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
@@ -72,7 +72,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = insert_gate_word(args)
         for given in args:
-            if problem := unusable(given):
+            if problem := path_fault(given):
                 raise InputError(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
         refuse_mistakes(self, args)
         try:
@@ -85,7 +85,7 @@ class Command(TyperCommand):
         except UsageError as error:
             explain_number(error, args)
             explain_usage(self, error, args)
-            error.message = shortened(str(error.message), LONGEST_COMPLAINT)
+            error.message = shorten(str(error.message), LONGEST_COMPLAINT)
             raise
 
     def invoke(self, ctx: Any) -> Any:

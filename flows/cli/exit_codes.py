@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from ndcg_ab import __version__
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import has_abandoned_work
-from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
+from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shorten, words_of
 from ndcg_ab.files import command_to_paste
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.temporary import remove_open_folders, write_temporary_file
@@ -117,7 +117,7 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
     found: list[str] = []
     room = LONGEST
     for number, line in enumerate(lines):
-        line = shortened(line, LONGEST_LINE)
+        line = shorten(line, LONGEST_LINE)
         room -= len(line) + len("ndcg-ab: \n")
         if room < 0:
             return [*found, f"… and {len(lines) - number:,} more such lines"]

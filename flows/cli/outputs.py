@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.files import resolved, write_text
+from ndcg_ab.files import resolve_path, write_text
 from ndcg_ab.visible import formulas, visible_json, visible_record
 
 from .console import print_line, print_safely, print_to_stderr
@@ -48,7 +48,7 @@ class Output:
             raise InputError(f"{both}: only one of them can be written here; name a file for the other")
         named = [(option_of(name), path) for name, path in self.paths.items() if path]
         for (one, first), (other, second) in combinations(named, 2):
-            if resolved(first) == resolved(second):
+            if resolve_path(first) == resolve_path(second):
                 raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
 
     @property

@@ -22,7 +22,7 @@ from ndcg_ab.checks.id_spellings import (
     respell_ids,
 )
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import format_value, shortened
+from ndcg_ab.errors import format_value, shorten
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import depth_of
@@ -148,7 +148,7 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     texts = (pair.own, pair.other)
     one, two = map(format_value, texts)
     if not UNICODE_FORMS.isdisjoint(needed[pair]):  # escapes, since the two look alike
-        one, two = (shortened(ascii(text)) for text in texts)
+        one, two = (shorten(ascii(text)) for text in texts)
     return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
 
 

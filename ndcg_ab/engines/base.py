@@ -274,7 +274,7 @@ class Engine(ABC):
     def _test(self, column: str, value: Value, bound: Bound) -> str:
         """Return the SQL condition that a column has a value, or one of several, and add the values to `bound`."""
         if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
-            return one_by_one(column, value, bound)
+            return any_of_values(column, value, bound)
         bound[f"where_{column}"] = value
         name = f"$where_{column}"
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
@@ -303,7 +303,7 @@ def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def one_by_one(column: str, values: Sequence[str], bound: Bound) -> str:
+def any_of_values(column: str, values: Sequence[str], bound: Bound) -> str:
     """Return the condition that a column has one of several values, and add each value to `bound` as a parameter."""
     names = {f"where_{column}_{place}": each for place, each in enumerate(values)}
     bound |= names

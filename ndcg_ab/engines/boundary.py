@@ -10,7 +10,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
+from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, any_of_values, is_several
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile, needed_files
@@ -129,7 +129,7 @@ class BoundaryEngine(Engine):
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
         """Return a condition with one parameter per value, which both engines understand."""
-        return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+        return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
 
 def far_files(files: Mapping[str, SqlFile]) -> set[str]:

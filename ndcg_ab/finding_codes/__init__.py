@@ -15,21 +15,21 @@ SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes
 CODES: Mapping[str, Code] = {**INPUT_CODES, **RANKING_CODES}
 
 
-def unknown_code(code: str, codes: Iterable[str] = CODES) -> str:
+def unknown_code_message(code: str, codes: Iterable[str] = CODES) -> str:
     """Return the message about an unknown code, with the most similar known one."""
     near = get_close_matches(code, list(codes), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`ndcg-ab findings` prints them all"
     return f"{code!r}: is no code of a finding; {hint}"
 
 
-def checked_severities(severities: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
+def check_severities(severities: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
     """Return the severities of a configuration by code; raise ValueError for an unknown code or a wrong severity.
 
     added: codes that extensions add.
     """
     for code, severity in severities.items():
         if code not in CODES and code not in added:
-            raise ValueError(unknown_code(str(code)))
+            raise ValueError(unknown_code_message(str(code)))
         if severity not in SEVERITIES:
             raise ValueError(f"{code} = {severity!r}: must be one of {', '.join(SEVERITIES)}")
         if code in CODES and CODES[code].is_fixed and severity != "error":

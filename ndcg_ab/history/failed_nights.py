@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import on_one_line, shortened, words_of
+from ndcg_ab.errors import on_one_line, shorten, words_of
 from ndcg_ab.files import write_text
 from ndcg_ab.history.database import history_path
 from ndcg_ab.history.working_folder import KEEPING, STAMP, began_by_name
@@ -41,7 +41,7 @@ class FailedNight(NamedTuple):
     @property
     def headline(self) -> str:
         """The line for reports: ``✗ could not run: v2.run, line 6551: …``."""
-        return f"{COULD_NOT_RUN}: {shortened(self.reason_text, SHOWN)}"
+        return f"{COULD_NOT_RUN}: {shorten(self.reason_text, SHOWN)}"
 
     @property
     def stamp(self) -> str:

@@ -190,7 +190,7 @@ def score_by_old_judgments(
     old, new = Rankings(THEN, past.engine, names), Rankings(NOW, current.engine, names)
     groups = score_by_judgments(past.engine, [old, new], metrics_of(chosen), evaluation)
     for metric, name in chosen:
-        if name in names and not alike(groups.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
+        if name in names and not are_close(groups.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
     return groups
 
@@ -199,7 +199,7 @@ def metrics_of(chosen: Mapping[Key, Metric]) -> list[Metric]:
     return list({metric.hash: metric for metric in chosen.values()}.values())
 
 
-def alike(one: Group, other: Group) -> bool:
+def are_close(one: Group, other: Group) -> bool:
     return one.query_ids == other.query_ids and bool(
         (np.abs(one.differences - other.differences) <= STILL * np.maximum(1.0, np.abs(other.differences))).all()
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved, wait_for_lock, write_text
+from ndcg_ab.files import resolve_path, wait_for_lock, write_text
 
 PUBLISHED = "published.json"
 REUSED = "reused.json"
@@ -50,9 +50,9 @@ def add_rerun(folder: Path, began: str) -> None:
 
 
 @contextlib.contextmanager
-def publishing_alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
+def lock_publishing(folder: Path, patience: float = 120.0) -> Iterator[None]:
     """Hold the lock for publishing an evaluation's bundles; raise InputError if another process keeps it too long."""
-    parent = resolved(folder).parent
+    parent = resolve_path(folder).parent
     try:
         opened = (parent / PUBLISHING).open("w")
     except OSError as error:

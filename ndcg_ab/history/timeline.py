@@ -145,8 +145,8 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         content, values, state = json.loads(configuration), night.values, states[night.ordinal]
         system_names = [system["name"] for system in content["systems"]]  # the order that was asked for
         night.values = {system: values[system] for system in system_names if system in values}
-        state |= {"configuration": settings(content), "baseline": night.baseline}
-        night.changed = () if before is None else changes(before, state)
+        state |= {"configuration": flatten_settings(content), "baseline": night.baseline}
+        night.changed = () if before is None else list_changes(before, state)
         before = state
     evaluations = list(nights.values())
     latest = evaluations[-last:] if last else evaluations
@@ -234,7 +234,7 @@ def failure_text(gate: str, systems: str | None) -> str:
     return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
 
 
-def settings(configuration: dict[str, Any]) -> dict[str, Any]:
+def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
     """Return dotted key -> value of all settings that can change a result, with the versions of systems."""
     values: dict[str, Any] = {}
 
@@ -275,7 +275,7 @@ def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pa
     return name
 
 
-def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
+def list_changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
     """Return the differences between the inputs and configurations of two evaluations."""
     texts = []
     for name in dict.fromkeys([*before, *now]):

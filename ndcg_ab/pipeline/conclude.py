@@ -199,7 +199,7 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
 
 def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
     """Return the row of the judgments of all files; used_count: documents with a grade."""
-    comments, unrated = (sum(remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
+    comments, unrated = (sum(count_remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
     rows = sum(part.count for part in parts)
     left_out = {
         "comments": comments,
@@ -215,7 +215,7 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
     for part in parts:
         for remark in part.remarks:
             if remark.code == CLICK_GRADES and remark.total is not None:
-                left_out = {reason: remarked(part, code) for code, reason in CLICK_REASONS.items()}
+                left_out = {reason: count_remarked(part, code) for code, reason in CLICK_REASONS.items()}
                 yield make_row(CLICKS, None, remark.total, left_out)
 
 
@@ -225,7 +225,7 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
     for name, pulled in rankings.items():
         results, unjudged, answered = counted.get(name, (0, 0, 0))
-        comments, chunks, copies, dropped = (remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
+        comments, chunks, copies, dropped = (count_remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
         left_out = {
             "comments": comments,
             "chunks of the same document": chunks,
@@ -255,6 +255,6 @@ def count_scored(engine: Engine) -> Iterable[LedgerRow]:
         yield make_row(SCORED, name, flags.count(True), left_out)
 
 
-def remarked(pulled: Pulled, code: str) -> int:
+def count_remarked(pulled: Pulled, code: str) -> int:
     """Return the count of a source's remark with this code; 0 without one."""
     return sum(remark.count for remark in pulled.remarks if remark.code == code)

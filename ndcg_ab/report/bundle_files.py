@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.engines import open_tables
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved, write_text
+from ndcg_ab.files import resolve_path, write_text
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
 from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, read_content
@@ -64,7 +64,7 @@ def write_report(folder: Path) -> None:
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
     """Return the evaluations up to a bundle, and their repeated tests; None for both if the history is unreadable."""
     try:
-        with database.open_history_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
+        with database.open_history_to_read(resolve_path(bundle.folder).parent / database.HISTORY) as past:
             rows, nights = database.read_timeline_rows(past), read_repeated_tests(past, bundle.ordinal)
     except InputError:
         return None, None

@@ -188,12 +188,12 @@ def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         tipping = f"; {describe_tipping(row)}" if is_turned(row) else ""
-        yield f"{row.metric} {row.verdict}{number}{tipping}{whether_enough(row)}{how_many(row)}"
+        yield f"{row.metric} {row.verdict}{number}{tipping}{size_doubt_text(row)}{needed_queries_text(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
 
-def how_many(row: Comparison) -> str:
+def needed_queries_text(row: Comparison) -> str:
     """Return the number of queries that would settle an open comparison with 80 % power, in words; empty if unknown."""
     count, many = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.queries_needed is None or row.queries_needed <= count:
@@ -201,7 +201,7 @@ def how_many(row: Comparison) -> str:
     return f": {count} {many}, about {row.queries_needed:,} needed"
 
 
-def whether_enough(row: Comparison) -> str:
+def size_doubt_text(row: Comparison) -> str:
     """Return why a gain is not shown to exceed the smallest effect, or an empty text."""
     if not measured_state(row).is_gain or measured_state(row) is settled_state(row) is State.BETTER_BY_MORE:
         return ""

@@ -45,7 +45,7 @@ def open_run(
 
 
 @contextlib.contextmanager
-def failed_night_logged(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
+def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
     """Log a night that fails inside the context to the tracker; leave that to the next run if it takes too long."""
     try:
         yield
@@ -60,13 +60,13 @@ def failed_night_logged(evaluation: Evaluation, say: Say = lambda text: None) ->
 def complete_run(run: Context, call: Call = Stage.perform) -> None:
     """Do what is left of a run, each part of a stage by `call`."""
     run_stages(run, UNTIL_KEPT, call)
-    with publishing_errors_pending(run):
+    with keep_errors_pending(run):
         run_stages(run, (DRAW_PAGE, PUBLISH), call)
     run_stages(run, (REMOVE_OLD,), call)
 
 
 @contextlib.contextmanager
-def publishing_errors_pending(run: Context) -> Iterator[None]:
+def keep_errors_pending(run: Context) -> Iterator[None]:
     """Note as pending what goes wrong once the bundle is safe: the work is done, whatever page or tracker do."""
     assert run.bundle is not None
     try:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import ScoresSource
-from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Source, places_text
@@ -182,7 +182,7 @@ class Scores(Source):
         if len(names) > 1:
             name = self.described.system
             raise InputError(
-                f"{self.origin}: holds the values of {len(names)} systems ({', '.join(map(shortened, names[:3]))}), and"
+                f"{self.origin}: holds the values of {len(names)} systems ({', '.join(map(shorten, names[:3]))}), and"
                 f" is given as those of {name} alone: give the file without a name"
             )
 

@@ -42,7 +42,7 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolve_path
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
@@ -244,7 +244,7 @@ def has_other_module(top: str, directory: Path) -> bool:
     if namesake is None:
         return False
     loaded = getattr(sys.modules.get(top), "__file__", None)
-    return loaded is None or resolved(Path(loaded)) != resolved(namesake)
+    return loaded is None or resolve_path(Path(loaded)) != resolve_path(namesake)
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolve_path
 from ndcg_ab.sources.base import Source, remote_place_table
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, Layout, check_types
 
@@ -42,7 +42,7 @@ def make_cluster(spark: Spark, directory: Path) -> Cluster:
 
 def resolve_address(path: str, directory: Path) -> str:
     """Return an address unchanged, or a path relative to the directory as an absolute path."""
-    return path if ADDRESS.match(path) else str(resolved(directory / Path(path).expanduser()))
+    return path if ADDRESS.match(path) else str(resolve_path(directory / Path(path).expanduser()))
 
 
 class ClusterTable(Source):

@@ -27,7 +27,7 @@ from ndcg_ab.config.options.positional import NamedFile, distinct_names
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import name_path_in_errors, resolved, write_text
+from ndcg_ab.files import name_path_in_errors, resolve_path, write_text
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
@@ -104,14 +104,14 @@ def guess_inputs(
 
     files: files to recognise. judgments, systems, queries: files that options name.
     """
-    name_path_in_errors = {name: recognised(path, RANKING) for name, path in systems.items()}
-    single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    by_system = {name: recognise_input(path, RANKING) for name, path in systems.items()}
+    single = {kind: recognise_input(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     rankings: list[RecognisedFile] = []
     for path in files:
-        file = recognised(path)
+        file = recognise_input(path)
         kind = file.reading.kind if file.reading else refuse_unknown_form(path)
         if kind == RANKING:
-            if any(path == other.path for other in (*rankings, *name_path_in_errors.values())):
+            if any(path == other.path for other in (*rankings, *by_system.values())):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
             rankings.append(file)
         elif kind not in (JUDGMENTS, QUERIES):
@@ -121,17 +121,17 @@ def guess_inputs(
         else:
             single[kind] = file
     readings = {str(each.path): each for each in rankings}
-    names = distinct_names([*readings], [*name_path_in_errors])
+    names = distinct_names([*readings], [*by_system])
     spread = spread_systems([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
-    name_path_in_errors |= {each.name: readings[each.file] for each in spread}
+    by_system |= {each.name: readings[each.file] for each in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
-    if not name_path_in_errors:
+    if not by_system:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
-    return EvaluationFiles(single.get(JUDGMENTS), name_path_in_errors, single.get(QUERIES))
+    return EvaluationFiles(single.get(JUDGMENTS), by_system, single.get(QUERIES))
 
 
-def recognised(path: Path, kind: str | None = None) -> RecognisedFile:
+def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
     """Return a file with its recognised form; raise InputError if it is missing or empty."""
     first = path
     if kind == RANKING and stands_for_many(path):
@@ -142,7 +142,7 @@ def recognised(path: Path, kind: str | None = None) -> RecognisedFile:
 
 def name_for(folder: Path) -> str:
     """Return a name for the evaluation, made from the name of the configuration's folder."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", resolved(folder).name).strip("-._")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", resolve_path(folder).name).strip("-._")
     return name if re.fullmatch(NAME, name) else "evaluation"
 
 
@@ -197,7 +197,7 @@ output: ndcg-ab-results
 
 
 def source_yaml(recognised: RecognisedFile, folder: Path, indent: str) -> str:
-    file = yaml_scalar(os.path.relpath(resolved(recognised.path), resolved(folder)))
+    file = yaml_scalar(os.path.relpath(resolve_path(recognised.path), resolve_path(folder)))
     return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(recognised.path)
 
 
@@ -212,7 +212,7 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
     """Return the evaluation of a configuration's text; raise InputError if it is invalid."""
     content: dict[str, Any] = fill_in_content(parse_yaml(text), "init")
     try:
-        evaluation = Evaluation.model_validate({**content, "directory": resolved(folder)})
+        evaluation = Evaluation.model_validate({**content, "directory": resolve_path(folder)})
     except ValidationError as error:
         raise InputError("\n".join(describe_problems(error))) from None
     return resolve_at(evaluation, datetime.now(UTC))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import ScoresSource
-from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.sources import external_scores
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_core.measures.external_metric import canonical_name
@@ -57,8 +57,7 @@ def parse_scores(table: pa.Table, path: Path) -> Scores:
         if problem:
             where = f"{path}, row {row} (without the header)"
             raise InputError(
-                f"{where}: {shortened(metric)} of system {format_value(system)} on query {format_value(query)}"
-                f" {problem}"
+                f"{where}: {shorten(metric)} of system {format_value(system)} on query {format_value(query)} {problem}"
             )
         queries[query] = value
     return Scores(path, values)

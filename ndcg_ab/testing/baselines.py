@@ -21,7 +21,7 @@ from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import replacing
+from ndcg_ab.files import replace_atomically
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
@@ -149,7 +149,7 @@ class RankingBaseline:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         for file, found in content.items():
-            with replacing(file) as partial:
+            with replace_atomically(file) as partial:
                 partial.write_bytes(found)
         self.written.append(self.relative_path(path))
 

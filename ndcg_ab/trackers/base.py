@@ -16,11 +16,11 @@ from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.extensions import translate_foreign_errors
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolve_path
 from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
 from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights, write_night
-from ndcg_ab.history.published import mark_published, publishing_alone
+from ndcg_ab.history.published import lock_publishing, mark_published
 from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.visible import visible
 
@@ -105,11 +105,11 @@ class Tracker(ABC):
         and the errors of `log`.
         """
         bundle = read_bundle(folder)
-        output = resolved(folder).parent.parent if current is None else current.output_directory
+        output = resolve_path(folder).parent.parent if current is None else current.output_directory
         mlflow = default_tracking(bundle) if current is None else current.mlflow
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
-        with publishing_alone(folder):
+        with lock_publishing(folder):
             try:
                 render_bundle_page(folder)
             except NoRoomError as error:

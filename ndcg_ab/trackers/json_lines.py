@@ -12,7 +12,7 @@ from typing import Any
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.files import resolved, write_text
+from ndcg_ab.files import resolve_path, write_text
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.results.codec import encode
@@ -31,7 +31,7 @@ class JsonLinesTracker(Tracker):
         folder = evaluation.tracker.options.get("folder", evaluation.output_directory / FOLDER)
         if not isinstance(folder, str | Path) or not str(folder).strip() or "\0" in str(folder):
             raise InputError(f"tracker.json_lines.folder = {folder!r}: must be the path of a folder")
-        self.folder = resolved(evaluation.directory / Path(folder).expanduser())
+        self.folder = resolve_path(evaluation.directory / Path(folder).expanduser())
 
     def log(self, bundle: Bundle) -> Published:
         path = self.folder / bundle.evaluation.name / f"{bundle.folder.name}-{bundle.content_key[:12]}.jsonl"

@@ -136,13 +136,13 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
         raise ValueError("some columns have clusters and some have none, must be given for all or for none")
     for column in columns:
         if column.query_ids not in orders:
-            orders[column.query_ids] = _rising(column)
+            orders[column.query_ids] = _sort_rising(column)
         rising, places = orders[column.query_ids]
-        scales = None if column.scales is None else _checked(column, "scale", column.scales)[places]
-        differences = set_ties_to_zero(_checked(column, "difference", column.differences))[places]
+        scales = None if column.scales is None else _check_values(column, "scale", column.scales)[places]
+        differences = set_ties_to_zero(_check_values(column, "difference", column.differences))[places]
         differences, baseline = weigh(differences, scales), None
         if column.baseline_values is not None:
-            baseline = weigh(_checked(column, "baseline value", column.baseline_values)[places], scales)
+            baseline = weigh(_check_values(column, "baseline value", column.baseline_values)[places], scales)
         shares = _shares(column, places) if column.weights is not None and len(places) else None
         units = Units(rising, differences, shares, weigh(differences, shares))
         if column.clusters is not None:
@@ -251,7 +251,7 @@ def _of_clusters(names: tuple[str, ...], members: NDArray[np.intp], of_queries: 
     return Units(names, means, shares, sums, members)
 
 
-def _rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
+def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
     order = sorted(range(len(column.query_ids)), key=column.query_ids.__getitem__)
     rising = tuple(column.query_ids[place] for place in order)
     for query_id, following in pairwise(rising):
@@ -260,7 +260,7 @@ def _rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
     return rising, np.array(order, dtype=np.intp)
 
 
-def _checked(column: Column, noun: str, column_values: Differences) -> FloatArray:
+def _check_values(column: Column, noun: str, column_values: Differences) -> FloatArray:
     values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):
         shape, queries = values.shape, len(column.query_ids)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ndcg_ab import errors
-from ndcg_ab.errors import SHOWN, InputError, beginning, format_value, in_short, shortened
+from ndcg_ab.errors import SHOWN, InputError, first_characters, format_value, in_short, shorten
 from tests import hiding
 from tests.places import ROOT
 
@@ -44,7 +44,7 @@ def test_what_is_repeated_moves_no_part_into_view() -> None:
     with hiding.knowing(long):
         for text in (long * 40, f"{'-' * 79}{long * 40}", f"{long[:10]} {long * 40}"):
             for said in (
-                shortened(text, 80),
+                shorten(text, 80),
                 format_value(text),
                 format_value(text.encode()),
                 format_value(b"\xff" + text.encode()),
@@ -52,7 +52,7 @@ def test_what_is_repeated_moves_no_part_into_view() -> None:
                 assert not any(part in said for part in ("y" * 6, "k" * 11))
 
 
-@pytest.mark.parametrize("cut", [format_value, in_short, lambda text: shortened(str(text), 10)])
+@pytest.mark.parametrize("cut", [format_value, in_short, lambda text: shorten(str(text), 10)])
 def test_a_long_text_costs_no_more_than_a_short_one(cut: Callable[[object], str]) -> None:
     text = "x" * 10**8
     said = cut(text if cut is not in_short else ValueError(text))
@@ -60,7 +60,7 @@ def test_a_long_text_costs_no_more_than_a_short_one(cut: Callable[[object], str]
 
 
 def test_what_fits_stays_as_it_is() -> None:
-    assert (shortened("ab", 2), shortened("abc", 2), beginning("abc", 2)) == ("ab", "ab…", "ab")
+    assert (shorten("ab", 2), shorten("abc", 2), first_characters("abc", 2)) == ("ab", "ab…", "ab")
     assert format_value("a\nb") == r"'a\nb'"
     assert format_value("a" * (SHOWN - 2)) == repr("a" * (SHOWN - 2))
     assert format_value("a" * SHOWN) == "'" + "a" * (SHOWN - 1) + "…"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.files import PARTIAL, replacing, write_text
+from ndcg_ab.files import PARTIAL, replace_atomically, write_text
 from tests.places import ROOT
 
 DYING = """
 import os, signal, sys
 from pathlib import Path
-from ndcg_ab.files import replacing
-with replacing(Path(sys.argv[1])) as partial:
+from ndcg_ab.files import replace_atomically
+with replace_atomically(Path(sys.argv[1])) as partial:
     partial.write_text("ha")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -41,10 +41,10 @@ def test_what_a_killed_process_left_is_removed_by_the_next_file(tmp_path: Path) 
 
 
 def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
-    with replacing(tmp_path / "p.html") as partial:
+    with replace_atomically(tmp_path / "p.html") as partial:
         partial.write_text("ha")
         subprocess.run([sys.executable, "-c", WRITING, str(tmp_path / "other")], cwd=ROOT, check=True)
-        with replacing(tmp_path / "p.html") as second:  # in this thread, too: the later one wins
+        with replace_atomically(tmp_path / "p.html") as second:  # in this thread, too: the later one wins
             second.write_text("other")
         assert (tmp_path / "p.html").read_text() == "other"
     assert names(tmp_path) == ["other", "p.html"]
@@ -52,7 +52,7 @@ def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
 
 def test_errors_name_the_file_that_was_wanted(tmp_path: Path) -> None:
     path = tmp_path / "p.html"
-    with pytest.raises(OSError, match=r"^\[Errno 28\] No room: '[^']*p.html'$"), replacing(path):
+    with pytest.raises(OSError, match=r"^\[Errno 28\] No room: '[^']*p.html'$"), replace_atomically(path):
         raise OSError(errno.ENOSPC, "No room")
     with pytest.raises(OSError, match=r"^\[Errno 2\] No such file or directory: '[^']*none/p.html'$"):
         write_text(tmp_path / "none" / "p.html", "")

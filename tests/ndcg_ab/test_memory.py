@@ -164,12 +164,12 @@ def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.M
 def test_work_ends_with_a_sentence_when_the_limit_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The outer one of two limits watches, and only while it is open."""
     with Memory("1GB", tmp_path), Memory("1GB", tmp_path):
-        monkeypatch.setattr(memory, "resident", lambda: 2 * 10**9)
+        monkeypatch.setattr(memory, "resident_bytes", lambda: 2 * 10**9)
         with pytest.raises(LimitReached, match=r"^memory limit '1GB': .* 2,000MB were in use.* allow 3GB"):
             for _ in range(500):
                 time.sleep(0.01)
     assert memory.Guard.at_work is None
-    monkeypatch.setattr(memory, "resident", lambda: 0)
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 0)
     assert exit_code_for(LimitReached()) == 2
 
 

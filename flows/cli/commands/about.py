@@ -17,11 +17,11 @@ def metrics(
     json: JsonFile = None,
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
-    from ndcg_ab.other_measures import ours
+    from ndcg_ab.other_measures import parse_own_metric
     from ndcg_ab.report.terminal.reference import format_lists, format_metric, lists_content, metrics_content, to_json
 
     output = Output((), json=json)
-    found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
+    found = [parse_own_metric(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
     content = metrics_content(found) if found else lists_content()
     output.write("json", lambda: to_json(content))
     if output.is_shown:

@@ -14,8 +14,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.secrets.redaction import find_plain_secrets, remember_plain_secrets
 from ndcg_ab.config.walking import Place, dotted_key
-from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
-from ndcg_ab.files import resolved, unusable
+from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shorten, write_sentence
+from ndcg_ab.files import path_fault, resolve_path
 
 PLAIN_SECRET = (
     "holds what looks like a secret in plain text: name it as {env: NAME}, {file: PATH} or {prefect: BLOCK}, or write"
@@ -29,8 +29,8 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 
     settings: changes given by `--set`, each such as ``statistics.alpha=0.01``.
     """
-    directory = resolved(path.parent)
-    if problem := unusable(str(directory)):
+    directory = resolve_path(path.parent)
+    if problem := path_fault(str(directory)):
         raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
     layered = read_layers(path, settings)
     if plain := dict.fromkeys(place for place, _ in find_plain_secrets(layered.content)):
@@ -102,16 +102,14 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
         elif problem["type"] == "invalid_key":
             yield place, [f"key {format_value(problem['input'])} is no text: put it in quotes"]
         else:
-            rule = [
-                part if isinstance(part, Setting) else shortened(part, LONGEST_RULE) for part in broken_rule(problem)
-            ]
+            rule = [part if isinstance(part, Setting) else shorten(part, LONGEST_RULE) for part in broken_rule(problem)]
             allowed = str(problem.get("ctx", {}).get("expected", ""))
             if problem["type"] == "model_type":
                 rule.append(f": {', '.join(known_keys(place))}")
-            rule.append(shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
+            rule.append(shorten(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
             if place and not isinstance(rule[0], Setting):
                 is_long = isinstance(problem["input"], dict | list)
-                rule[:0] = [Setting(shortened(key)), ": " if is_long else f" = {format_value(problem['input'])}: "]
+                rule[:0] = [Setting(shorten(key)), ": " if is_long else f" = {format_value(problem['input'])}: "]
             yield place, rule
 
 

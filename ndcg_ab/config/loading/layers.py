@@ -22,7 +22,7 @@ from ndcg_ab.config.model.keys import as_several, inner_types, is_model, is_refe
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
 from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolve_path
 from ndcg_core.measures.writing import nearest_hint
 
 SET = "--set"
@@ -52,7 +52,7 @@ class LayeredConfiguration:
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
     """Return the content of a file merged with the files that it extends and the changes by `--set`."""
-    layered = read_layer(path, (), resolved(path.parent))
+    layered = read_layer(path, (), resolve_path(path.parent))
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
         origins[assign_setting(content, text)] = SET
@@ -77,7 +77,7 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
 
     above: the files whose `extends` led to this one, to detect circles.
     """
-    if resolved(path) in map(resolved, above):
+    if resolve_path(path) in map(resolve_path, above):
         chain = " extends ".join(map(str, (*above, path)))
         raise InputError(f"{above[0]}: {EXTENDS}: {chain}: a circle; take `{EXTENDS}` out of one of them")
     if not path.is_file():
@@ -95,8 +95,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
     bases = as_several(extended)
     if not all(isinstance(name, str) and name for name in bases):
         raise InputError(f"{path}: {EXTENDS} = {extended!r}: must be the name of a file, or a list of names")
-    if resolved(path.parent) != directory:
-        content = rebase_paths(content, resolved(path.parent))
+    if resolve_path(path.parent) != directory:
+        content = rebase_paths(content, resolve_path(path.parent))
     own = LayeredConfiguration(content, dict.fromkeys(leaf_places(content), str(path)))
     if not bases:
         return own

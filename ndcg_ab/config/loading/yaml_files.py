@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ndcg_ab.config.loading.hints import utf8_command
-from ndcg_ab.errors import SHOWN, InputError, format_value, in_short, shortened
+from ndcg_ab.errors import SHOWN, InputError, format_value, in_short, shorten
 
 LARGEST = 1 << 20  # bytes of a file
 DEEPEST = 50  # lists and mappings inside each other
@@ -111,7 +111,7 @@ def read_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         hint = syntax_hint(str(error.problem), text, error.problem_mark)
-        said = shortened(str(error.problem), 3 * SHOWN)
+        said = shorten(str(error.problem), 3 * SHOWN)
         raise InputError(f"{path}{where}: is not YAML: {said}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: is not YAML: {in_short(error)}") from None
@@ -125,7 +125,7 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
         return hint
     line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""
     found = UNQUOTED.search(line)
-    return f'; put it in quotes: "{shortened(found[0])}"' if found else ""
+    return f'; put it in quotes: "{shorten(found[0])}"' if found else ""
 
 
 def indentation_hint(text: str, at: int) -> str:

@@ -46,8 +46,8 @@ from ndcg_ab.config.model.operation import (
 )
 from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statistics
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
-from ndcg_ab.files import resolved
-from ndcg_ab.finding_codes import checked_severities
+from ndcg_ab.files import resolve_path
+from ndcg_ab.finding_codes import check_severities
 from ndcg_ab.other_measures import find_measure
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
@@ -290,7 +290,7 @@ class Evaluation(Model):
     @field_validator("findings", mode="before")
     @classmethod
     def _known_codes(cls, value: Any, about: ValidationInfo) -> Any:
-        return checked_severities(value, about.data.get("checks", ())) if isinstance(value, dict) else value
+        return check_severities(value, about.data.get("checks", ())) if isinstance(value, dict) else value
 
     @field_validator("gate", mode="before")
     @classmethod
@@ -418,8 +418,8 @@ class Evaluation(Model):
 
     @property
     def spill_folder(self) -> Path | None:
-        return None if self.resources.spill is None else resolved(self.path(self.resources.spill))
+        return None if self.resources.spill is None else resolve_path(self.path(self.resources.spill))
 
     @property
     def output_directory(self) -> Path:
-        return resolved(self.path(self.output))
+        return resolve_path(self.path(self.output))

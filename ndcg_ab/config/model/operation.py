@@ -15,8 +15,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait
 from ndcg_ab.errors import format_value
-from ndcg_ab.files import unusable
-from ndcg_ab.memory import too_little
+from ndcg_ab.files import path_fault
+from ndcg_ab.memory import limit_fault
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -71,7 +71,7 @@ NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database 
 
 def expand_home(path: Path) -> Path:
     """Return a path with a leading `~` replaced by the home directory; raise ValueError for an unusable path."""
-    if (problem := unusable(str(path))) is not None:
+    if (problem := path_fault(str(path))) is not None:
         raise ValueError(problem)
     try:
         return path.expanduser() if path.parts[:1] == ("~",) else path
@@ -236,7 +236,7 @@ class Resources(Model):
     @field_validator("memory_limit")
     @classmethod
     def _enough(cls, value: str | None) -> str | None:
-        if value is not None and not value.endswith("%") and (problem := too_little(value)):
+        if value is not None and not value.endswith("%") and (problem := limit_fault(value)):
             raise ValueError(problem)
         return value
 

@@ -18,7 +18,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine, Files, Parameters
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import as_texts, literal, make_views, state_table
-from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
+from ndcg_ab.errors import LONGEST, InputError, SqlError, shorten
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # table in a database file that records which tables were made with which parameters
@@ -247,7 +247,7 @@ class DuckDBEngine(Engine):
         return self.connection.execute(self._parsed(text), dict(parameters or {}) or None)
 
     def _parsed(self, text: str) -> str | duckdb.Statement:
-        return parsed(os.getpid(), text) if self.is_few else text
+        return parse_statement(os.getpid(), text) if self.is_few else text
 
     def _drop(self, name: str) -> None:
         self._clear(name)
@@ -337,7 +337,7 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
     Opening a database takes as long as twenty statements. It has one thread, so that a fork of the process loses none.
     """
     atexit.register(shared_database.cache_clear)
-    atexit.register(parsed.cache_clear)
+    atexit.register(parse_statement.cache_clear)
     database = duckdb.connect(config={**USUAL, "threads": 1})
     left_out = (name for (name,) in database.execute("from duckdb_optimizers()").fetchall() if name not in OPTIMIZERS)
     database.execute(f"set global disabled_optimizers = {literal(','.join(left_out))}")
@@ -345,7 +345,7 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
 
 
 @functools.lru_cache(maxsize=1000)
-def parsed(process: int, text: str) -> duckdb.Statement:
+def parse_statement(process: int, text: str) -> duckdb.Statement:
     """Return a parsed statement, cached per process; for few rows parsing takes a sixth of the time."""
     (statement,) = shared_database(process).extract_statements(text)
     return statement
@@ -386,4 +386,4 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, without the SQL that follows."""
-    return shortened(str(error), LONGEST).strip().partition("\n")[0]
+    return shorten(str(error), LONGEST).strip().partition("\n")[0]

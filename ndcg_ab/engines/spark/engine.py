@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from ndcg_ab import thresholds
-from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
+from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, any_of_values, is_several
 from ndcg_ab.engines.dialects import translate_for_spark
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.engines.spark.session import open_session
@@ -112,7 +112,7 @@ class SparkEngine(Engine):
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
         """Return a condition with one parameter per value, which Spark looks up in the statistics of Parquet files."""
-        return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+        return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
     def _sent(self, name: str, table: pa.Table) -> DataFrame:
         plain = pa.schema(

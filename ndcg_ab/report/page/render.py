@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import yaml
 
 from ndcg_ab.comparing.since_last import SinceLast
-from ndcg_ab.files import replacing
+from ndcg_ab.files import replace_atomically
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
@@ -50,7 +50,7 @@ LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then qu
 def write_page(path: Path, data: PageData) -> None:
     """Write the page, completely or not at all."""
     page = render_page(data)
-    with replacing(path) as partial:
+    with replace_atomically(path) as partial:
         partial.write_text(page, encoding="utf-8", newline="\n")
 
 

@@ -13,7 +13,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.finding_codes import CODES, unknown_code
+from ndcg_ab.finding_codes import CODES, unknown_code_message
 from ndcg_ab.results.outcome import Severity
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
@@ -40,7 +40,7 @@ def codes_to_json(codes: Sequence[str]) -> str:
 
 def refuse_unknown(code: str) -> None:
     if code not in CODES:
-        raise InputError(unknown_code(code))
+        raise InputError(unknown_code_message(code))
 
 
 def print_entry(console: Console, code: str) -> None:

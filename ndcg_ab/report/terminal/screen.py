@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
-from ndcg_ab.errors import shortened
+from ndcg_ab.errors import shorten
 from ndcg_ab.report.answer import format_headline, make_answer
 from ndcg_ab.report.doubts import Line
 from ndcg_ab.report.explanations import explain_outcome
@@ -50,7 +50,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
     for line in [*findings, *(Line("note", text) for text in answer.notes)]:
         traits = Severity(line.severity).traits
         code = (f" [{line.code}]" if line.code else "", "dim")
-        console.print(Text.assemble((traits.mark, traits.colour), f" {shortened(redact(line.text), LONGEST)}", code))
+        console.print(Text.assemble((traits.mark, traits.colour), f" {shorten(redact(line.text), LONGEST)}", code))
     if answer.is_clean:
         print_findings(console, [])
     for metric in outcome.metrics:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
-from ndcg_ab.errors import shortened
+from ndcg_ab.errors import shorten
 from ndcg_ab.report.sections import print_changes, print_costs, print_judges
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
 from ndcg_ab.report.words import (
@@ -258,6 +258,6 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
     for finding in findings:
         severity = (finding.severity, Severity(finding.severity).traits.colour)
         code = (f" [{finding.code}]", "dim")
-        console.print(Text.assemble(severity, f": {shortened(redact(finding.message), LONGEST)}", code))
+        console.print(Text.assemble(severity, f": {shorten(redact(finding.message), LONGEST)}", code))
         for place in finding.examples if examples else ():
-            print_dimmed(console, f"  {shortened(redact(place), LONGEST)}")
+            print_dimmed(console, f"  {shorten(redact(place), LONGEST)}")

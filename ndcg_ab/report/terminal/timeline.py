@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
-from ndcg_ab.errors import shortened
+from ndcg_ab.errors import shorten
 from ndcg_ab.history.digest import Digest, Drop
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, SHOWN, FailedNight
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
@@ -153,7 +153,7 @@ def format_alike(nights: "Alike") -> str:
         return f"[dim]{len(nights)} nights {same_text}, the last {last}[/]" if many else f"[dim]{same_text}[/]"
     head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
     sentence, arrow, remedy = night.reason_text.partition(" → ")
-    return f"[red]{head}: {escape(shortened(sentence, SHOWN) + arrow + remedy)}[/]"
+    return f"[red]{head}: {escape(shorten(sentence, SHOWN) + arrow + remedy)}[/]"
 
 
 def describe_night(night: Evaluated, timeline: Timeline) -> str:

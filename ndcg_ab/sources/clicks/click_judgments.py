@@ -19,7 +19,7 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.memory import give_back
+from ndcg_ab.memory import release_freed_memory
 from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_remarks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
 from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
@@ -216,5 +216,5 @@ class ClickJudgments(Source):
             if memory is not None and memory.folder is not None:  # more than a few events go into a file
                 keep = TableWriter(memory.folder / "click_event.parquet", memory)
             events = read_events(self.described, self.events, self.directory, keep)
-            give_back()
+            release_freed_memory()
             return grade_clicks(engine, events, self.described, queries)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import utf8_command
-from ndcg_ab.errors import InputError, format_value, in_short, shortened
+from ndcg_ab.errors import InputError, format_value, in_short, shorten
 from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark, remarks_metadata
 from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
@@ -98,7 +98,7 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
             if field.may_lack or field.name in present:
                 values[field.name].append(read_value(field, record.get(field.name), where))
             elif field.name in names:
-                raise InputError(f"{where}: {shortened(field.name)} appears here, but not in the rows before it")
+                raise InputError(f"{where}: {shorten(field.name)} appears here, but not in the rows before it")
             else:
                 values[field.name].append(None)
         if row % PIECE == 0:
@@ -231,14 +231,14 @@ def object_records(
 
     name: of the file or the argument, for messages. say: writes the hint on how to map columns with other names.
     """
-    name_path_in_errors, chosen = dict(columns), dict[str, str]()
+    mapped, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
     for place, row in objects:
         if tuple(row) != keys:  # most rows have the keys of the row before
             is_first, keys = not keys, tuple(row)
-            chosen = layout.check_columns(f"{name}, {place}", list(keys), name_path_in_errors, say)
+            chosen = layout.check_columns(f"{name}, {place}", list(keys), mapped, say)
             if is_first:
-                name_path_in_errors |= {field: name for field, name in chosen.items() if field != name}
+                mapped |= {field: name for field, name in chosen.items() if field != name}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from ndcg_ab.errors import InputError, in_short, shortened
+from ndcg_ab.errors import InputError, in_short, shorten
 from ndcg_ab.sources.files.streams import FileStream
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ def open_zip(file: BinaryIO) -> Any:
     archive = zipfile.ZipFile(file)
     members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
     if len(members) != 1:
-        shown = ", ".join(shortened(member.filename) for member in members[:SHOWN])
+        shown = ", ".join(shorten(member.filename) for member in members[:SHOWN])
         shown += ", …" if len(members) > SHOWN else ""
         raise ArchiveError(f"holds {len(members)} files{f' ({shown})' if shown else ''}, and one is read")
     (member,) = members
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveError(f"holds {shortened(member.filename)}, encrypted or compressed in a rare way")
+        raise ArchiveError(f"holds {shorten(member.filename)}, encrypted or compressed in a rare way")
     if member.file_size > GRACE + allowed_ratio(MOST_ZIPPED) * member.compress_size:
         raise ArchiveError  # at once: more than it says is not unpacked, and what is read ahead would buy more
     return archive.open(member)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ndcg_ab.config.loading.hints import SEEN, utf8_command
 from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES
-from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms import exports, lines, nested, numbers_by_query, tables, user_events
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
@@ -98,7 +98,7 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     if start and not names and not sample.lines:
         raise InputError(f"{path}: holds no line of text: {utf8_command(start)}")
     if len(names) < 2 and sample.lines:
-        found = f"its first line ({shortened(sample.lines[0])}) is that"
+        found = f"its first line ({shorten(sample.lines[0])}) is that"
     else:
         found = f"the columns ({names_text(names)}) are those"
     raise InputError(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.http import PLACEHOLDER, HttpRequest, HttpResults
 from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
-from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.errors import InputError, first_characters, format_value, on_one_line, shorten
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.files.streams import RepeatedKeyError, load_strictly
 from ndcg_ab.sources.tables.schema import NO_VALUE, Field, is_written, read_value
@@ -239,7 +239,7 @@ class AnswerReader:
             value = value[0] if value else None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
-        text = " ".join(beginning(str(value), LONGEST).split())
+        text = " ".join(first_characters(str(value), LONGEST).split())
         return text if is_written(text) else None
 
     def find_field(self, field: str, content: Any) -> Any:
@@ -291,7 +291,7 @@ def parse_answer(content: bytes) -> Any:
 def keys_text(content: Any) -> str:
     """Return a description of content for an error message, such as ``has the keys took, hits``, without any value."""
     if isinstance(content, dict):
-        keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
+        keys = [shorten(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"
     return f"is {json_type(content)}" + (f" of {len(content)}" if isinstance(content, list) else "")
 
@@ -306,4 +306,4 @@ def json_type(value: Any) -> str:
 def excerpt(value: Any) -> str:
     """Return the beginning of an engine's message on one line, without known secrets."""
     text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
-    return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)
+    return text if text.isprintable() else shorten(ascii(text)[1:-1], EXCERPT)

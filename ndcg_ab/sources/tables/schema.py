@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.sources.boundary import EXACT
 from ndcg_ab.sources.forms.plausible import guess_column, is_plain_number, match_columns, query_column
 from ndcg_core.measures.writing import nearest_hint
@@ -23,7 +23,7 @@ MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 
 def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
     """Return the advice to map columns, as the option ``--columns doc_id=url`` and as a configuration key."""
-    mapping = {field: shortened(column) for field, column in mapping.items()}
+    mapping = {field: shorten(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
     if kind not in MAPPING:
         return key
@@ -148,7 +148,7 @@ class Layout:
 
 def names_text(columns: Sequence[str]) -> str:
     """Return the names of columns as text for a message, shortened if there are many."""
-    return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
+    return ", ".join([*map(shorten, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
 
 
 JUDGMENT = Layout(
@@ -229,17 +229,17 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if field.blank is not None and value in (None, "", b""):
         return field.blank
     if value is None:
-        raise InputError(f"{where}: {shortened(field.name)} is missing: every row needs one")
+        raise InputError(f"{where}: {shorten(field.name)} is missing: every row needs one")
     if isinstance(value, Decimal) and value == value.to_integral_value():
         value = int(value)
     if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
-        raise InputError(f"{where}: {shortened(field.name)} is empty: every row needs one")
+        raise InputError(f"{where}: {shorten(field.name)} is empty: every row needs one")
     if field.type == pa.string():
         return read_text(field, value, where)
     text = str(value).strip()
 
     def refused(rule: str) -> InputError:
-        return InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: {rule}")
+        return InputError(f"{where}: {shorten(field.name)} = {format_value(text)}: {rule}")
 
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
         raise refused("must be a finite number")
@@ -248,7 +248,7 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         hint = f"; write it with a point: {text.replace(',', '.')}" if with_comma else ""
         is_word = field.name == "grade" and isinstance(value, str | bytes) and not hint
         kind = WordGradeError if is_word else InputError
-        raise kind(f"{where}: {shortened(field.name)} = {format_value(value)}: must be a number{hint}")
+        raise kind(f"{where}: {shorten(field.name)} = {format_value(value)}: must be a number{hint}")
     parsed = float(text)
     if not math.isfinite(parsed):
         raise refused("must be a finite number")
@@ -290,7 +290,7 @@ def read_text(field: Field, value: object, where: str) -> str:
             rule = f"is {len(text):,} characters long, and must be no longer than {LONGEST_ID:,}: is it an id?"
         except UnicodeError:
             rule = "must be text that UTF-8 can hold"
-    raise InputError(f"{where}: {shortened(field.name)} = {format_value(value)}: {rule}")
+    raise InputError(f"{where}: {shorten(field.name)} = {format_value(value)}: {rule}")
 
 
 def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:
@@ -300,7 +300,7 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
             continue
         given = schema.field(chosen[field.name]).type
         inner = given.value_type if pa.types.is_dictionary(given) else given
-        column = f"{where}: column {format_value(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
+        column = f"{where}: column {format_value(chosen[field.name])} is of type {shorten(str(given))}: {field.name}"
         if field.type == pa.string():
             if not is_id_type(given) and not (field.is_word and is_number_type(inner)):
                 remedy = f'; in pandas: [{format_value(chosen[field.name])}].astype("Int64").astype(str)'

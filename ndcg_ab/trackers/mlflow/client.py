@@ -14,9 +14,9 @@ from ndcg_ab.config.environment import artifact_directory, prepare_environment, 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.config.secrets.redaction import discreet_error, redact
-from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
+from ndcg_ab.errors import InputError, RefusedError, TrackingError, first_characters
 from ndcg_ab.extensions import hide_packages
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolve_path
 from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
@@ -145,7 +145,7 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
         directory = artifact_directory(uri)
-        location = resolved(directory / folder_name(name)).as_uri() if directory else None
+        location = resolve_path(directory / folder_name(name)).as_uri() if directory else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
@@ -217,7 +217,7 @@ def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInp
     for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
         source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
         dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
-            source, name=beginning(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
+            source, name=first_characters(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
         )
         context = [InputTag("mlflow.data.context", row["kind"])]
         inputs.append(DatasetInput(dataset._to_mlflow_entity(), context))

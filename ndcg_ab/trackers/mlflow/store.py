@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved, wait_for_lock
+from ndcg_ab.files import resolve_path, wait_for_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
 SQLITE = "sqlite:///"
@@ -67,7 +67,7 @@ def make_empty_store(path: Path) -> None:
     """Make an empty store in a new file, with the tables of the installed MLflow."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    place = resolved(path.parent / "mlruns").as_uri()
+    place = resolve_path(path.parent / "mlruns").as_uri()
     store = SqlAlchemyStore(f"{SQLITE}{path}", place)  # type: ignore[no-untyped-call]
     store.engine.dispose()
 

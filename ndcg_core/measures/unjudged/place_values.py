@@ -205,7 +205,7 @@ def first_values(metric: Metric, deepest: int) -> FloatArray:
     return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
 
 
-def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
+def _accumulate_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
     """Combine, for each result, the values of all results above the result in one ranking.
 
     combine: the numpy function, such as `np.add`. start: the value for results at rank 1.
@@ -220,12 +220,12 @@ def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: flo
 
 def _above(results: Results, values: FloatArray) -> FloatArray:
     """Return the sum of the values above each result."""
-    return _go_down(results, values, np.add, 0.0)
+    return _accumulate_down(results, values, np.add, 0.0)
 
 
 def _none_above(results: Results, chances: FloatArray) -> FloatArray:
     """Return the probability that the event does not happen at any result above each result."""
-    return _go_down(results, 1.0 - chances, np.multiply, 1.0)
+    return _accumulate_down(results, 1.0 - chances, np.multiply, 1.0)
 
 
 def _precisions(results: Results, _: Pool) -> FloatArray:

@@ -175,7 +175,7 @@ def queries_to_hold(
     mean = float(values.mean())
     if mean <= -margin:
         return None
-    x, shares = _binned(values + margin)
+    x, shares = _bin_values(values + margin)
     loss = margin - largest_loss
     spread = math.sqrt(float(shares @ np.square(x - float(shares @ x))))
     quantiles = float(ndtri(1 - alpha)) + float(ndtri(power))
@@ -207,7 +207,7 @@ def queries_to_hold(
     return None if count >= MOST_QUERIES else max(2, math.ceil(count))
 
 
-def _binned(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distinct values, rising, with the share of each; too many values are merged with neighbours."""
     x, counts = np.unique(values, return_counts=True)
     if len(x) <= MOST_VALUES:

@@ -127,13 +127,13 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
     moments = _careful_moments(sample)
     rest = ~sample.is_careful
     is_known = sample.known_mean is not None
-    least = math.inf if is_known else _units(sample, rest)
+    least = math.inf if is_known else _effective_units(sample, rest)
     if moments is None or moments.error == 0 or moments.freedom < 3 or least < 2:
         return None
     differs = sample.is_scored & (np.abs(sample.careful) > TIE_TOLERANCE)
-    if (differing := np.count_nonzero(_summed(differs.astype(np.float64), sample))) < LEAST_DIFFERING:
+    if (differing := np.count_nonzero(_sum_by_cluster(differs.astype(np.float64), sample))) < LEAST_DIFFERING:
         units = f"{differing} carefully judged {'queries' if sample.members is None else 'clusters'} differ"
-        return _refused(sample, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
+        return _record_refusal(sample, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(sample.proxy)) if sample.shares is None else sample.shares
     exact_mean, exact_residuals = _part(sample.careful, weights * sample.is_scored)
     near_mean, near_residuals = _part(sample.proxy, weights * sample.is_careful)
@@ -141,11 +141,11 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
     if far_mean is None:
         far_mean, far_residuals = _part(sample.proxy, weights * rest)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
-    errors = _summed(exact_residuals, sample)
+    errors = _sum_by_cluster(exact_residuals, sample)
     scale = moments.error / _norm(errors)
-    errors, close = scale * errors, scale * _summed(near_residuals, sample)
-    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far_residuals, sample)
-    is_near = _summed(sample.is_careful.astype(np.float64), sample) > 0
+    errors, close = scale * errors, scale * _sum_by_cluster(near_residuals, sample)
+    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _sum_by_cluster(far_residuals, sample)
+    is_near = _sum_by_cluster(sample.is_careful.astype(np.float64), sample) > 0
     varies = is_known or np.ptp(sample.proxy[rest]) > TIE_TOLERANCE  # else their mean would be known without an error
     squares = exact_sum(np.square(slopes))
     share = max(0.0, exact_sum(errors * slopes) / squares) if varies and squares > 0 else 0.0
@@ -155,7 +155,7 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
     variance = careful_variance + proxy_variance
     if variance <= NO_VARIANCE * moments.error**2:
         in_proportion = "the proxy differences are in proportion to the careful ones"
-        return _refused(sample, f"{in_proportion}: nothing tells how far off they are")
+        return _record_refusal(sample, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = moments.freedom - 1
     if is_known:  # drawn queries, see `paired.moments_of`
         moments = moments._replace(freedom=freedom_of_long_tails(errors, moments.freedom))
@@ -180,7 +180,7 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
     )
 
 
-def _refused(sample: ProxySample, why: str) -> ProxyCorrected:
+def _record_refusal(sample: ProxySample, why: str) -> ProxyCorrected:
     """Return a record without a difference, with the reason."""
     careful = int(np.count_nonzero(sample.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(sample.proxy), None, 0.0, 0.0, why_none=why)
@@ -198,11 +198,11 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
     near_mean, near_residuals = _part(sample.proxy, weights * inside)
     far_mean, far_residuals = _part(sample.proxy, weights * ~inside)
-    units = _units(sample, inside), _units(sample, ~inside)
+    units = _effective_units(sample, inside), _effective_units(sample, ~inside)
     if min(units) < 2:
         return Balance(near_mean, far_mean, 1.0)
     sides = zip((near_residuals, far_residuals), units, strict=True)
-    parts = [_summed(residuals, sample) * math.sqrt(n / (n - 1)) for residuals, n in sides]
+    parts = [_sum_by_cluster(residuals, sample) * math.sqrt(n / (n - 1)) for residuals, n in sides]
     variance = exact_sum(np.square(parts[0] - parts[1]))
     if variance == 0:
         return Balance(near_mean, far_mean, 1.0)
@@ -231,18 +231,18 @@ def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
     return mean, weights * (values - mean) / total
 
 
-def _summed(values: FloatArray, sample: ProxySample) -> FloatArray:
+def _sum_by_cluster(values: FloatArray, sample: ProxySample) -> FloatArray:
     """Sum values of queries within clusters; return the values unchanged if there are no clusters."""
     if sample.members is None:
         return values
     return np.bincount(sample.members, values).astype(np.float64)
 
 
-def _units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
+def _effective_units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
     """Return the effective number of units among the chosen queries."""
     if not chosen.any():
         return 0.0
-    weights = _summed(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)
+    weights = _sum_by_cluster(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)
     return effective_number(weights[weights > 0])
 
 

@@ -88,7 +88,7 @@ def bootstrap_max_t(
     reach = np.abs(statistic[order])[:, np.newaxis]
 
     def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
-        draws = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
+        draws = (counts for block in blocks for counts in draw_counts(units, seed, block, resamples))
         return [_count_reached(statistics(counts), reach) for counts in draws]
 
     hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
@@ -138,7 +138,7 @@ def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArra
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
-def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
+def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
     """Yield how often each unit is drawn, (units x some resamples of the block); a resample draws `units` units."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     remaining, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)

@@ -101,7 +101,7 @@ def enumerated_bits(rows: int, block: int) -> BitTiles:
     yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)
 
 
-def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
+def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
     """Yield 256 random flips, as tiles of (rows x 256) bits with the positions of their rows in `rows`.
 
     Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
@@ -125,7 +125,7 @@ def reduce_flips(
     Every pattern of signs is a flip if few rows differ; otherwise `resamples` flips are drawn. take: receives signed
     sums in quanta, (columns x flips), and may overwrite them.
     """
-    flips, bits = resamples, partial(drawn_bits, seed, family.rows)
+    flips, bits = resamples, partial(draw_bits, seed, family.rows)
     if len(family.rows) <= ENUMERABLE:
         flips, bits = 2 ** len(family.rows), partial(enumerated_bits, len(family.rows))
 

@@ -53,7 +53,7 @@ def test_such_links_inside_of_a_configuration(key: str, tmp_path: Path) -> None:
 
 
 def test_nothing_follows_links_in_a_way_that_circles_break() -> None:
-    """Path.resolve raises RuntimeError; `ndcg_ab.files.resolved` leaves it to whoever opens the path."""
+    """Path.resolve raises RuntimeError; `ndcg_ab.files.resolve_path` leaves it to whoever opens the path."""
     sources = [path for folder in ("ndcg_ab", "flows") for path in (ROOT / folder).rglob("*.py")]
     assert [str(path) for path in sources if ".resolve()" in path.read_text(encoding="utf-8")] == []
 

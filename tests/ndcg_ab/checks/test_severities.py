@@ -8,7 +8,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
-from ndcg_ab.finding_codes import CODES, checked_severities
+from ndcg_ab.finding_codes import CODES, check_severities
 from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.commands import invoke
@@ -111,7 +111,7 @@ def test_what_a_source_noticed_is_a_finding() -> None:
 
 
 def test_every_code_that_is_used_is_known() -> None:
-    assert checked_severities(dict.fromkeys(CODES, "error")) == dict.fromkeys(CODES, "error")
+    assert check_severities(dict.fromkeys(CODES, "error")) == dict.fromkeys(CODES, "error")
     paths = [path for path in (ROOT / "ndcg_ab").rglob("*.py") if path.name != "finding_codes.py"]
     text = "".join(path.read_text() for path in paths)
     sql = "".join((ROOT / "sql" / "1_check" / name).read_text() for name in ("180_finding.sql", "150_odd_answer.sql"))

@@ -21,7 +21,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
-from ndcg_ab.history.published import mark_published, publishing_alone
+from ndcg_ab.history.published import lock_publishing, mark_published
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, changed_run, nights, no_tracker, perform_run, rows_of, runs, small, unlogged
@@ -289,9 +289,9 @@ def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     began = time.monotonic()
     with (
-        publishing_alone(tmp_path / "bundle"),
+        lock_publishing(tmp_path / "bundle"),
         pytest.raises(InputError, match="another process has been publishing"),
-        publishing_alone(tmp_path / "bundle", patience=0.3),
+        lock_publishing(tmp_path / "bundle", patience=0.3),
     ):
         pass
     assert time.monotonic() - began < 5

@@ -178,7 +178,7 @@ def test_the_folder_of_bundles_that_cannot_be_written_is_said_when_publishing(
     monkeypatch.setattr(published.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
     with (
         pytest.raises(InputError, match="publishing is noted beside the bundle: make the folder writable"),
-        published.publishing_alone(tmp_path / "bundle"),
+        published.lock_publishing(tmp_path / "bundle"),
     ):
         pass
 

@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
-from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, drawn_counts
+from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, draw_counts
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, max_t
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts import verdict
@@ -44,7 +44,7 @@ def one_by_one(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.n
     observed = t(np.ones(len(values)), np.zeros(values.shape[1]))
     blocks = range(math.ceil(RESAMPLES / module.BLOCK))
     drawn = np.concatenate(
-        [counts for block in blocks for counts in drawn_counts(len(values), 3, block, RESAMPLES)], axis=1
+        [counts for block in blocks for counts in draw_counts(len(values), 3, block, RESAMPLES)], axis=1
     )
     found = np.array([t(counts, means) for counts in drawn.T])
     order = np.argsort(-observed)
@@ -72,7 +72,7 @@ def test_resample_by_resample(weighted: bool) -> None:
 
 
 def test_every_resample_draws_as_many_units_as_there_are() -> None:
-    counts = np.concatenate(list(drawn_counts(31, 4, 1, 300)), axis=1)
+    counts = np.concatenate(list(draw_counts(31, 4, 1, 300)), axis=1)
     assert counts.shape == (31, 300 - module.BLOCK)
     assert (counts.sum(axis=0) == 31).all()
     assert counts.mean(axis=1) == pytest.approx(np.ones(31), abs=0.6)
