@@ -106,7 +106,6 @@ class Evaluation(Model):
         Option(
             *("--judgments", "files", DATA, "FILE", ".file"),
             help="The judgments (qrels), instead of the first argument.",
-            near=("judgments",),
             also="--qrels",
         ),
         Option("--judgments-format", "forms", DATA, "FORMAT", ".format"),
@@ -137,36 +136,28 @@ class Evaluation(Model):
     combine: Annotated[
         Literal["majority", "median", "mean", "highest", "lowest"] | None, Option("--combine", "judges", DATA, "RULE")
     ] = Field(None, description="If judges disagree: majority, median, mean, highest or lowest.")
-    cheap_judgments: Annotated[
-        JudgmentSource | None,
-        Option("--cheap-judgments", "compared", DATA, "FILE", near=("cheap_judgments.file",)),
-    ] = Field(
-        None,
-        description="Proxy judgments of more queries: clicks, or a model that saw no human grade.",
+    cheap_judgments: Annotated[JudgmentSource | None, Option("--cheap-judgments", "compared", DATA, "FILE")] = Field(
+        None, description="Proxy judgments of more queries: clicks, or a model that saw no human grade."
     )
-    careful_unseen: Annotated[
-        FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE", near=("careful_unseen.file",))
-    ] = Field(None, description="Ids of queries judged after that model was fixed: only these correct it.")
+    careful_unseen: Annotated[FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE")] = Field(
+        None, description="Ids of queries judged after that model was fixed: only these correct it."
+    )
     queries: Annotated[TableSource | None, Option("--queries", "queries", DATA, "FILE")] = Field(
         None, description="The queries: texts, which python and http sources need, attributes and weights."
     )
     documents: Annotated[
         Operational[DocumentsSource | None],
-        Option(
-            *("--documents", "documents", DATA, "FILE", ".file"),
-            near=("documents",),
-        ),
+        Option("--documents", "documents", DATA, "FILE", ".file"),
         Option("--document-prefix", "rules", DATA, "SIGN", ".prefix"),
         Option("--own", "rules", DATA, "drop", ".own"),
     ] = Field(None, description="Titles and addresses of documents, for the page; prefix and own: what a document is.")
-    intended: Annotated[FileSource | None, Option("--intended", "compared", DATA, "FILE", near=("intended.file",))] = (
-        Field(None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md.")
+    intended: Annotated[FileSource | None, Option("--intended", "compared", DATA, "FILE")] = Field(
+        None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
     )
     systems: Annotated[
         list[System],
         Option(
             *("--system", "files", DATA, "[NAME=]FILE"),
-            argument="systems",
             read="parse_systems",
             help="A system and its rankings; the first is the baseline.",
             near=("systems[].name",),
@@ -175,13 +166,11 @@ class Evaluation(Model):
         Option(
             *("--format", "rankings", DATA, "FORMAT", "[].format"),
             help="Format of every ranking: trec, csv, tsv, jsonl or parquet; by default told by the file's name.",
-            near=("scores[].format",),
         ),
         Option(
             *("--columns", "rankings", DATA, "FIELD=COLUMN,…", "[].columns"),
             read="parse_columns",
             help="Names of columns of every ranking: query_id=qid,doc_id=url,score=s",
-            near=("scores[].columns",),
         ),
         Option("--duplicates", "rules", DATA, "first", "[].duplicates"),
     ] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
@@ -198,7 +187,6 @@ class Evaluation(Model):
         Metrics,
         Option(
             *("--metric", "metric", MEASURED, "METRIC"),
-            argument="metrics",
             read="parse_metrics",
             help="A metric: the first one decides; by default ndcg@10",
         ),
@@ -211,20 +199,17 @@ class Evaluation(Model):
         Primary,
         Option(
             *("--primary", "compared", MEASURED, "METRIC"),
-            argument="primary_metrics",
             read="parse_primary",
             help="A metric that decides; all: every --metric does.",
         ),
     ] = Field(None, description="Which metrics decide: a list, first, or all; by default all if other roles are named.")
     secondary_metrics: Annotated[
-        Metrics,
-        Option("--secondary", "compared", MEASURED, "METRIC", argument="secondary_metrics", read="parse_metrics"),
+        Metrics, Option("--secondary", "compared", MEASURED, "METRIC", read="parse_metrics")
     ] = Field(default_factory=list, description="Exploratory metrics, which do not decide.")
     guardrails: Annotated[
         Margins,
         Option(
             *("--guardrail", "compared", MEASURED, "METRIC=D"),
-            argument="guardrails",
             read="parse_margins",
             help="No candidate may be worse by D on this metric (one-sided).",
             near=("costs.guardrails",),
@@ -238,7 +223,6 @@ class Evaluation(Model):
         dict[str, Literal["error", "warning", "note", "ignore"]],
         Option(
             *("--finding", "compared", DATA, "CODE=SEVERITY"),
-            argument="findings",
             read="parse_severities",
             help="Severity of a finding: error, warning, note or ignore.",
         ),
@@ -258,9 +242,9 @@ class Evaluation(Model):
     mlflow: Operational[Tracking] = Tracking()
     prefect: Operational[Prefect] = Prefect()
     schedule: Operational[Schedule | None] = None
-    gate: Annotated[
-        Gate | None, Option("--require", "", OUTPUT, argument="gate", read="parse_gate", near=GATE_CONDITIONS)
-    ] = None  # true: no regression and the guardrails; false: none
+    gate: Annotated[Gate | None, Option("--require", "", OUTPUT, read="parse_gate", near=GATE_CONDITIONS)] = (
+        None  # true: no regression and the guardrails; false: none
+    )
     retention: Operational[Retention] = Retention()
     resources: Operational[Resources] = Resources()
     engine: Operational[EngineChoice] = EngineChoice()

@@ -37,9 +37,10 @@ class Option:
     name: name of the option, such as ``--alpha``. group: group of commands that have the option
         (`flows/cli/options.py`). panel: panel of the help screen. metavar: name of the value in the help.
     below: key within a source that the option sets, such as `.format`. argument: name of the Python argument, by
-        default the name of the option. read: name of the function of `from_options` that parses the text.
-    help: text of the help, by default the description of the key. near: other keys whose problems name this option.
-        also: second name of the option. key: dotted key that the option sets; `[]` stands for every entry of a list.
+        default that of the key, or of the option if the key is within a section.
+    read: name of the function of `from_options` that parses the text. help: text of the help, by default the
+        description of the key. near: further keys whose problems name this option. also: second name of the option.
+    key: dotted key that the option sets; `[]` stands for every entry of a list.
     """
 
     name: str
@@ -62,7 +63,13 @@ class Option:
     @property
     def argument_name(self) -> str:
         """The parameter name in the functions of the Python API."""
-        return self.argument or self.parameter
+        return self.argument or (self.parameter if "." in self.key else self.key)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys whose problems name this option: its own, that of its file, that of scores, and further ones."""
+        place = self.key.removesuffix(".file")
+        return (self.key, place, f"{place}.file", self.key.replace("systems[]", "scores[]"), *self.near)
 
     @property
     def place(self) -> Place:

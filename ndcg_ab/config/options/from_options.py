@@ -133,7 +133,7 @@ def set_key(content: dict[str, Any], key: str, value: Any) -> None:
         set_key(content.setdefault(first, {}), rest, value)
 
 
-BY_KEY = {key: option for option in reversed(OPTIONS) for key in (option.key, *option.near)}
+BY_KEY = {key: option for option in reversed(OPTIONS) for key in option.keys}
 
 
 def name_option(setting: Setting) -> str:
