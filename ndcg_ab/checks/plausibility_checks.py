@@ -44,23 +44,33 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         queries = len(pc.unique(rows["query_id"]))
         counts = pc.value_counts(rows["doc_id"]).flatten()
         words = pc.is_in(pc.utf8_lower(counts[0]), value_set=pa.array(PLACEHOLDERS))
-        unjudged = pc.invert(pc.is_in(counts[0], value_set=judged))
-        often = pc.and_(unjudged, pc.greater(counts[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1)))
-        is_one = pc.sum(often).as_py() == 1  # several are what a popular ranking returns
-        odd = pc.and_(unjudged, pc.or_(words, often) if is_one else words)
-        if texts := counts[0].filter(odd).to_pylist():
-            count = pc.sum(counts[1].filter(odd)).as_py()
+        often = pc.greater(counts[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1))
+        often_ids = drop_judged(counts[0].filter(often), judged)
+        odd_ids = drop_judged(counts[0].filter(words), judged)
+        if len(often_ids) == 1:  # several are what a popular ranking returns
+            odd_ids = pc.unique(pa.concat_arrays([odd_ids, often_ids]))
+        if texts := odd_ids.to_pylist():
+            count = pc.sum(counts[1].filter(pc.is_in(counts[0], value_set=odd_ids))).as_py()
             message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
             found.append(make_finding("placeholder_document", message, count, name, examples=document_examples(texts)))
+        is_own = pc.equal(rows["query_id"].cast(pa.string()), rows["doc_id"])
+        if (pc.sum(is_own).as_py() or 0) < LEAST_OWN:
+            continue
         zeros = np.zeros(rows.num_rows, dtype=np.int64)
         first = rows.take(first_rows(rows, codes_of(rows["query_id"]), zeros, zeros == 0))
         own_rows = first.filter(pc.equal(first["query_id"].cast(pa.string()), first["doc_id"]))
-        own_ids = own_rows["doc_id"].filter(pc.invert(pc.is_in(own_rows["doc_id"], value_set=judged))).to_pylist()
+        own_ids = drop_judged(own_rows["doc_id"].combine_chunks(), judged).to_pylist()
         if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
             found.append(make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids)))
     return found
+
+
+def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:
+    """Return the ids that are not judged; looking for a few ids among the judged ones is quicker than the reverse."""
+    known = judged.filter(pc.is_in(judged, value_set=doc_ids))
+    return doc_ids.filter(pc.invert(pc.is_in(doc_ids, value_set=known)))
 
 
 def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
