@@ -43,8 +43,8 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
         with secrets_hidden_in_errors():
             return stage.perform(run, part)
 
-    found: str | None = perform()
-    return found
+    message: str | None = perform()
+    return message
 
 
 def should_retry(_task: Any, _run: Any, state: Any) -> bool:
@@ -58,10 +58,10 @@ def secrets_hidden_in_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = discreet_error(error)
-        if told is error:
+        safe_error = discreet_error(error)
+        if safe_error is error:
             raise
-        raise told from None
+        raise safe_error from None
 
 
 def tasks(*chosen: Stage) -> Callable[[Context], None]:

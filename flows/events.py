@@ -58,5 +58,5 @@ def event_resource(evaluation: str, system: str | None = None) -> dict[str, str]
 
 
 def comparison_payload(row: Comparison) -> dict[str, Any]:
-    found = {"metric": row.metric, "difference": row.difference, "low": row.low, "high": row.high}
-    return found | {"p_adjusted": row.p_adjusted, "verdict": row.verdict}
+    payload = {"metric": row.metric, "difference": row.difference, "low": row.low, "high": row.high}
+    return payload | {"p_adjusted": row.p_adjusted, "verdict": row.verdict}

@@ -25,10 +25,10 @@ def flow_run_name() -> str:
     """Return what is evaluated and when: ``demo 2026-11-20 02:00``."""
     context = FlowRunContext.get()
     parameters = (context.parameters or {}) if context else {}
-    given, at = parameters.get("evaluation"), parameters.get("at")
-    name = given.get("name") if isinstance(given, dict) else getattr(given, "name", "evaluation")
-    moment = datetime.fromisoformat(at) if isinstance(at, str) else at or datetime.now(UTC)
-    return f"{name} {moment:%Y-%m-%d %H:%M}"
+    evaluation, at = parameters.get("evaluation"), parameters.get("at")
+    name = evaluation.get("name") if isinstance(evaluation, dict) else getattr(evaluation, "name", "evaluation")
+    time = datetime.fromisoformat(at) if isinstance(at, str) else at or datetime.now(UTC)
+    return f"{name} {time:%Y-%m-%d %H:%M}"
 
 
 def show_results(run: Context) -> Any:

@@ -85,8 +85,8 @@ def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
 
 def named_server() -> str | None:
     """Return the address of the server that Prefect's settings name."""
-    found: str | None = PREFECT_API_URL.value()
-    return found
+    address: str | None = PREFECT_API_URL.value()
+    return address
 
 
 def server_for_run() -> tuple[str, str | None]:
@@ -105,18 +105,18 @@ def server_for_run() -> tuple[str, str | None]:
 def explain_no_answer(api_url: str) -> str | None:
     """Return why the Prefect server does not answer, or None."""
 
-    shown = without_password(remember_address(api_url))
+    address = without_password(remember_address(api_url))
 
     def ask() -> None:
-        with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=PATIENCE) as answer:
             answer.read()
 
     try:
         run_with_timeout(PATIENCE, ask)
     except OverdueError:
-        return f"{redact(shown)} does not answer in {PATIENCE:g} s"
+        return f"{redact(address)} does not answer in {PATIENCE:g} s"
     except urllib.error.HTTPError as error:
-        return f"{redact(shown)} answers {error.code}" if error.code >= 500 else None
+        return f"{redact(address)} answers {error.code}" if error.code >= 500 else None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return redact(f"{shown} does not answer: {getattr(error, 'reason', error)}")
+        return redact(f"{address} does not answer: {getattr(error, 'reason', error)}")
     return None

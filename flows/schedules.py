@@ -52,7 +52,7 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
     if evaluation.schedule is not None:
         cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
         settings["schedule"] = Cron(cron, timezone=zone, slug=SLUG)
-    made = evaluation_flow.to_deployment(
+    deployment = evaluation_flow.to_deployment(
         name=evaluation.name,
         parameters={"evaluation": content},
         description=describe_evaluation(evaluation),
@@ -62,8 +62,8 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
         entrypoint_type=EntrypointType.MODULE_PATH,
         **settings,
     )
-    assert isinstance(made, RunnerDeployment)
-    return made
+    assert isinstance(deployment, RunnerDeployment)
+    return deployment
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
@@ -138,8 +138,8 @@ def find_server() -> Iterator[str]:
         module = type(error).__module__.partition(".")[0]
         if module not in ("prefect", "httpx", "httpcore", "websockets") and "Failed to reach API" not in str(error):
             raise
-        said = on_one_line(str(error), 300)
-        raise InputError(f"Prefect server {without_password(url)}: {said}") from None
+        reason = on_one_line(str(error), 300)
+        raise InputError(f"Prefect server {without_password(url)}: {reason}") from None
 
 
 def guard_runs() -> None:
@@ -158,9 +158,9 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
             guard_runs()
         served = Runner(pause_on_shutdown=True)
         for evaluation, time in zip(evaluations, times, strict=True):
-            made = make_deployment(evaluation)
-            drop_schedules(evaluation, served.add_deployment(made))
-            name = f"{made.flow_name}/{made.name}"
+            deployment = make_deployment(evaluation)
+            drop_schedules(evaluation, served.add_deployment(deployment))
+            name = f"{deployment.flow_name}/{deployment.name}"
             if evaluation.schedule is None or time is None:
                 say(f"serving {name}: it has no schedule and waits to be asked: prefect deployment run {name}")
             else:
@@ -198,8 +198,8 @@ async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> Non
     elif not work.cancelled() and (error := work.exception()):
         while isinstance(error, BaseExceptionGroup):  # the first error of nested groups
             error = error.exceptions[0]
-        said = on_one_line(f"{type(error).__name__}: {error}", LONGEST)
-        raise InputError(f"the Prefect server has been away too long, serve ended: {said}")
+        reason = on_one_line(f"{type(error).__name__}: {error}", LONGEST)
+        raise InputError(f"the Prefect server has been away too long, serve ended: {reason}")
 
 
 async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
@@ -225,11 +225,11 @@ def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
                     f" prefect work-pool create {pool} --type process"
                 ) from None
         for evaluation, time in zip(evaluations, times, strict=True):
-            made = make_deployment(evaluation, pool)
-            is_paused = preserve_pause(made)
-            drop_schedules(evaluation, made.apply())
+            deployment = make_deployment(evaluation, pool)
+            is_paused = preserve_pause(deployment)
+            drop_schedules(evaluation, deployment.apply())
             due = f"next on {time:%A %Y-%m-%d at %H:%M} ({time.tzinfo})" if time else "without a schedule"
             if is_paused:
                 due = "paused as it was: resume it on its page in Prefect"
-            lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
+            lines.append(f"deployed: {deployment.flow_name}/{deployment.name}, for the workers of {pool}, {due}")
     return lines

@@ -44,8 +44,8 @@ class Program(TyperGroup):
         """Parse arguments; ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
-        elif args and (said := self.explain_command(args)):
-            write_error(said)
+        elif args and (message := self.explain_command(args)):
+            write_error(message)
             raise typer.Exit(UNUSABLE)
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
@@ -114,15 +114,15 @@ def write_error(text: str) -> None:
 
 def fit_lines(lines: Sequence[str]) -> list[str]:
     """Return as many lines as fit into LONGEST characters, and a line that counts the others."""
-    found: list[str] = []
+    lines_found: list[str] = []
     room = LONGEST
     for number, line in enumerate(lines):
         line = shorten(line, LONGEST_LINE)
         room -= len(line) + len("ndcg-ab: \n")
         if room < 0:
-            return [*found, f"… and {len(lines) - number:,} more such lines"]
-        found.append(line)
-    return found
+            return [*lines_found, f"… and {len(lines) - number:,} more such lines"]
+        lines_found.append(line)
+    return lines_found
 
 
 def exit_code_for(error: BaseException) -> int:

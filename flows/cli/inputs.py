@@ -38,8 +38,8 @@ def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") 
     """Return the options with `judgments` and `system` from the files without an option (`place_files`)."""
     from ndcg_ab.config.options.positional import place_files
 
-    placed = place_files(options, command, otherwise)
-    return placed | {"system": spread_files(placed["system"])}
+    inputs = place_files(options, command, otherwise)
+    return inputs | {"system": spread_files(inputs["system"])}
 
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
@@ -71,8 +71,8 @@ def evaluation_from_config(
 
     for name in options_of(*of_files):
         if options[name] not in (None, []) and options[name] is not False:
-            said = "goes with files, and a configuration was given: use --set KEY=VALUE"
-            raise InputError(f"{option_of(name)}: {said}")
+            message = "goes with files, and a configuration was given: use --set KEY=VALUE"
+            raise InputError(f"{option_of(name)}: {message}")
     settings = [*(options["settings"] or ()), *more_settings]
     evaluation = with_resource_options(read_config(config, settings), options)
     prepare_environment(evaluation)
@@ -91,22 +91,22 @@ def parse_moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"--at {text!r}: must be a date and time, as 2026-11-20T02:00 (UTC) or with a zone") from None
     try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
-        moment = datetime.min.replace(tzinfo=UTC)
-    if not 1970 <= moment.year < 9999:
+        time = datetime.min.replace(tzinfo=UTC)
+    if not 1970 <= time.year < 9999:
         raise InputError(f"--at {text!r}: must lie in 1970 or later")
-    return moment
+    return time
 
 
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a command with a file in place of each pipe; raise InputError if one is named twice."""
-    given = {name: value for name, value in parameters.items() if name in FILES and value}
-    texts = [str(each) for value in given.values() for each in (value if isinstance(value, list | tuple) else [value])]
+    files = {name: value for name, value in parameters.items() if name in FILES and value}
+    texts = [str(each) for value in files.values() for each in (value if isinstance(value, list | tuple) else [value])]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
     for path, count in Counter(pipes).items():
         if count > 1:
@@ -121,7 +121,7 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
         name, path = split_name(str(value))
         return type(value)(name + places.get(path, path)) if path in pipes else value
 
-    return {**parameters, **{name: replaced(value) for name, value in given.items()}}
+    return {**parameters, **{name: replaced(value) for name, value in files.items()}}
 
 
 def split_name(text: str) -> tuple[str, str]:

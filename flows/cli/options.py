@@ -100,18 +100,18 @@ def options_of(*groups: Group) -> dict[str, Any]:
     """Return the options of groups by the names of their parameters: those that are no keys, and those of models."""
     from ndcg_ab.config.options.from_options import OPTIONS
 
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for group in groups:
         if isinstance(group, Mapping):
-            found |= group
+            options |= group
             continue
         names = (group,) if isinstance(group, str) else group
         for name in names:
-            found |= ADDED.get(name, {})
+            options |= ADDED.get(name, {})
         for option in OPTIONS:
             if option.group and not {option.group, option.parameter}.isdisjoint(names):
-                found[option.parameter] = Annotated[type_of(option), make_option(option)]
-    return found
+                options[option.parameter] = Annotated[type_of(option), make_option(option)]
+    return options
 
 
 def type_of(option: "Option") -> Any:

@@ -46,8 +46,8 @@ class Output:
         if len(self.on_stdout) > 1:
             both = " and ".join(f"{option_of(name)} -" for name in self.on_stdout)
             raise InputError(f"{both}: only one of them can be written here; name a file for the other")
-        named = [(option_of(name), path) for name, path in self.paths.items() if path]
-        for (one, first), (other, second) in combinations(named, 2):
+        written = [(option_of(name), path) for name, path in self.paths.items() if path]
+        for (one, first), (other, second) in combinations(written, 2):
             if resolve_path(first) == resolve_path(second):
                 raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
 
@@ -81,11 +81,11 @@ class Output:
         path = self.paths[name]
         if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
             return
-        if found := formulas(dict.fromkeys(texts)):
+        if risky := formulas(dict.fromkeys(texts)):
             where = f"{option_of(name)} {path}" if path else option_of(name)
-            what = "text begins" if len(found) == 1 else "texts begin"
+            subject = "text begins" if len(risky) == 1 else "texts begin"
             print_to_stderr(
-                f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {format_value(found[0])} does: a"
+                f"ndcg-ab: {where}: {len(risky)} {subject} with =, +, - or @, as {format_value(risky[0])} does: a"
                 " spreadsheet takes that for a formula; import the columns as text"
             )
 

@@ -238,8 +238,8 @@ class Pulled:
     @property
     def elsewhere(self) -> RemoteTable | None:
         """The remote table that holds the rows, or None if the rows are on this machine."""
-        told = (self.at_hand.schema.metadata or {}).get(STAYING)
-        return RemoteTable.from_json(told) if told else None
+        place_text = (self.at_hand.schema.metadata or {}).get(STAYING)
+        return RemoteTable.from_json(place_text) if place_text else None
 
     @property
     def count(self) -> int:
@@ -276,10 +276,10 @@ class Pulled:
         """
         if self.elsewhere:
             return self.elsewhere.digest
-        counted = content_digest(self.table, self.layout.schema, self.layout.order)
+        digest = content_digest(self.table, self.layout.schema, self.layout.order)
         if self.failed:
-            counted.update(json.dumps(["failed", *sorted(self.failed)]).encode())
-        return counted.hexdigest()[:32]
+            digest.update(json.dumps(["failed", *sorted(self.failed)]).encode())
+        return digest.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Return where a document of a query stands, for a message."""
@@ -291,8 +291,8 @@ def places_text(places: Iterable[str]) -> str:
 
     Places that are no lines or rows are not joined: the first one is returned.  Without places the text is empty.
     """
-    found = list(dict.fromkeys(places))
-    words = {place.partition(" ")[0] for place in found}
-    if len(found) < 2 or not words <= {"line", "row"}:
-        return found[0] if found else ""
-    return f"{words.pop()}s {' and '.join(place.partition(' ')[2] for place in found[:3])}"
+    distinct = list(dict.fromkeys(places))
+    words = {place.partition(" ")[0] for place in distinct}
+    if len(distinct) < 2 or not words <= {"line", "row"}:
+        return distinct[0] if distinct else ""
+    return f"{words.pop()}s {' and '.join(place.partition(' ')[2] for place in distinct[:3])}"

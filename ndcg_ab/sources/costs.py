@@ -141,19 +141,19 @@ def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Tabl
 
     Raises InputError for a cost that is negative or too large, and if the rows of a query differ.
     """
-    found: dict[tuple[str, str], float | None] = {}
+    costs: dict[tuple[str, str], float | None] = {}
     query_ids = table["query_id"].to_pylist()
     for name in names:
-        for query_id, given in zip(query_ids, table[name].to_pylist(), strict=True):
-            value = None if given == UNKNOWN else given
-            known = found.setdefault((query_id, name), value)
+        for query_id, cost in zip(query_ids, table[name].to_pylist(), strict=True):
+            value = None if cost == UNKNOWN else cost
+            earlier = costs.setdefault((query_id, name), value)
             if value is not None and not 0 <= value <= MOST_COST:
                 problem = f"{value:g}: must be a number from 0 to 1e300"
-            elif known != value:
-                both = ("an empty cell" if each is None else f"{each:g}" for each in (known, value))
+            elif earlier != value:
+                both = ("an empty cell" if each is None else f"{each:g}" for each in (earlier, value))
                 problem = f"{' and '.join(both)}: must be the same in every row of a query"
             else:
                 continue
             raise InputError(f"{origin}: query {format_value(query_id)}: {name} = {problem}")
-    rows = [(query_id, name, value, False, False) for (query_id, name), value in found.items()]
+    rows = [(query_id, name, value, False, False) for (query_id, name), value in costs.items()]
     return cost_table(rows, f"read from the column{'s' * (len(names) > 1)} {', '.join(names)}")

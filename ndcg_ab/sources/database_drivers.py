@@ -69,8 +69,8 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
     if door == "database file":  # a view of some bytes can give rows without end
         in_proportion = allowed_ratio(TABLE_RATIO) * Path(place).stat().st_size
         bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
-    with contextlib.closing(Passage(bounds, place).await_each(answer)) as found:
-        yield place, found
+    with contextlib.closing(Passage(bounds, place).await_each(answer)) as pieces:
+        yield place, pieces
 
 
 def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
@@ -93,8 +93,8 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
     query = read_only_statement(described.query, place)
     needs(f"database: {place}", "adbc_driver_manager")
     driver = database.driver or driver_for(uri, place)
-    told = driver_parameters(driver, uri, options)
-    return place, "database", query_by_adbc(driver, place, told, query, database.timeout, directory)
+    parameters = driver_parameters(driver, uri, options)
+    return place, "database", query_by_adbc(driver, place, parameters, query, database.timeout, directory)
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
@@ -148,9 +148,9 @@ def refuse_cut_sqlite(file: Path, header: bytes) -> None:
 def driver_for(uri: str | None, place: str) -> str:
     scheme = (uri or "").partition("://")[0].partition("+psycopg")[0]
     if scheme not in SCHEMES:
-        known = ", ".join(f"{name}://" for name in SCHEMES)
+        schemes = ", ".join(f"{name}://" for name in SCHEMES)
         raise InputError(
-            f"database: {place}: names no driver that is known ({known}): say it with driver: NAME or PATH"
+            f"database: {place}: names no driver that is known ({schemes}): say it with driver: NAME or PATH"
         )
     return SCHEMES[scheme]
 
@@ -190,8 +190,8 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
         for each in (file, log) if is_alone else ():
             if each.exists():
                 shutil.copyfile(each, folder / each.name)
-        told = {"uri": f"file:{quote(str(folder / file.name))}?mode=ro", **options}
-        yield from query_by_adbc("sqlite", str(file), told, query, seconds)
+        parameters = {"uri": f"file:{quote(str(folder / file.name))}?mode=ro", **options}
+        yield from query_by_adbc("sqlite", str(file), parameters, query, seconds)
 
 
 def query_by_adbc(
@@ -257,18 +257,18 @@ def convert_driver_error(place: str, driver: str, parameters: dict[str, str], ac
             raise InputError(
                 f"database: {place}: there is no ADBC driver {driver!r}: {package} the path of its library with driver"
             ) from None
-        said = driver_error_text(error, parameters, place)
-        if driver == "sqlite" and (found := re.search(r"Type mismatch in column (\d+): expected (\w+)", said)):
-            column = int(found[1]) + 1
-            said = (
-                f"column {column} holds values of several types, its first ones {found[2].lower()}:"
+        message = driver_error_text(error, parameters, place)
+        if driver == "sqlite" and (match := re.search(r"Type mismatch in column (\d+): expected (\w+)", message)):
+            column = int(match[1]) + 1
+            message = (
+                f"column {column} holds values of several types, its first ones {match[2].lower()}:"
                 " cast it in the query, as in cast(doc_id as text)"
             )
-            raise InputError(f"{place}: {action}: {said}") from None
+            raise InputError(f"{place}: {action}: {message}") from None
         if is_unavailable_error(error, driver):
             advice = "see that the server runs and that its address is right"
-            raise SilentError(f"{place}: the database does not answer: {said}; {advice}") from None
-        raise InputError(f"{place}: {action}: {said}") from None
+            raise SilentError(f"{place}: the database does not answer: {message}; {advice}") from None
+        raise InputError(f"{place}: {action}: {message}") from None
 
 
 def is_unavailable_error(error: Exception, driver: str) -> bool:
@@ -287,8 +287,8 @@ def is_unavailable_error(error: Exception, driver: str) -> bool:
 def driver_error_text(error: Exception, parameters: dict[str, str], place: str) -> str:
     """Return the message of a driver, or the words of the server in it, on one line and without secrets."""
     text = str(error)
-    found = SAID.search(text)
-    text = found["said"] if found else re.sub(r"^[A-Z_]+: ", "", text)
+    match = SAID.search(text)
+    text = match["said"] if match else re.sub(r"^[A-Z_]+: ", "", text)
     if uri := parameters.get("uri"):
         text = text.replace(uri, place)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())

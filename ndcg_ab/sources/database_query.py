@@ -79,8 +79,8 @@ def read_batches(
             yield part
         rows += batch.num_rows
     if empty is None:
-        given = "no row with a grade" if unrated.count else "no rows"
-        raise InputError(f"{place}: the query gives {given}: there is no {layout.kind} to read")
+        problem = "no row with a grade" if unrated.count else "no rows"
+        raise InputError(f"{place}: the query gives {problem}: there is no {layout.kind} to read")
 
 
 def refuse_type(column: pa.Field, field: Field, place: str) -> None:
@@ -93,15 +93,15 @@ def refuse_type(column: pa.Field, field: Field, place: str) -> None:
         is_known = name in ID_TYPES if name else is_uuid or not isinstance(column.type, pa.BaseExtensionType)
         if is_known and (is_id_type(kind) or is_uuid or pa.types.is_null(kind)):
             return
-        rule, wanted = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
+        rule, type_name = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
     else:
         if name != MONEY and (is_number_type(kind) or is_text_type(kind)):
             return
-        rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
-    wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
+        rule, type_name = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
+    type_name = "numeric" if (name, type_name) == (MONEY, "double precision") else type_name  # there is no other cast
     raise InputError(
         f"{place}: column {column.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
-        f" the query: cast({column.name} as {wanted}) as {field.name}"
+        f" the query: cast({column.name} as {type_name}) as {field.name}"
     )
 
 
@@ -120,9 +120,9 @@ def convert_batch(
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
     part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, place))
     if part is None:
-        placed = table_rows(plain, {name: name for name in chosen}, place, before)
+        rows = table_rows(plain, {name: name for name in chosen}, place, before)
         is_judged = layout.kind == JUDGMENT.kind
-        part = records_table(rated_rows(placed, unrated, layout.words) if is_judged else placed, layout)
+        part = records_table(rated_rows(rows, unrated, layout.words) if is_judged else rows, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each
         part = part.set_column(0, "query_id", pc.cast(pc.dictionary_encode(part["query_id"]), ANY_TEXT))
     return pa.concat_tables([part, part[:0]]).combine_chunks()  # the driver's buffers are larger than what is in them

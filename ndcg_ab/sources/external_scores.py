@@ -90,14 +90,14 @@ class Scores(Source):
 
     def reading(self) -> Reading:
         """Return how the file is read: by the configured format, else by its content, else by its name."""
-        told, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
-        if told in READINGS:
-            return READINGS[told]
-        plain = plain_reading(sample, SCORE.kind, told)
-        found = None if told else recognise(sample, SCORES)
+        form, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
+        if form in READINGS:
+            return READINGS[form]
+        plain = plain_reading(sample, SCORE.kind, form)
+        recognised = None if form else recognise(sample, SCORES)
         last = (sample.lines[0].split() if sample.lines else [""])[-1]  # a header ends in no number
-        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and is_plain_number(last))
-        return found or (LINES if is_lines else plain)
+        is_lines = plain.format == "trec" or (form is None and plain.delimiter == "\t" and is_plain_number(last))
+        return recognised or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
         in_memory = self.described.in_memory
@@ -123,14 +123,14 @@ class Scores(Source):
         """
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
-        found = find_value_columns(names, columns)
-        if found is not None and "" in found.values:
+        value_columns = find_value_columns(names, columns)
+        if value_columns is not None and "" in value_columns.values:
             raise InputError(
                 f"{self.origin}: column {names.index('') + 1} has no name: name its metric, or take it out"
             )
-        if found is not None and found.values:
-            keys = [name for name in ("system_id", "query_id") if getattr(found, name)]
-            return self.completed(self.of_columns(found, read), keys, places)
+        if value_columns is not None and value_columns.values:
+            keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
+            return self.completed(self.of_columns(value_columns, read), keys, places)
         layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
         return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
@@ -166,17 +166,17 @@ class Scores(Source):
         if self.described.system is not None:
             self.refuse_other_systems(pc.unique(table["system_id"]).to_pylist())
         is_mean = pc.equal(table["query_id"], ALL) if has_means else pa.array(np.zeros(table.num_rows, dtype=bool))
-        whole = table.set_column(table.column_names.index("metric"), "metric", names).append_column("is_mean", is_mean)
-        whole = whole.select(PULLED.schema.names).cast(PULLED.schema)
-        counted = whole.group_by(KEY).aggregate([([], "count_all")])
-        for row in repeated_keys(counted)[:1]:
+        full = table.set_column(table.column_names.index("metric"), "metric", names).append_column("is_mean", is_mean)
+        full = full.select(PULLED.schema.names).cast(PULLED.schema)
+        counts = full.group_by(KEY).aggregate([([], "count_all")])
+        for row in repeated_keys(counts)[:1]:
             written = next(name for name, short in spelt.items() if short == row["metric"])
             raise InputError(
                 f"{places({name: row[name] for name in keys})}: {format_value(written)} of system"
                 f" {format_value(row['system_id'])} on query {format_value(row['query_id'])} is twice: a query has one"
                 " value"
             )
-        return whole
+        return full
 
     def refuse_other_systems(self, names: Sequence[str]) -> None:
         if len(names) > 1:
@@ -203,10 +203,10 @@ class Scores(Source):
             )
 
         plain = ((place, each | {"value": python_number(each["value"])}) for place, each in records())
-        found = self.completed(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
-        if pc.all(found["is_mean"]).as_py():
+        table = self.completed(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
+        if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
-        return found
+        return table
 
 
 def key_of(row: Mapping[str, Any]) -> dict[str, str]:

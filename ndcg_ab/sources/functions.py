@@ -114,11 +114,11 @@ class Function(Source):
         Queries are called in random order, after the warm-up calls, and returned in the given order.
         """
         order = in_random_order(list(queries), record.request.seed)
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.request.warm_up], *order]):
-            found[query_id], costs = self.timed_call(function, query_id, queries[query_id], countdown)
+            results[query_id], costs = self.timed_call(function, query_id, queries[query_id], countdown)
             record.add(query_id, costs, is_cold=at < min(record.request.warm_up, len(order)))
-        return [(query_id, found[query_id]) for query_id in queries]
+        return [(query_id, results[query_id]) for query_id in queries]
 
     def timed_call(
         self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
@@ -126,11 +126,11 @@ class Function(Source):
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
-            found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
+            answer = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
             costs = {LATENCY: 1000 * (time.perf_counter() - began)}
         if countdown:
             countdown.advance()
-        return found, costs
+        return answer, costs
 
     @contextlib.contextmanager
     def asking(self, pull: PullRequest) -> Iterator[Ask]:
@@ -142,17 +142,17 @@ class Function(Source):
     def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """Yield each query with its results from a function that answers all queries in one call."""
         with self.translate_errors():
-            found = function(dict(queries))
-        if isinstance(found, Mapping):
-            yield from found.items()
+            results = function(dict(queries))
+        if isinstance(results, Mapping):
+            yield from results.items()
             return
-        if not isinstance(found, Iterator):
+        if not isinstance(results, Iterator):
             rule = "must map query_id to results, or yield query_id and results"
-            raise InputError(f"{self.shown} returned {type(found).__name__}: {rule}")
+            raise InputError(f"{self.shown} returned {type(results).__name__}: {rule}")
         after = " before it yielded the first query"
         while True:
             with self.translate_errors(after):
-                entry = next(found, END)
+                entry = next(results, END)
             if entry is END:
                 return
             if not isinstance(entry, tuple | list) or len(entry) != 2:
@@ -199,8 +199,8 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
                 f"{where}, document {format_value(doc_id)}: score = {format_value(score)}: must be a finite number"
             )
         if isinstance(score, int) and abs(score) > BOUNDS["function"].largest:
-            what = f"document {format_value(doc_id)}: score = {format_value(score)}"
-            raise InputError(f"{where}, {what}: must be between -2^53 and 2^53, or a float: others become equal")
+            place = f"document {format_value(doc_id)}: score = {format_value(score)}"
+            raise InputError(f"{where}, {place}: must be between -2^53 and 2^53, or a float: others become equal")
         yield doc_id, float(score)
 
 

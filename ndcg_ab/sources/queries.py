@@ -74,8 +74,8 @@ class Queries:
             return TEXT_SCHEMA.empty_table()
         columns = {name: self.pulled.table[name] for name in self.pulled.table.column_names}
         for field in OF_DRAWS:  # null if it is empty, or if nothing was drawn
-            given = columns.get(field.name, pa.nulls(self.pulled.table.num_rows, field.type))
-            columns[field.name] = pc.if_else(pc.equal(given, NOT_DRAWN), None, given)
+            column = columns.get(field.name, pa.nulls(self.pulled.table.num_rows, field.type))
+            columns[field.name] = pc.if_else(pc.equal(column, NOT_DRAWN), None, column)
         return pa.table(columns).select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
@@ -106,14 +106,14 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     layout = make_query_layout(evaluation)
     pulled = pull_source(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct_queries(pulled)
-    found = Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
+    queries = Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
     if evaluation.statistics.weighted is False:
-        return found.without_draws()
+        return queries.without_draws()
     refuse_weights(rows, pulled.origin)
     if not is_drawn(rows):
-        return found.without_draws()
+        return queries.without_draws()
     refuse_probabilities(rows, pulled.origin)
-    return found
+    return queries
 
 
 def make_query_layout(evaluation: Evaluation) -> Layout:
@@ -167,11 +167,11 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
     """Raise InputError for probabilities and disagreements that `ndcg-ab draw` cannot have written."""
     numbers = [pc.fill_null(rows[field.name], NOT_DRAWN) for field in OF_DRAWS]
     columns = (each.to_pylist() for each in (rows["query_id"], *numbers))
-    given = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
+    filled = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
     if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
         raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
-    known = pc.unique(rows["probability"]).to_pylist()
-    if NOT_DRAWN not in known and any(0 < each < 1 for each in known):
+    probabilities = pc.unique(rows["probability"]).to_pylist()
+    if NOT_DRAWN not in probabilities and any(0 < each < 1 for each in probabilities):
         raise InputError(
             f"{Path(origin)}: no query has an empty probability, so those that were not drawn are missing: give the"
             " whole file that ndcg-ab draw wrote, which says what the drawn ones stand for"
@@ -180,25 +180,25 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
         where = f"{Path(origin)}: query {format_value(query_id)}"
         if probability != NOT_DRAWN and not 0 <= probability <= 1:
             raise InputError(f"{where}: probability = {probability:g}: must be from 0 to 1, or empty")
-        if len(given) == len(OF_DRAWS) and (disagreement > 0) != (probability != 0):
-            shown = "empty" if disagreement == NOT_DRAWN else f"{disagreement:g}"
+        if len(filled) == len(OF_DRAWS) and (disagreement > 0) != (probability != 0):
+            value_text = "empty" if disagreement == NOT_DRAWN else f"{disagreement:g}"
             rule = "0 where the probability is 0" if probability == 0 else "above 0 where the probability is not 0"
-            raise InputError(f"{where}: disagreement = {shown}: must be {rule}")
+            raise InputError(f"{where}: disagreement = {value_text}: must be {rule}")
 
 
 def refuse_weights(rows: pa.Table, origin: str) -> None:
     """Raise InputError for weights that are not positive, too extreme, or concentrated on one query."""
     weighed = rows.filter(pc.is_valid(rows["weight"]))
-    known = dict(zip(weighed["query_id"].to_pylist(), weighed["weight"].to_pylist(), strict=True))
-    for query_id, weight in known.items():
+    weights = dict(zip(weighed["query_id"].to_pylist(), weighed["weight"].to_pylist(), strict=True))
+    for query_id, weight in weights.items():
         if not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
             raise InputError(f"{Path(origin)}: query {format_value(query_id)}: weight = {weight:g}: {rule}")
-    if len(known) > 1:
-        heaviest = max(known, key=lambda query_id: known[query_id])
-        others = sum(weight / known[heaviest] for query_id, weight in known.items() if query_id != heaviest)
+    if len(weights) > 1:
+        heaviest = max(weights, key=lambda query_id: weights[query_id])
+        others = sum(weight / weights[heaviest] for query_id, weight in weights.items() if query_id != heaviest)
         if others < LEAST_OTHERS:
-            where = f"{Path(origin)}: query {format_value(heaviest)}: weight = {known[heaviest]:g}"
+            where = f"{Path(origin)}: query {format_value(heaviest)}: weight = {weights[heaviest]:g}"
             rule = f"must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
             raise InputError(f"{where}: all others together weigh {others:.1g} of it, and {rule}")
 
@@ -209,8 +209,8 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
     names = [field.name for field in pulled.layout.fields if field.name != "query_id"]
     columns = [pulled.table[name].to_pylist() for name in names]
     for row, (query_id, *values) in enumerate(zip(pulled.table["query_id"].to_pylist(), *columns, strict=True)):
-        _, known = first.setdefault(query_id, (row, tuple(values)))
-        for name, before, now in zip(names, known, values, strict=True):
+        _, earlier = first.setdefault(query_id, (row, tuple(values)))
+        for name, before, now in zip(names, earlier, values, strict=True):
             if before != now:
                 noun = f"{name}s" if name in TEXT_SCHEMA.names else f"values of {format_value(name)}"
                 both = f"{format_value(before)} and {format_value(now)}"
@@ -229,17 +229,17 @@ def read_documents(source: Source, doc_ids: pa.ChunkedArray) -> pa.Table:
 
     Raises InputError for a row that breaks a rule, and for a document with two different rows.
     """
-    wanted = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
-    table = source.answer(DOCUMENT, PullRequest({}, keep=wanted)).table
+    writer = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
+    table = source.answer(DOCUMENT, PullRequest({}, keep=writer)).table
     first: dict[str, dict[str, str | None]] = {}
-    for row in wanted.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
+    for row in writer.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
         row = {name: text or None for name, text in row.items()}
-        known = first.setdefault(row["doc_id"], row)
+        earlier = first.setdefault(row["doc_id"], row)
         for name in ("title", "url"):
-            if known[name] != row[name]:
+            if earlier[name] != row[name]:
                 raise InputError(
                     f"{source.origin}: document {format_value(row['doc_id'])} has two {name}s:"
-                    f" {format_value(known[name])} and {format_value(row[name])}"
+                    f" {format_value(earlier[name])} and {format_value(row[name])}"
                 )
     return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
 

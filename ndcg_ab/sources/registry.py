@@ -114,26 +114,26 @@ def pull_source(
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
+    request = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
     if places and rules == AS_IT_IS and not is_shared:
         short = source.reduce(layout, places, threads, keep.beside("reduced"))
-        if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts)[1]:
-            pulled = Pulled(lambda: source.answer(layout, asked).table, layout, source, reduced=short)
+        if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
+            pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
-    found = answer_within_limits(described, source, WITH_SYSTEM if is_shared else layout, asked)
-    table = found.table
+    answer = answer_within_limits(described, source, WITH_SYSTEM if is_shared else layout, request)
+    table = answer.table
     if is_shared:
         table = keep.rewrite(table, rows_of_system(table, system or ""), layout.schema)
     if not isinstance(table, TableOnDisk):
-        table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
-    recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
+        table = keep.write([table], layout.schema, lambda: answer.table.schema.metadata or {})
+    recorded = read_costs(described, directory, costs) if answer.costs is None else answer.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
-        ids, noticed = match_texts(distinct_texts(table, "query_id") if queries else [], asked.texts)
-        table = apply_rules(name_queries(table, ids, noticed, keep), rules, keep, source.origin)
+        ids, remarks = match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
+        table = apply_rules(name_queries(table, ids, remarks, keep), rules, keep, source.origin)
         recorded = None if recorded is None else next(with_ids([recorded], ids))
     elif rules != AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
-    pulled = count_rows(Pulled(table, layout, source, cut_documents(found.documents, rules), costs=recorded))
+    pulled = count_rows(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     if places and isinstance(table, pa.Table) and not pulled.elsewhere:
@@ -151,13 +151,13 @@ def answer_within_limits(described: Any, source: Source, layout: Layout, pull: P
     try:
         if source.door in ("function", "extension"):
             passage = Passage(BOUNDS[source.door], source.origin)
-            found = passage.wait(answer) if source.door == "extension" else answer()
-            passage.count(size=found.table.nbytes)
+            result = passage.wait(answer) if source.door == "extension" else answer()
+            passage.count(size=result.table.nbytes)
         else:
-            found = answer()
+            result = answer()
     except WordGradeError as error:
         raise InputError(f"{error}{naming_hint(described, source, layout, pull)}") from None
-    return dataclasses.replace(found, table=number_words(found.table, layout, source)) if layout.words else found
+    return dataclasses.replace(result, table=number_words(result.table, layout, source)) if layout.words else result
 
 
 def count_rows(pulled: Pulled) -> Pulled:

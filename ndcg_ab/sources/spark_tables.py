@@ -69,13 +69,13 @@ class ClusterTable(Source):
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
         place = RemoteTable(table, described.where, columns)
-        found = spark.survey_queries(cluster, place, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
-        if found.num_rows == 0:
+        survey = spark.survey_queries(cluster, place, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
+        if survey.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
-        self.refuse_wrong(found, place)
-        rows = int(pc.sum(found["rows"]).as_py())
-        place = RemoteTable(table, described.where, columns, rows, spark.survey_digest(place, found))
-        return remote_place_table(found.select(layout.schema.names).cast(layout.schema), place)
+        self.refuse_wrong(survey, place)
+        rows = int(pc.sum(survey["rows"]).as_py())
+        place = RemoteTable(table, described.where, columns, rows, spark.survey_digest(place, survey))
+        return remote_place_table(survey.select(layout.schema.names).cast(layout.schema), place)
 
     def refuse_wrong(self, rows: pa.Table, place: RemoteTable) -> None:
         """Raise InputError for the first column in which a value breaks the rules."""

@@ -30,7 +30,7 @@ from ndcg_ab.trackers import make_tracker as tracker_of_ours
 from tests.commands import invoke
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
-from tests.small_evaluation import changed_run, nights, plain_page, rows_of, runs, small, unlogged
+from tests.small_evaluation import changed_run, nights, perform_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import empty_mlflow, with_store
 
 prepare_environment()
@@ -119,7 +119,7 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
 
 
 def perform(evaluation: Evaluation, at: datetime | None = None) -> Context:
-    return runs_run.perform_run(evaluation, at=at)
+    return perform_run(evaluation, at=at)
 
 
 def publish_one(evaluation: Evaluation, folder: Path) -> Context:

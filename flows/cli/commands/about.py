@@ -21,12 +21,12 @@ def metrics(
     from ndcg_ab.report.terminal.reference import format_lists, format_metric, lists_content, metrics_content, to_json
 
     output = Output((), json=json)
-    found = [parse_own_metric(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
-    content = metrics_content(found) if found else lists_content()
+    parsed = [parse_own_metric(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
+    content = metrics_content(parsed) if parsed else lists_content()
     output.write("json", lambda: to_json(content))
     if output.is_shown:
-        texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
-        print("\n".join(texts) if found else format_lists(), end="")
+        texts = [format_metric(each, given) for each, given in zip(parsed, metric or (), strict=True)]
+        print("\n".join(texts) if parsed else format_lists(), end="")
     output.name_written()
 
 

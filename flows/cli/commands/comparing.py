@@ -145,9 +145,9 @@ def sensitivity(
     )
     output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-        found = study.measure_sensitivity(evaluation, engine, say)
-    output.write("json", lambda: study.sensitivity_to_json(found))
-    output.show(print_sensitivity, found)
+        measured = study.measure_sensitivity(evaluation, engine, say)
+    output.write("json", lambda: study.sensitivity_to_json(measured))
+    output.show(print_sensitivity, measured)
     output.name_written()
 
 

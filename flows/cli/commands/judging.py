@@ -141,13 +141,13 @@ def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Eval
 
     if config is None:
         refuse_options_of_config(options)
-        given, named = options["files"] or [], options["system"] or []
-        if given and named:
+        rankings, named = options["files"] or [], options["system"] or []
+        if rankings and named:
             raise InputError(
-                f"{given[0]}: is no option; say --system {given[0]}, or give all rankings without --system"
+                f"{rankings[0]}: is no option; say --system {rankings[0]}, or give all rankings without --system"
             )
         metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
-        systems = spread_files(name_systems(given or named))
+        systems = spread_files(name_systems(rankings or named))
         return evaluation_from_options({**options, "judgments": "judgments", "system": systems, "metric": metrics}, 2)
     evaluation = evaluation_from_config(config, options, OF_DRAW)
     changes: dict[str, object] = {}
@@ -206,23 +206,23 @@ def judge_next(
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies import judge_next as study
 
-    alone = study.with_one_metric(evaluation, chosen)
-    with open_engine_for(alone) as engine, Progress(quiet) as say:
-        found = study.find_documents_to_judge(alone, engine, candidate or (), count, say)
+    single = study.with_one_metric(evaluation, chosen)
+    with open_engine_for(single) as engine, Progress(quiet) as say:
+        listing = study.find_documents_to_judge(single, engine, candidate or (), count, say)
     if sheet:
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
-        write_judging_sheet(sheet, found.rows, found.grades, f"{alone.name}: what to judge next")
-    output.write("csv", lambda: to_csv(found.rows))
-    output.write("json", lambda: to_json(found.rows))
+        write_judging_sheet(sheet, listing.rows, listing.grades, f"{single.name}: what to judge next")
+    output.write("csv", lambda: to_csv(listing.rows))
+    output.write("json", lambda: to_json(listing.rows))
     if csv:
-        texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
+        texts = (text for row in listing.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
         output.warn_of_formulas("csv", texts)
-    if output.is_shown and found.rows and not (csv or json or sheet):
-        print_safely(print_to_judge, found.rows)
+    if output.is_shown and listing.rows and not (csv or json or sheet):
+        print_safely(print_to_judge, listing.rows)
     if output.is_shown:
-        print_wrapped(effect_sentences(found))
-    for line in effect_sentences(found) if output.is_taken and not quiet else ():
+        print_wrapped(effect_sentences(listing))
+    for line in effect_sentences(listing) if output.is_taken and not quiet else ():
         print_to_stderr(line)
     output.name_written()
 

@@ -47,16 +47,16 @@ def check(
     judgments = Path(options["judgments"]) if options["judgments"] else None
     severities = parse_severities("--finding", options["finding"] or ())
     metrics = parse_metrics("--metric", options["metric"] or ["ndcg@10"])
-    given = [*map(Path, expand_patterns(files or ()))]
-    if not (given or systems):
+    paths = [*map(Path, expand_patterns(files or ()))]
+    if not (paths or systems):
         raise InputError(f"check: names nothing to check → {program_name()} check JUDGMENTS BASELINE CANDIDATE")
     evaluation = None
-    inputs = [*given, *systems.values(), *([judgments] if judgments else [])]
-    if not (judgments or systems) and configuration_in(given):
+    inputs = [*paths, *systems.values(), *([judgments] if judgments else [])]
+    if not (judgments or systems) and configuration_in(paths):
         more = [f"findings.{code}={severity}" for code, severity in severities.items()]
         more += ["strict=true"] * options["strict"]
         more += [f"metrics=[{', '.join(metrics)}]"] if options["metric"] else []
-        evaluation = evaluation_from_config(given[0], options, OF_FILES, more)
+        evaluation = evaluation_from_config(paths[0], options, OF_FILES, more)
         refuse_unrunnable(evaluation)
         inputs += local_inputs(evaluation)
     else:
@@ -69,7 +69,7 @@ def check(
             words = parse_grades("--grades", options["grades"]) if options["grades"] else None
             documents = {"prefix": options["document_prefix"], "own": options["own"]}
             keys = {"findings": severities, "strict": options["strict"], "metrics": metrics, "documents": documents}
-            findings, counts = check_files(given, judgments, systems, keys, engine, say, words, options["duplicates"])
+            findings, counts = check_files(paths, judgments, systems, keys, engine, say, words, options["duplicates"])
     output.write("json", lambda: checked_to_json(counts, findings))
     if output.is_shown:
         print_wrapped([counts])
@@ -110,7 +110,7 @@ def run(
     settings = options["settings"] or ()
     evaluation = with_resource_options(read_config(config, settings), options)
     output = Output([*local_inputs(evaluation), config], quiet=quiet, json=json)
-    moment = parse_moment(options["at"])
+    time = parse_moment(options["at"])
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
         from ndcg_ab.history.bundle import read_bundle
@@ -124,7 +124,7 @@ def run(
         refuse_unknown_tracker(evaluation)
         say("starting")
 
-        done = run_evaluation(evaluation, say, force=force, at=moment)
+        done = run_evaluation(evaluation, say, force=force, at=time)
     assert done.bundle is not None and done.outcome is not None
     tracker = tracker_label(evaluation)
     output.write("json", done.outcome.to_json)
@@ -197,9 +197,9 @@ def history(
     elif since is not None:
         from ndcg_ab.history.digest import digest_json, make_digest, parse_since
 
-        moment = parse_since(since, datetime.now(UTC))
+        time = parse_since(since, datetime.now(UTC))
         timeline = read_timeline(evaluation, metric, None)
-        digest = make_digest(timeline, moment)
+        digest = make_digest(timeline, time)
         output.write("json", lambda: digest_json(digest))
         output.show(print_digest, digest, timeline)
     else:
@@ -239,9 +239,9 @@ def publish(
                 published = chosen.publish(folder, current)
                 lines.append(("logged: " if published.new else "already there: ") + published.url)
         except TrackingError as error:
-            left = len(folders) - len(lines)
+            remaining = len(folders) - len(lines)
             reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
-            write_error(f"{reason}logging of {left} evaluations is still pending: {error}")
+            write_error(f"{reason}logging of {remaining} evaluations is still pending: {error}")
             raise typer.Exit(PENDING) from None
     output.write_json(published=lines)
     for line in (lines or ["nothing is pending"]) if output.is_shown else ():

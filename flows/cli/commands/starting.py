@@ -50,16 +50,16 @@ def init(
 
     systems = systems_by_name(options["system"] or ())
     judged = Path(options["judgments"]) if options["judgments"] else None
-    named = [*map(Path, expand_patterns(files or ()))]
-    given = [*named, *systems.values(), *(file for file in (judged, queries) if file)]
-    path = None if output_file == "-" else check_writable("--output-file", output_file, given)
+    paths = [*map(Path, expand_patterns(files or ()))]
+    inputs = [*paths, *systems.values(), *(file for file in (judged, queries) if file)]
+    path = None if output_file == "-" else check_writable("--output-file", output_file, inputs)
     if path is not None and path.exists() and not force:
         raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
-    output = Output(given, quiet=quiet, json=json)
+    output = Output(inputs, quiet=quiet, json=json)
     folder = path.parent if path else Path()
     grades = parse_grades("--grades", options["grades"]) if options["grades"] else {}
-    found = dataclasses.replace(study.guess_inputs(named, judged, systems, queries), grades=grades)
-    settings = (found, folder, name or study.name_for(folder), options["metric"] or ["ndcg@10"])
+    guessed = dataclasses.replace(study.guess_inputs(paths, judged, systems, queries), grades=grades)
+    settings = (guessed, folder, name or study.name_for(folder), options["metric"] or ["ndcg@10"])
     evaluation = study.read_evaluation(study.configuration_text(*settings), folder)
     with open_engine() as engine, Progress(quiet) as say:
         findings, counts = check_only(evaluation, engine, say)
@@ -69,9 +69,9 @@ def init(
         sys.stdout.write(text)
     else:
         write_text(path, text)
-    output.write_json(written=str(path or "-"), read=[*found.words(), counts], configuration=text)
+    output.write_json(written=str(path or "-"), read=[*guessed.words(), counts], configuration=text)
     if path is not None and output.is_shown:
-        print_wrapped([*found.words(), counts, *([study.WEIGHTED] if is_weighted else [])])
+        print_wrapped([*guessed.words(), counts, *([study.WEIGHTED] if is_weighted else [])])
         print_safely(print_findings, findings)
         print_line(f"written: {path}\n")
         print_line(f"  {program_name()} check {shlex.quote(str(path))}")

@@ -75,8 +75,8 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
         documents += piece.num_rows
         queries_there.update(pc.unique(piece["query_id"]).to_pylist())
     if not table.num_rows:
-        shown = engine.pieces("click_value", ("impressions",), where={"is_asked": True})
-        most = max((pc.max(piece["impressions"]).as_py() or 0 for piece in shown), default=0)
+        pieces = engine.pieces("click_value", ("impressions",), where={"is_asked": True})
+        most = max((pc.max(piece["impressions"]).as_py() or 0 for piece in pieces), default=0)
         where = " at places that can be compared" if left_out else ""
         raise InputError(
             f"{events.origin}: no document has {described.least_impressions} impressions or more{where} (the most is"
@@ -85,8 +85,8 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     definition = described.definition
     if change > SMALLEST_CHANGE:
         definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
-    told = grade_remark(table, documents, events.read, definition)
-    remarks = (told, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
+    remark = grade_remark(table, documents, events.read, definition)
+    remarks = (remark, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
     return GradedClicks(table, places, documents, len(queries_there), change, remarks)
 
 
@@ -102,19 +102,19 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
         return 0.0, []
     documents, places, counts = read_counts(engine)
     fit = fit_joined(counts)
-    shown, placed, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
-    doubt = fit.doubt if fit.is_identified else [None] * len(placed)
+    fitted, ranks, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
+    doubt = fit.doubt if fit.is_identified else [None] * len(ranks)
 
     def put(scale: float) -> None:
-        engine.put("pulled_attraction", pa.table([shown, fit.attraction * scale], schema=ATTRACTION))
-        engine.put("pulled_examination", pa.table([placed, fit.examination / scale, doubt], schema=EXAMINATION))
+        engine.put("pulled_attraction", pa.table([fitted, fit.attraction * scale], schema=ATTRACTION))
+        engine.put("pulled_examination", pa.table([ranks, fit.examination / scale, doubt], schema=EXAMINATION))
 
     put(top)  # a step moves nothing at its bounds, which are 1
     attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"].to_numpy()
     looked = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
     put(1.0)
     change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(looked - fit.examination / top).max())
-    return float(change), joined_remarks(fit, len(documents), placed)
+    return float(change), joined_remarks(fit, len(documents), ranks)
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
@@ -123,8 +123,8 @@ def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
     places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
-    counted = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
-    return documents, places, PlacedCounts(document, place, *counted)
+    columns = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
+    return documents, places, PlacedCounts(document, place, *columns)
 
 
 TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked", pa.bool_())])
@@ -153,8 +153,8 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     for query_id, text in queries.items():
         exact[text].append(query_id)
         alike[folded(text)].append(query_id)
-    found = {text: exact.get(text) or alike.get(folded(text), []) for text in counts}
-    lacking = sorted((text for text in counts if not found[text]), key=lambda text: (-counts[text], text))
+    ids_by_text = {text: exact.get(text) or alike.get(folded(text), []) for text in counts}
+    lacking = sorted((text for text in counts if not ids_by_text[text]), key=lambda text: (-counts[text], text))
     if len(lacking) == len(counts):
         raise InputError(
             f"{events.origin}: none of its {len(counts):,} texts (such as {format_value(lacking[0])}) is the text of a"
@@ -162,15 +162,15 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
         )
     remarks = []
     if lacking:
-        told = (
+        message = (
             f"{sum(counts[text] for text in lacking):,} of {events.table.num_rows:,} events have a text that no query"
             f" has ({len(lacking):,} text{'s' * (len(lacking) != 1)}): they only tell how often each place is clicked"
         )
         examples = tuple(f"{format_value(text)}: {counts[text]:,} events" for text in lacking[:MOST_EXAMPLES])
-        remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, told))
-    asked = [(text, query_id) for text, ids in found.items() for query_id in ids]
-    rows = [*asked, *((text, OTHER + text) for text in lacking)]
-    return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(asked)), remarks
+        remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, message))
+    pairs = [(text, query_id) for text, ids in ids_by_text.items() for query_id in ids]
+    rows = [*pairs, *((text, OTHER + text) for text in lacking)]
+    return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(pairs)), remarks
 
 
 def text_table(texts: list[str], query_ids: list[str], requested: int | None = None) -> pa.Table:
@@ -196,22 +196,22 @@ class ClickJudgments(Source):
         Only searches with the texts of the requested queries count; without texts, the text of a search is its
         query_id.
         """
-        found = self.grade(pull.texts, pull.resources)
+        graded = self.grade(pull.texts, pull.resources)
         columns = {
-            field.name: found.table[field.name]
+            field.name: graded.table[field.name]
             if field in JUDGMENT.fields
-            else pa.nulls(found.table.num_rows, field.type)
+            else pa.nulls(graded.table.num_rows, field.type)
             for field in layout.fields
         }
-        return PullResult(with_remarks(pa.table(columns, schema=layout.schema), found.remarks))
+        return PullResult(with_remarks(pa.table(columns, schema=layout.schema), graded.remarks))
 
     def grade(self, queries: Mapping[str, str], allowed: Resources | None = None) -> GradedClicks:
         """Grade documents from the click log and return the grades with the counts behind them.
 
         queries: query_id -> text. allowed: threads and memory that may be used; None: everything.
         """
-        given = allowed or Resources()
-        with open_engine(given.threads, given.memory_limit, given.spill, files=click_files()) as engine:
+        limits = allowed or Resources()
+        with open_engine(limits.threads, limits.memory_limit, limits.spill, files=click_files()) as engine:
             memory, keep = engine.memory, IN_MEMORY
             if memory is not None and memory.folder is not None:  # more than a few events go into a file
                 keep = TableWriter(memory.folder / "click_event.parquet", memory)

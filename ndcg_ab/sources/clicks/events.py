@@ -100,8 +100,8 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = table_pieces(source, keep.beside("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
-    kept = map(chosen.select, passage.admit(pieces))
-    table = keep.write(kept, EVENTS, names=TEXTS)
+    selected = map(chosen.select, passage.admit(pieces))
+    table = keep.write(selected, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
 
@@ -181,14 +181,14 @@ class EventFilter:
         lacking = events.filter(pc.and_(is_used, pc.invert(is_whole)))
         self.lacking += lacking.num_rows
         self.examples += map(incomplete_text, lacking.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
-        kept = pc.and_(is_used, is_whole)
+        is_kept = pc.and_(is_used, is_whole)
         is_deep = pc.greater_equal(events["ordinal"], MOST_PLACES)
-        deep = events.filter(pc.and_(kept, is_deep))
+        deep = events.filter(pc.and_(is_kept, is_deep))
         self.deep += deep.num_rows
         self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
-        kept = pc.and_(kept, pc.invert(is_deep))
-        rows, shown, clicked = (each.filter(kept) for each in (events, is_shown, is_click))
-        self.has_shown |= pc.any(shown).as_py() or False
+        is_kept = pc.and_(is_kept, pc.invert(is_deep))
+        rows, is_shown_row, clicked = (each.filter(is_kept) for each in (events, is_shown, is_click))
+        self.has_shown |= pc.any(is_shown_row).as_py() or False
         self.has_clicked |= pc.any(clicked).as_py() or False
         self.read += events.num_rows
         client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
@@ -198,7 +198,7 @@ class EventFilter:
             "place": pc.add_checked(rows["ordinal"], 1),
             "search_id": without_blanks(rows["search_id"]),
             "client": without_blanks(client),
-            "shown": shown.cast(pa.int64()),
+            "shown": is_shown_row.cast(pa.int64()),
             "clicked": clicked.cast(pa.int64()),
         }
         return pa.table(columns).cast(EVENTS)
@@ -217,17 +217,17 @@ class EventFilter:
                 f"{origin}: no event is a click ({', '.join(self.clicks.to_pylist())}) with {', '.join(NEEDED)}"
                 f" (actions: {actions}{lacking}): name the actions that are, with actions"
             )
-        found = []
+        remarks_found = []
         if self.others:
             names = ", ".join(f"{name} ({count:,})" for name, count in self.others.most_common(5))
             count = self.others.total()
-            told = f"{count:,} events are neither impressions nor clicks, and count nothing: {names}"
-            found.append(Remark("click_other_action", count, (), told))
+            message = f"{count:,} events are neither impressions nor clicks, and count nothing: {names}"
+            remarks_found.append(Remark("click_other_action", count, (), message))
         if self.lacking:
             events = f"{self.lacking:,} event{'s' * (self.lacking != 1)}"
-            told = f"{events} without the query's text, the document or the place: left out"
-            found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), told))
-        return (*found, *deep_remarks(self.deep, "event", self.deep_rows))
+            message = f"{events} without the query's text, the document or the place: left out"
+            remarks_found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), message))
+        return (*remarks_found, *deep_remarks(self.deep, "event", self.deep_rows))
 
 
 def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -236,15 +236,15 @@ def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def incomplete_text(row: Mapping[str, Any]) -> str:
     missing = [name for name in NEEDED if row[name] in ("", None, NOWHERE)]
-    known = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
-    return f"{row['action_name']} without {' and '.join(missing)}" + (f" ({known})" if known else "")
+    values = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
+    return f"{row['action_name']} without {' and '.join(missing)}" + (f" ({values})" if values else "")
 
 
 def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
     """Return the remark on events, or rows of counts, that were left out because their place is too deep."""
-    told = f"{count:,} {word}{'s' * (count != 1)} beyond place {MOST_PLACES:,}: left out"
+    message = f"{count:,} {word}{'s' * (count != 1)} beyond place {MOST_PLACES:,}: left out"
     examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
-    return [Remark("click_deep_place", count, examples, told)] if count else []
+    return [Remark("click_deep_place", count, examples, message)] if count else []
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:

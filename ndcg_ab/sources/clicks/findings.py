@@ -22,8 +22,8 @@ CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
 
 def grade_counts(table: pa.Table) -> dict[float, int]:
     """Return the number of documents by grade, in rising order of the grades."""
-    counted = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
-    return dict(sorted(counted.items()))
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
+    return dict(sorted(counts.items()))
 
 
 def grade_remark(table: pa.Table, documents: int, events: int, definition: str) -> Remark:
@@ -32,19 +32,19 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
     few = ", ".join(f"{grade:g}: {count:,}" for grade, count in counts.items())
     grades = few if len(counts) <= 10 else f"{len(counts):,} different ones"
     queries = pc.count_distinct(table["query_id"]).as_py()
-    told = (
+    message = (
         f"grades come from {definition}: {table.num_rows:,} documents of {queries:,} queries from {events:,} events"
         f" ({grades}); {documents - table.num_rows:,} documents were shown too seldom for a grade"
     )
-    return Remark("click_grades", table.num_rows, (), told, events)
+    return Remark("click_grades", table.num_rows, (), message, events)
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:
     """Return a remark if all documents have the same value, so that the grades distinguish nothing."""
     if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
         return []
-    told = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
-    return [Remark("click_one_value", table.num_rows, (), told)]
+    message = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
+    return [Remark("click_one_value", table.num_rows, (), message)]
 
 
 def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Remark]:
@@ -56,25 +56,25 @@ def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Rem
         return []
     outside, share = documents - len(fit.document), f"{100 * fit.left_out:.2g} %"
     most = ", ".join(map(str, places[:MOST_EXAMPLES])) + ", …" * (len(places) > MOST_EXAMPLES)
-    told = (
+    message = (
         f"{outside:,} of {documents:,} documents have no grade, and {share} of the impressions do not count:"
         f" too few documents were shown both at {'place' if len(places) == 1 else 'one of the places'} {most} and at"
         " another place to compare their clicks"
     )
-    return [Remark("click_not_joined", outside, (), told)]
+    return [Remark("click_not_joined", outside, (), message)]
 
 
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
     """Return the remarks on suspicious events; places: the table `click_rate`."""
-    shown = {*places.filter(pc.greater(places["impressions"], 0))["place"].to_pylist()}
-    gaps = [place for place in range(1, max(shown, default=0)) if place not in shown]
-    found = []
+    places_shown = {*places.filter(pc.greater(places["impressions"], 0))["place"].to_pylist()}
+    gaps = [place for place in range(1, max(places_shown, default=0)) if place not in places_shown]
+    remarks = []
     if gaps:
-        told = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(shown)}"
+        message = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(places_shown)}"
         examples = tuple(f"place {place}" for place in gaps[:MOST_EXAMPLES])
-        found.append(Remark("click_place_gap", len(gaps), examples, told))
+        remarks.append(Remark("click_place_gap", len(gaps), examples, message))
     return [
-        *found,
+        *remarks,
         *movement_remarks(engine),
         *unlogged_remarks(engine),
         *bot_remarks(engine),
@@ -87,11 +87,11 @@ def movement_remarks(engine: Engine) -> list[Remark]:
     documents = engine.count("click_document")
     if documents < engine.count("click_count") or documents < 2:
         return []
-    told = (
+    message = (
         f"each of the {documents:,} documents was shown at one place only: one ranking is in the log, and what a"
         " document gains by its place cannot be told from what it is worth"
     )
-    return [Remark("click_one_ranking", documents, (), told)]
+    return [Remark("click_one_ranking", documents, (), message)]
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:
@@ -105,7 +105,7 @@ def unlogged_remarks(engine: Engine) -> list[Remark]:
     if not odd.num_rows:
         return []
     more = pc.sum(pc.subtract(odd["click_events"], odd["shown_events"])).as_py()
-    told = f"{more:,} clicks or more have no impression beside them at their place: each counts as one shown, too"
+    message = f"{more:,} clicks or more have no impression beside them at their place: each counts as one shown, too"
     first = odd.sort_by([("document", "ascending"), ("place", "ascending")]).slice(0, MOST_EXAMPLES).to_pylist()
     examples = []
     for row in first:
@@ -113,7 +113,7 @@ def unlogged_remarks(engine: Engine) -> list[Remark]:
             "click_document", ("query_id", "doc_id"), where={"document": row["document"]}
         )
         examples.append(f"{document_text(query_id, doc_id)}, place {row['place']}")
-    return [Remark("click_without_impression", more, tuple(examples), told)]
+    return [Remark("click_without_impression", more, tuple(examples), message)]
 
 
 def document_text(query_id: str, doc_id: str) -> str:
@@ -126,13 +126,13 @@ def bot_remarks(engine: Engine) -> list[Remark]:
     if not odd.num_rows:
         return []
     rows = odd.slice(0, MOST_EXAMPLES).to_pylist()
-    told = (
+    message = (
         f"{odd.num_rows} of {rows[0]['clients']:,} clients make {pc.sum(odd['amount']).as_py() / rows[0]['total']:.0%}"
         f" of the events, each more than {CLIENT_RULES['bot_times']} times the {rows[0]['usual']} that 99 of 100"
         " clients keep to: programs, not people?"
     )
     examples = tuple(f"client {format_value(row['client'])}: {row['amount']:,} events" for row in rows)
-    return [Remark("click_bot", odd.num_rows, examples, told)]
+    return [Remark("click_bot", odd.num_rows, examples, message)]
 
 
 def one_client_remarks(engine: Engine) -> list[Remark]:
@@ -140,7 +140,7 @@ def one_client_remarks(engine: Engine) -> list[Remark]:
     odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
     if not odd.num_rows:
         return []
-    told = (
+    message = (
         f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']} clicks"
         " or more) come from one client each"
     )
@@ -148,4 +148,4 @@ def one_client_remarks(engine: Engine) -> list[Remark]:
         f"{document_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
         for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
     )
-    return [Remark("click_one_client", odd.num_rows, examples, told)]
+    return [Remark("click_one_client", odd.num_rows, examples, message)]

@@ -102,14 +102,14 @@ def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataTy
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
-    found = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
-    values = {path: pc.struct_field(found[path[0]], list(path[1:])) if path[1:] else found[path[0]] for path in paths}
+    rows = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
+    values = {path: pc.struct_field(rows[path[0]], list(path[1:])) if path[1:] else rows[path[0]] for path in paths}
     table = pa.table({field: pc.coalesce(*map(values.get, field_paths(field, columns))) for field in DEFAULTS})
     table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
     if is_odd(table):
         raise UnusualError("a missing action, a place below 0, or a control character")
-    known = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
-    return pa.table(known).cast(SCHEMA)
+    filled = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
+    return pa.table(filled).cast(SCHEMA)
 
 
 def is_odd(table: pa.Table) -> bool:
@@ -185,7 +185,7 @@ def event_value(field: Field, value: Any, where: str) -> Any:
         return NOWHERE if is_number else ""
     if is_number and is_plain_number(text := str(value).strip()) and MOST_RANK <= float(text) < math.inf:
         return MOST_RANK  # which is left out, however it is written
-    found = read_value(field, cast(object, value), where)
-    if is_number and cast(int, found) < 0:
+    read = read_value(field, cast(object, value), where)
+    if is_number and cast(int, read) < 0:
         raise InputError(f"{where}: {field.name} = {format_value(value)}: must be 0 or more: UBI counts places from 0")
-    return found
+    return read

@@ -101,8 +101,8 @@ def work_in_threads(
             while begun:
                 yield begun.popleft().result()
         finally:
-            for left in begun:
-                left.cancel()
+            for waiting in begun:
+                waiting.cancel()
 
 
 def count_processors() -> int:
@@ -155,9 +155,9 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
             last = query_ids[-1]
             cut = bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
             if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
-                whole = [*waiting, table.slice(0, cut)]
-                if any(map(len, whole)):
-                    yield pa.concat_tables(whole), chosen
+                complete = [*waiting, table.slice(0, cut)]
+                if any(map(len, complete)):
+                    yield pa.concat_tables(complete), chosen
                 waiting = []
             waiting.append(table.slice(cut))
             if sum(map(len, waiting)) > MOST_ROWS:

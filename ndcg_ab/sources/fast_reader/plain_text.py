@@ -42,11 +42,11 @@ except ImportError:  # there was no compiler
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, places: WantedPlaces) -> ReducedRanking:
     """Return the reduced ranking of lines that end with `line_end`; raise NotPlainError if they are not regular."""
-    found = make_reduced(ranking_reader.reduce(text, length, line_end, places.depth, places.ids), places)
-    is_large = any(may_be_inexact(found.answers[name]) for name in ("lowest_score", "highest_score"))
+    reduced = make_reduced(ranking_reader.reduce(text, length, line_end, places.depth, places.ids), places)
+    is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
         raise NotPlainError
-    return found
+    return reduced
 
 
 def group_rows(ranking: pa.Table) -> pa.Table:
@@ -84,10 +84,10 @@ def reduce_columns(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
     if ranking_reader is None:
         raise NotPlainError
     query_ids = ranking["query_id"].cast(pa.string())
-    whole = ranking.set_column(0, "query_id", query_ids).combine_chunks()
-    if any(column.num_chunks != 1 for column in whole.columns):  # no row, or more than 2 GB of texts
+    combined = ranking.set_column(0, "query_id", query_ids).combine_chunks()
+    if any(column.num_chunks != 1 for column in combined.columns):  # no row, or more than 2 GB of texts
         raise NotPlainError
-    query_ids, doc_ids, score, rank = (column.chunk(0) for column in whole.columns)
+    query_ids, doc_ids, score, rank = (column.chunk(0) for column in combined.columns)
     has_ranks = not rank.null_count
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
         raise NotPlainError
@@ -107,23 +107,23 @@ def make_reduced(buffers: tuple[bytes, ...] | None, places: WantedPlaces, has_ra
     )
     query_ids = text_column(head_ends, heads)
     refuse_apart(query_ids)
-    returned, given, kept, low = (
+    returned, sizes, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )
-    place = np.repeat(np.arange(len(given), dtype=np.int32), given)
+    place = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
     columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(place), pa.int64())]
     rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(place), query_ids), *columns], schema=KEPT)
-    met: list[int | None] = [None] * len(given)
+    met: list[int | None] = [None] * len(sizes)
     is_kept = np.ones(len(place), bool)
-    starts = np.cumsum(given) - given
-    for at in np.flatnonzero(given == returned).tolist():
+    starts = np.cumsum(sizes) - sizes
+    for at in np.flatnonzero(sizes == returned).tolist():
         query_id, start = query_ids[at].as_py(), int(starts[at])
         if query_id in places.judged:
-            own = doc_ids.slice(start, int(given[at]))
-            met[at] = pc.sum(pc.is_in(own, value_set=places.judged[query_id])).as_py()
+            part = doc_ids.slice(start, int(sizes[at]))
+            met[at] = pc.sum(pc.is_in(part, value_set=places.judged[query_id])).as_py()
             if query_id not in places.complete:
-                is_kept[start + kept[at] : start + given[at]] = False
+                is_kept[start + kept[at] : start + sizes[at]] = False
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))
     known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (None, None, None)

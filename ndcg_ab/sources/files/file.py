@@ -98,14 +98,14 @@ class File(Source):
     def map_parts(self, layout: Layout, work: Callable[[Part, Reading, int | None], T]) -> list[T]:
         """Return the results of `work` for each file; it receives the number of the file, or None for a single file."""
         layout.refuse_unknown(str(self.described.file), self.described.columns)
-        made = []
+        tables = []
         with list_parts(self.described, self.directory) as parts:
             for at, part in enumerate(parts):
                 with name_part_in_errors(part):
                     refuse_no_file(part.path)
                     reading = self.reading(part.path, layout, part.values)
-                    made.append(work(part, reading, at if len(parts) > 1 else None))
-        return made
+                    tables.append(work(part, reading, at if len(parts) > 1 else None))
+        return tables
 
     def reduce(
         self, layout: Layout, places: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
@@ -120,10 +120,10 @@ class File(Source):
     def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
         """Return how one of the files is read; folders: columns and values that the names of folders give."""
         columns = self.described.columns
-        wanted = {columns.get(field.name, field.name) for field in layout.fields}
-        values = {name: value for name, value in folders.items() if name in wanted}
-        found = find_reading(path, layout.kind, self.described.format, columns)
-        return dataclasses.replace(found, columns={**found.columns, **columns}, values=values)
+        names = {columns.get(field.name, field.name) for field in layout.fields}
+        values = {name: value for name, value in folders.items() if name in names}
+        reading = find_reading(path, layout.kind, self.described.format, columns)
+        return dataclasses.replace(reading, columns={**reading.columns, **columns}, values=values)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
@@ -205,16 +205,16 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
         needed = f"a file of {kinds} must be csv, tsv, jsonl or parquet, by its name or its format"
         raise InputError(f"{path}: {needed}{untold_hint(path, layout)}")
     if reading.columns and (is_trec or reading.records is not None):
-        what = "a TREC file" if is_trec else reading.words
-        raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
+        form_name = "a TREC file" if is_trec else reading.words
+        raise InputError(f"{path}: columns cannot be mapped in {form_name}; say its format if it is another one")
 
 
 def untold_hint(path: Path, layout: Layout) -> str:
     """Return advice for a file without queries, titles or events: its probable content, and the command for it."""
     name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
-    if found := recognise_file(path):
-        given = f"{name} BASELINE CANDIDATE" if found.kind == JUDGMENTS else f"JUDGMENTS {name}"
-        return f"; this looks like {found.kind} ({found.note}) → ndcg-ab compare {given}"
+    if form := recognise_file(path):
+        files = f"{name} BASELINE CANDIDATE" if form.kind == JUDGMENTS else f"JUDGMENTS {name}"
+        return f"; this looks like {form.kind} ({form.note}) → ndcg-ab compare {files}"
     key = layout.fields[0].name
     line = next((each.strip() for _, each in text_lines(path)), "")
     if line.split() != [line]:

@@ -72,10 +72,10 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
             raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
         return [Part(path / each, str(path / each), partition_values(each)) for each in names]
     if described.parts and WILD.search(str(file)) and not path.exists():
-        found = matching_files(file, directory)
-        if not found:
+        paths = matching_files(file, directory)
+        if not paths:
             raise InputError(f"{path}: no file matches it")
-        return [Part(directory / each, str(directory / each), partition_values(each)) for each in found]
+        return [Part(directory / each, str(directory / each), partition_values(each)) for each in paths]
     return [Part(path, str(path))]
 
 
@@ -93,13 +93,13 @@ def files_below(path: Path) -> list[Path]:
 
     Raise InputError if there are too many for one table.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for place, folders, files in os.walk(path):
         folders[:] = [name for name in folders if is_data(Path(name))]
-        found += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
-        if len(found) > MOST_PARTS:
+        paths += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
+        if len(paths) > MOST_PARTS:
             raise InputError(f"{path}: is a folder of more than {MOST_PARTS:,} files: name the one that is meant")
-    return found
+    return paths
 
 
 def is_data(name: Path) -> bool:
@@ -116,13 +116,13 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
     """Download the objects that an address stands for and return the copies."""
     store = open_store(described, directory)
     names = object_names(store, described)
-    found = []
+    parts = []
     for at, name in enumerate(names):
         path = folder / f"object{at}" / (Path(name).name or "object")
         path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
-        found.append(Part(path, store.address_of(name), partition_values(Path(name))))
-    return found
+        parts.append(Part(path, store.address_of(name), partition_values(Path(name))))
+    return parts
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:
@@ -139,9 +139,9 @@ def object_names(store: Store, described: FileSource) -> list[str]:
         rule = "no object matches it" if is_pattern else "there is no such object: see the bucket and the path"
         raise InputError(f"{store.shown}: {rule}")
     if len(names) > 1 and not described.parts and (is_pattern or not are_parquet(described, names)):
-        shown = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+        examples = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
         rule = "one is needed: name it, or say parts: true if they are parts of one table"
-        raise InputError(f"{store.shown}: {len(names)} objects match it ({shown}); {rule}")
+        raise InputError(f"{store.shown}: {len(names)} objects match it ({examples}); {rule}")
     return names
 
 
@@ -160,10 +160,10 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
             raise
         address, place = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
         fetch = f"curl -Lo COPY {shlex.quote(address)} && " if door_of(address) == "web server" else "of a copy: "
-        told = re.sub(
+        message = re.sub(
             rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {place}", lambda match: f"{fetch}{match[1]} COPY", str(error)
         )
-        raise type(error)(told.replace(str(part.path), address)) from None
+        raise type(error)(message.replace(str(part.path), address)) from None
 
 
 READING = 3  # to be raised with every change of how bytes become rows
@@ -186,16 +186,16 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
     if not isinstance(described, FileSource) or described.in_memory is not None:
         return None
     if isinstance(described.file, str):
-        found = object_marks(described, directory)
+        marks = object_marks(described, directory)
     else:
-        found = [
+        marks = [
             (part.name, dict(part.values), digest_of_file(part.path))
             for part in local_parts(described, described.file, directory)
         ]
-    if found is None:
+    if marks is None:
         return None
-    places = tuple(place for place, _, _ in found)
-    parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in found]
+    places = tuple(place for place, _, _ in marks)
+    parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in marks]
     kind = [layout.kind, layout.order, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
@@ -213,10 +213,10 @@ def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict
     store = open_store(described, directory)
     if not isinstance(store, ObjectStore):
         return None
-    found = []
+    marks = []
     for name in object_names(store, described):
         mark = store.mark(name)
         if mark is None:
             return None
-        found.append((store.address_of(name), partition_values(Path(name)), mark))
-    return found or None
+        marks.append((store.address_of(name), partition_values(Path(name)), mark))
+    return marks or None

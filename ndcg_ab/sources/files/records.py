@@ -45,8 +45,8 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
     """
     watched = FormatWatch(path)
     found = read_records(path, layout, reading, watched.comments.add)
-    placed = watched.watch(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
-    table = gather_records(placed, layout, keep, watched.remarks)
+    rows = watched.watch(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
+    table = gather_records(rows, layout, keep, watched.remarks)
     if not watched.unread.count:
         return table
     names, schema = layout.schema.names, layout.schema
@@ -157,8 +157,8 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
 
 def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], object]) -> Records:
     width = len(names)
-    known = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
-    places = {name: place for place, name in enumerate(names) if name in known}
+    fields = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
+    places = {name: place for place, name in enumerate(names) if name in fields}
     shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
     shape = shapes.get(layout.kind, "query_id")
     first = True

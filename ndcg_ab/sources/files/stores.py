@@ -74,9 +74,9 @@ def open_store(described: FileSource, directory: Path) -> Store:
     if scheme in ("http", "https"):
         return WebStore(address)
     if scheme not in OPENED:
-        known = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
+        schemes = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
-        raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({known})")
+        raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({schemes})")
     storage = described.storage or Storage()
     given = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
     return ObjectStore(address, given)
@@ -121,8 +121,8 @@ class ObjectStore(Store):
         from pyarrow import fs
 
         with self.meaning():
-            found = self.system.get_file_info(fs.FileSelector(name, recursive=True, allow_not_found=True))
-        return sorted(each.path for each in found if each.type == fs.FileType.File)
+            infos = self.system.get_file_info(fs.FileSelector(name, recursive=True, allow_not_found=True))
+        return sorted(each.path for each in infos if each.type == fs.FileType.File)
 
     @contextlib.contextmanager
     def meaning(self) -> Iterator[None]:
@@ -144,8 +144,8 @@ class ObjectStore(Store):
 
 def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
     """Return the metadata that change with the content of an object: etag, lengths, dates and generation."""
-    known = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
-    return tuple(known.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
+    values = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
+    return tuple(values.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
 
 def open_s3(_rest: str, options: dict[str, Any]) -> Any:
@@ -172,9 +172,9 @@ def open_gcs(_rest: str, options: dict[str, Any]) -> Any:
     from pyarrow import fs
 
     scheme, _, place = (options.get("endpoint") or "").rpartition("://")
-    found = {"endpoint_override": place, "scheme": scheme or "https"} if place else {}
+    options_of_place = {"endpoint_override": place, "scheme": scheme or "https"} if place else {}
     return fs.GcsFileSystem(
-        anonymous=options.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **found
+        anonymous=options.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **options_of_place
     )
 
 
@@ -182,8 +182,8 @@ def open_azure(rest: str, options: dict[str, Any]) -> Any:
     from pyarrow import fs
 
     account = re.match(r"[^/@]*@([^./]+)\.", rest)
-    known = environ.get("AZURE_STORAGE_ACCOUNT_NAME") or environ.get("AZURE_STORAGE_ACCOUNT")
-    name = options.get("access_key") or (account[1] if account else known)
+    account_name = environ.get("AZURE_STORAGE_ACCOUNT_NAME") or environ.get("AZURE_STORAGE_ACCOUNT")
+    name = options.get("access_key") or (account[1] if account else account_name)
     if not name:
         raise InputError("az://: names no account: set AZURE_STORAGE_ACCOUNT, or storage: {access_key: ACCOUNT}")
     key = options.get("secret_key") or environ.get("AZURE_STORAGE_KEY") or environ.get("AZURE_STORAGE_ACCOUNT_KEY")

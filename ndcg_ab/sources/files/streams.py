@@ -203,10 +203,10 @@ def load_strictly(text: str | bytes) -> Any:
 
 
 def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         raise RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
-    return found
+    return content
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=make_strict_object)

@@ -84,9 +84,9 @@ def open_zip(file: BinaryIO) -> Any:
     archive = zipfile.ZipFile(file)
     members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
     if len(members) != 1:
-        shown = ", ".join(shorten(member.filename) for member in members[:SHOWN])
-        shown += ", …" if len(members) > SHOWN else ""
-        raise ArchiveError(f"holds {len(members)} files{f' ({shown})' if shown else ''}, and one is read")
+        names = ", ".join(shorten(member.filename) for member in members[:SHOWN])
+        names += ", …" if len(members) > SHOWN else ""
+        raise ArchiveError(f"holds {len(members)} files{f' ({names})' if names else ''}, and one is read")
     (member,) = members
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ArchiveError(f"holds {shorten(member.filename)}, encrypted or compressed in a rare way")
@@ -224,15 +224,15 @@ def open_bytes(path: Path) -> BinaryIO:
     if packing is None:
         return path.open("rb")
     stream = UnpackedFile(path, packing)
-    found = io.BufferedReader(stream, BUFFER)
-    inner = packing_of(found.peek(LONGEST_START))
+    reader = io.BufferedReader(stream, BUFFER)
+    inner = packing_of(reader.peek(LONGEST_START))
     if inner is not None and inner.name != "ZIP":  # whose list of files is at its end
-        found = io.BufferedReader(UnpackedFile(path, inner, stream, cast(BinaryIO, found)), BUFFER)
-        inner = packing_of(found.peek(LONGEST_START))
+        reader = io.BufferedReader(UnpackedFile(path, inner, stream, cast(BinaryIO, reader)), BUFFER)
+        inner = packing_of(reader.peek(LONGEST_START))
     if inner is not None:
         remedy = f"unpack it: {packing.remedy} {shlex.quote(str(path))} > NEW"
         raise InputError(f"{path}: is packed more than twice, or holds a ZIP file; {remedy}")
-    return cast(BinaryIO, found)
+    return cast(BinaryIO, reader)
 
 
 # ---- tables that are compressed inside
@@ -360,9 +360,9 @@ def packed_hint(path: Path, start: bytes) -> str | None:
     """Return the format of an unsupported compressed file, and a command to convert it; None for other files."""
     if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
         return "is a spreadsheet, which is not read here; export its sheet as CSV"
-    for magic, (what, remedy) in PACKED.items():
+    for magic, (format_name, remedy) in PACKED.items():
         if start.startswith(magic):
-            return f"is {what}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
+            return f"is {format_name}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
     return None
 
 

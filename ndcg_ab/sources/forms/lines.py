@@ -77,9 +77,9 @@ def are_ranked_scores(
     query_ids: Sequence[str], doc_ids: Sequence[str], ranks: Sequence[str], scores: Sequence[str]
 ) -> bool:
     """Return whether lines are a ranking: documents once per query, rising ranks and falling scores."""
-    found = numbers(scores)
+    values = numbers(scores)
     are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
-    return are_ids and are_ranks(query_ids, ranks) and found is not None and fall(query_ids, found)
+    return are_ids and are_ranks(query_ids, ranks) and values is not None and fall(query_ids, values)
 
 
 def have_scores(columns: Columns) -> bool:
@@ -132,9 +132,9 @@ def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Reco
     """Yield the record of each line that is neither blank nor a comment."""
     for number, text in lines:
         if text.strip() and not text.startswith("#"):
-            found = line.match(text)
+            match = line.match(text)
             unread = {"query_id": None, "doc_id": None, "grade": text.strip()}
-            yield f"line {number}", found.groupdict() if found else unread
+            yield f"line {number}", match.groupdict() if match else unread
 
 
 def sniff_lists(sample: Sample) -> Reading | None:

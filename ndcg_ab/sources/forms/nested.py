@@ -31,8 +31,8 @@ def is_id(value: Any) -> bool:
 
 def most_fit(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
     """Return whether `fits` holds for more than half of the values."""
-    found = [bool(fits(value)) for value in values]
-    return 2 * sum(found) > len(found)
+    fitting = [bool(fits(value)) for value in values]
+    return 2 * sum(fitting) > len(fitting)
 
 
 def value_of(sample: Sample) -> Any:
@@ -88,8 +88,8 @@ def query_of(row: Object) -> Any:
     if column is not None:
         return ids[column]
     inner: Object = next((row[name] for name in ("query", "topic") if is_object(row.get(name))), {})
-    found = query_of(inner) if inner else None
-    return next((each for each in (found, inner.get("text"), ids.get("id"), ids.get("_id")) if each is not None), None)
+    query = query_of(inner) if inner else None
+    return next((each for each in (query, inner.get("text"), ids.get("id"), ids.get("_id")) if each is not None), None)
 
 
 def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
@@ -106,9 +106,9 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
             and all(isinstance(each, int | float) for each in value.values())
         ):
             value = [{"doc_id": key, "grade" if name in RATED else "score": number} for key, number in value.items()]
-        found = value if is_list(value) and name in LISTS else find_documents(value, depth - 1)
-        if found is not None:
-            return found
+        documents = value if is_list(value) and name in LISTS else find_documents(value, depth - 1)
+        if documents is not None:
+            return documents
     return None
 
 
@@ -148,9 +148,9 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
     A ranking without scores and ranks is ranked in the order of the list.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
-    found = read_list(entries, place_of(query_id), rule)
-    is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in found)
-    for number, entry in enumerate(found, 1):
+    records = read_list(entries, place_of(query_id), rule)
+    is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in records)
+    for number, entry in enumerate(records, 1):
         place = f"{place_of(query_id)}, document {number}"
         if not (is_object(entry) or (kind == RANKING and is_id(entry))):
             raise InputError(f"{place}: {format_value(entry)}: {rule}")
@@ -177,7 +177,7 @@ def have_documents(value: Any, kind: str) -> bool:
     rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
     if not most_fit(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
         return False
-    lists = [found for row in rows if (found := find_documents(row))]
+    lists = [documents for row in rows if (documents := find_documents(row))]
     is_one_list = is_object(value) and len(rows) == 1 and rows[0] is not value  # may be of anything that has ids
     fits = most_fit(lists, lambda entries: are_documents(entries, kind))
     return fits and (not is_one_list or most_fit(lists[0], lambda each: len(values_of(each, kind)) > is_object(each)))
@@ -202,14 +202,14 @@ def rows_of(value: Any) -> Iterator[Any]:
 
 def read_hits(value: Any, kind: str) -> Records:
     """Yield the record of each document of each query."""
-    known: dict[str, int] = {}
+    answers: dict[str, int] = {}
     for number, row in enumerate(rows_of(value), 1):
         query_id = query_of(row) if is_object(row) else None
         entries = find_documents(row)
         if query_id is None or entries is None:
             missing = "query_id" if query_id is None else "list of documents"
             raise InputError(f"entry {number}: {format_value(row)}: has no {missing}: every query needs both")
-        if (first := known.setdefault(str(query_id), number)) != number:
+        if (first := answers.setdefault(str(query_id), number)) != number:
             rule = "give a query once, or another id (qid) to each"
             raise InputError(f"entries {first} and {number}: query {format_value(query_id)} comes twice: {rule}")
         yield from read_documents(query_id, entries, kind)

@@ -36,8 +36,8 @@ def sniff_judgments(sample: Sample) -> Reading | None:
     """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
-    found = numbers(values)
-    if not values or (are_grades(values) if found is None else max(map(abs, found)) <= MOST_GRADE) is False:
+    grades = numbers(values)
+    if not values or (are_grades(values) if grades is None else max(map(abs, grades)) <= MOST_GRADE) is False:
         return None
     return Reading(
         JUDGMENTS,
@@ -115,9 +115,9 @@ def has_fractions(queries: Queries) -> bool:
 
 def falls(queries: Queries) -> bool:
     """Return whether numbers fall strictly within every query, and some query has several numbers."""
-    found = [numbers(texts) or [] for texts in queries]
-    is_falling = all(after < before for texts in found for before, after in pairwise(texts))
-    return is_falling and max(map(len, found)) > 1
+    columns = [numbers(texts) or [] for texts in queries]
+    is_falling = all(after < before for texts in columns for before, after in pairwise(texts))
+    return is_falling and max(map(len, columns)) > 1
 
 
 def read_numbers(value: Any, field: str) -> Records:

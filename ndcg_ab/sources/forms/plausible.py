@@ -42,20 +42,20 @@ def query_column(names: Sequence[str]) -> str | None:
 
 def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]:
     """Return the mapping field -> column for the fields that have a column; no column serves two fields."""
-    found: dict[str, str] = {}
+    matches: dict[str, str] = {}
     for field in fields:
-        column = field_column(field, [name for name in names if name not in found.values()])
+        column = field_column(field, [name for name in names if name not in matches.values()])
         if column is not None:
-            found[field] = column
-    return found
+            matches[field] = column
+    return matches
 
 
 def guess_column(field: str, names: Iterable[str]) -> str | None:
     """Return the column that a message proposes for a field: a known name or a similar one, or None."""
-    given = list(names)
-    by_bare = {bare_name(name): name for name in reversed(given)}
+    columns = list(names)
+    by_bare = {bare_name(name): name for name in reversed(columns)}
     near = get_close_matches(bare_name(field), by_bare, n=1, cutoff=0.7)
-    return field_column(field, given) or (by_bare[near[0]] if near else None)
+    return field_column(field, columns) or (by_bare[near[0]] if near else None)
 
 
 # ---- values
@@ -85,11 +85,11 @@ def rated(values: Iterable[str]) -> list[str]:
 
 def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
     """Return whether values are plausible grades: few different small numbers or words; empty values are ignored."""
-    given = rated(values)
-    found = numbers(given, decimal)
-    if found is None:
-        return bool(given) and len(set(given)) <= MOST_GRADES and not any(" " in value.strip() for value in given)
-    return len(set(found)) <= MOST_GRADES and max(map(abs, found)) <= MOST_GRADE
+    texts = rated(values)
+    grades = numbers(texts, decimal)
+    if grades is None:
+        return bool(texts) and len(set(texts)) <= MOST_GRADES and not any(" " in value.strip() for value in texts)
+    return len(set(grades)) <= MOST_GRADES and max(map(abs, grades)) <= MOST_GRADE
 
 
 def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
@@ -107,8 +107,8 @@ def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
 
 def are_times(values: Sequence[str]) -> bool:
     """Return whether values are seconds or milliseconds since 1970."""
-    found = numbers(values)
-    return found is not None and min(found) >= FIRST_TIME and max(found) <= LAST_TIME
+    times = numbers(values)
+    return times is not None and min(times) >= FIRST_TIME and max(times) <= LAST_TIME
 
 
 def vary(values: Sequence[str]) -> bool:

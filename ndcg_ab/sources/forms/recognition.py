@@ -98,11 +98,11 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     if start and not names and not sample.lines:
         raise InputError(f"{path}: holds no line of text: {utf8_command(start)}")
     if len(names) < 2 and sample.lines:
-        found = f"its first line ({shorten(sample.lines[0])}) is that"
+        example = f"its first line ({shorten(sample.lines[0])}) is that"
     else:
-        found = f"the columns ({names_text(names)}) are those"
+        example = f"the columns ({names_text(names)}) are those"
     raise InputError(
-        f"{path}: {found} of neither judgments (query_id, doc_id, grade) nor a ranking (query_id, doc_id, score or"
+        f"{path}: {example} of neither judgments (query_id, doc_id, grade) nor a ranking (query_id, doc_id, score or"
         " rank) nor queries (query_id, text): give its columns these names, or see ndcg-ab help formats"
     )
 
@@ -125,11 +125,11 @@ def find_reading(path: Path, layout: str, form: str | None = None, columns: Mapp
 def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a file or data in memory are read; layout: the kind of layout of the rows."""
     kind = KINDS.get(layout)
-    found = recognise(sample, kind) if kind else None
+    recognised = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, form)
-    if found and (form is None or has_configured_format(found, plain)):
-        return found
-    if found is None and kind and form is None and not sample.columns:
+    if recognised and (form is None or has_configured_format(recognised, plain)):
+        return recognised
+    if recognised is None and kind and form is None and not sample.columns:
         refuse_other_kind(sample, kind)
     return plain
 
@@ -141,36 +141,36 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
     other = next((each for each in others if each and not each.is_doubtful), None)
     if other is not None:
         needed = "a ranking is" if kind == RANKING else f"{kind} are"
-        found = "a ranking" if other.kind == RANKING else other.kind
+        content = "a ranking" if other.kind == RANKING else other.kind
         swapped = "are judgments and ranking swapped?" if {kind, other.kind} == {JUDGMENTS, RANKING} else ""
         remedy = swapped or f"give it with {OPTIONS[other.kind]}"
-        raise InputError(f"{sample.path}: this looks like {found} ({other.note}), and {needed} needed: {remedy}")
+        raise InputError(f"{sample.path}: this looks like {content} ({other.note}), and {needed} needed: {remedy}")
 
 
 def has_configured_format(recognised: Reading, plain: Reading) -> bool:
     """Return whether a recognised form has the format that was configured."""
     families = {"json": "jsonl"}
-    same = families.get(recognised.format, recognised.format) == families.get(plain.format, plain.format)
-    return same and (recognised.format != "delimited" or recognised.delimiter == plain.delimiter)
+    is_equal = families.get(recognised.format, recognised.format) == families.get(plain.format, plain.format)
+    return is_equal and (recognised.format != "delimited" or recognised.delimiter == plain.delimiter)
 
 
 def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a table is read by its configured format, or by its first bytes, first line or name."""
-    found = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
-    if not form and found in ("trec", *TOLD) and (sign := find_header_delimiter(sample, found, layout)):
+    format_name = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
+    if not form and format_name in ("trec", *TOLD) and (sign := find_header_delimiter(sample, format_name, layout)):
         return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
-    if not form and found == "trec" and sample.is_json:
-        found = "jsonl"
+    if not form and format_name == "trec" and sample.is_json:
+        format_name = "jsonl"
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     value = sample.value
     is_nested = isinstance(value, Mapping) and value and all(isinstance(each, Mapping) for each in value.values())
-    if found == "jsonl" and number and is_nested:  # one that is wrong has its place
+    if format_name == "jsonl" and number and is_nested:  # one that is wrong has its place
         records = partial(numbers_by_query.read_numbers, field=number)
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
-    if found == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
+    if format_name == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
         return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_document, layout=layout))
-    file_format, delimiter = TOLD.get(found, (found, " " if found == "trec" else ""))
-    names = TREC_COLUMNS.get(layout, ()) if found == "trec" else ()
+    file_format, delimiter = TOLD.get(format_name, (format_name, " " if format_name == "trec" else ""))
+    names = TREC_COLUMNS.get(layout, ()) if format_name == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
 
 

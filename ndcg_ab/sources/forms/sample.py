@@ -70,14 +70,14 @@ class Sample:
     @functools.cached_property
     def text(self) -> str:
         """The beginning as text; empty for binary files."""
-        found = self.start.decode("utf-8-sig", errors="replace")
-        return "" if self.is_parquet or "\0" in found else DELIMITER_LINE.sub("", found)
+        decoded = self.start.decode("utf-8-sig", errors="replace")
+        return "" if self.is_parquet or "\0" in decoded else DELIMITER_LINE.sub("", decoded)
 
     @functools.cached_property
     def lines(self) -> list[str]:
         """The first complete lines that are not blank."""
-        whole = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
-        return [line for line in split_lines(whole)[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
+        complete = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
+        return [line for line in split_lines(complete)[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
 
     @functools.cached_property
     def is_json(self) -> bool:
@@ -88,8 +88,8 @@ class Sample:
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
         """The objects of JSON Lines; empty for other files."""
-        found = [parse(line) for line in self.lines if self.is_json]
-        return found if all(isinstance(each, dict) for each in found) else []
+        values = [parse(line) for line in self.lines if self.is_json]
+        return values if all(isinstance(each, dict) for each in values) else []
 
     @property
     def object_keys(self) -> list[str]:
@@ -151,8 +151,8 @@ class Sample:
             return "", []
         first = next((line for line in self.lines if not line.startswith(COMMENT)), "")
         ways = [sign for sign in DELIMITERS if sign in first]
-        found = [(sign, self.split(sign)) for sign in (["\t", " ", *ways] if "\t" in first else [" ", *ways])]
-        fitting = [(sign, rows) for sign, rows in found if rows and len(rows[0]) > 1]
+        splits = [(sign, self.split(sign)) for sign in (["\t", " ", *ways] if "\t" in first else [" ", *ways])]
+        fitting = [(sign, rows) for sign, rows in splits if rows and len(rows[0]) > 1]
         delimiter, rows = next((way for way in fitting if len(way[1][0]) in WIDTHS), (fitting or [("", [])])[0])
         is_plain = delimiter == "\t" and all(split_fields(cell) == [cell] for row in rows for cell in row)
         return (" " if is_plain else delimiter), rows
@@ -162,8 +162,8 @@ class Sample:
         parts = [split_fields(line) for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
         plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
         width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
-        kept = [part for part in parts if part in plain or (len(part) == width and part[0] != COMMENT)]
-        return kept if all(len(part) == width for part in kept) else []
+        fields = [part for part in parts if part in plain or (len(part) == width and part[0] != COMMENT)]
+        return fields if all(len(part) == width for part in fields) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:
         """Yield the fields of each line of CSV; nothing if the lines are not CSV."""
@@ -213,14 +213,14 @@ def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
 def whole_prefix(text: str) -> str:
     """Return the beginning of a truncated JSON text, up to the last complete value, with all brackets closed."""
     closing: list[str] = []
-    whole, end = "", 0
-    for found in TOKEN.finditer(text):
-        sign = found[0]
+    brackets, end = "", 0
+    for token in TOKEN.finditer(text):
+        sign = token[0]
         if sign in ("{", "["):
             closing.append("}" if sign == "{" else "]")
         elif sign in ("}", "]") and closing:
             closing.pop()
-            end, whole = found.end(), "".join(reversed(closing))
+            end, brackets = token.end(), "".join(reversed(closing))
         elif sign == ",":
-            end, whole = found.start(), "".join(reversed(closing))
-    return text[:end] + whole
+            end, brackets = token.start(), "".join(reversed(closing))
+    return text[:end] + brackets

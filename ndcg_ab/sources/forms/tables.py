@@ -71,8 +71,8 @@ def tables(sample: Sample) -> Iterator[Table]:
 def rows_of(document: Any) -> Sequence[Any]:
     """Return the list of objects in a JSON document: the document itself, or its only nested value."""
     if is_object(document):
-        held = [value for value in document.values() if is_object(value) or is_list(value)]
-        document = held[0] if len(held) == 1 else None
+        values = [value for value in document.values() if is_object(value) or is_list(value)]
+        document = values[0] if len(values) == 1 else None
     return document if is_list(document) and most_fit(document, is_object) else []
 
 
@@ -91,8 +91,8 @@ def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
     """Yield the record of each object of a list; renamed: field -> key."""
     fields = {column: field for field, column in renamed.items()}
     for place, row in read_objects(rows_of(document), "the list"):
-        named = {key: value for key, value in row.items() if key not in renamed}
-        yield place.removeprefix("the list, "), {fields.get(key, key): value for key, value in named.items()}
+        unchanged = {key: value for key, value in row.items() if key not in renamed}
+        yield place.removeprefix("the list, "), {fields.get(key, key): value for key, value in unchanged.items()}
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
@@ -104,8 +104,8 @@ def sniff_beir(sample: Sample) -> Reading | None:
     for table in tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:
-            found = {"query_id": by_bare["queryid"], "doc_id": by_bare["corpusid"], "grade": by_bare["score"]}
-            return table.reading(JUDGMENTS, found) if grades_are(table, found) else None
+            columns = {"query_id": by_bare["queryid"], "doc_id": by_bare["corpusid"], "grade": by_bare["score"]}
+            return table.reading(JUDGMENTS, columns) if grades_are(table, columns) else None
     return None
 
 
@@ -115,12 +115,12 @@ def sniff_scored_judgments(sample: Sample) -> Reading | None:
     Always doubtful.
     """
     for table in tables(sample):
-        found = match_columns(("query_id", "doc_id", "score"), [*table.columns])
-        if not sample.columns and len(found) == len(table.columns) == 3:
-            found["grade"] = found.pop("score")
-            grades = numbers(table.columns[found["grade"]])
-            if grades and grades_are(table, found) and all(grade.is_integer() for grade in grades):
-                return dataclasses.replace(table.reading(JUDGMENTS, found), is_doubtful=True)
+        columns = match_columns(("query_id", "doc_id", "score"), [*table.columns])
+        if not sample.columns and len(columns) == len(table.columns) == 3:
+            columns["grade"] = columns.pop("score")
+            grades = numbers(table.columns[columns["grade"]])
+            if grades and grades_are(table, columns) and all(grade.is_integer() for grade in grades):
+                return dataclasses.replace(table.reading(JUDGMENTS, columns), is_doubtful=True)
     return None
 
 
@@ -147,13 +147,13 @@ def sniff_queries(sample: Sample) -> Reading | None:
 def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
     """Return how a table of this kind is read, or None if a column is missing or holds implausible values."""
     for table in tables(sample):
-        named = {field: column for field, column in sample.columns.items() if column in table.columns}
-        free = [name for name in table.columns if name not in named.values()]
-        found = named | match_columns([field for field in FIELDS[kind] if field not in named], free)
-        if kind == QUERIES and "query_id" not in found and (column := query_column(free)):
-            found["query_id"] = column
-        if "query_id" in found and is_plausible(table, found):
-            return table.reading(kind, found)
+        mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
+        free = [name for name in table.columns if name not in mapped.values()]
+        columns = mapped | match_columns([field for field in FIELDS[kind] if field not in mapped], free)
+        if kind == QUERIES and "query_id" not in columns and (column := query_column(free)):
+            columns["query_id"] = column
+        if "query_id" in columns and is_plausible(table, columns):
+            return table.reading(kind, columns)
     return None
 
 
@@ -254,8 +254,8 @@ def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> R
 
 def sniff_table(sample: Sample) -> Reading | None:
     for table in tables(sample):
-        found = find_value_columns(list(table.columns), sample.columns)
-        if found is not None and (sample.is_parquet or are_values(table.columns, found)):
+        value_columns = find_value_columns(list(table.columns), sample.columns)
+        if value_columns is not None and (sample.is_parquet or are_values(table.columns, value_columns)):
             is_of_queries = sample.is_parquet or any(bare_name(name) in TEXTS for name in table.columns)
             return Reading(SCORES, table.format, delimiter=table.delimiter, is_doubtful=is_of_queries)
     return None
@@ -270,11 +270,11 @@ def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> Valu
     if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):
         return None
     system_id = columns.get("system_id") or field_column("system_id", names)
-    named = {query_id, system_id, *columns.values()}
+    used = {query_id, system_id, *columns.values()}
     metric = columns.get("metric") or next((name for name in METRIC if name in names), None)
     if metric in names:
         return ValueColumns(query_id, system_id, ())
-    others = (*named, *(name for name in names if bare_name(name) in (*OF_QUERIES, *TEXTS)))
+    others = (*used, *(name for name in names if bare_name(name) in (*OF_QUERIES, *TEXTS)))
     values = tuple(
         name for name in names if name == columns.get("value") or ("value" not in columns and name not in others)
     )

@@ -26,9 +26,9 @@ def are_events(rows: Any) -> bool:
     """Return whether rows are user events, among which lines of a bulk file and query lines may stand."""
     if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
         return False
-    found = [row for row in rows if not is_bulk_action(row)]
-    is_bulk = 0 < len(found) < len(rows)
-    return any(is_event(row) for row in found) or (is_bulk and all(is_query(row) for row in found))
+    events = [row for row in rows if not is_bulk_action(row)]
+    is_bulk = 0 < len(events) < len(rows)
+    return any(is_event(row) for row in events) or (is_bulk and all(is_query(row) for row in events))
 
 
 def is_bulk_action(row: Mapping[str, Any]) -> bool:
@@ -52,23 +52,23 @@ def is_mixed(sample: Sample) -> bool:
 
 def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Return the mapping query_id -> text of the query lines; raise InputError if a query has two texts."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for place, row in rows:
         if is_query(row) and row[TEXT] not in (None, ""):
             query_id, text = str(row[QUERY]), row[TEXT]
-            if found.setdefault(query_id, text) != text:
-                both = f"{format_value(found[query_id])} and {format_value(text)}"
+            if texts.setdefault(query_id, text) != text:
+                both = f"{format_value(texts[query_id])} and {format_value(text)}"
                 raise InputError(
                     f"{place}: query_id {format_value(query_id)} has two texts, {both}: give each query one id"
                 )
-    return found
+    return texts
 
 
 def read_events(value: Any) -> Records:
     """Yield each event of an object or list of objects, with the text of the query."""
-    placed = list(read_objects(value if is_list(value) else [value], "events"))
-    texts = query_texts(placed)
-    for place, row in placed:
+    records = list(read_objects(value if is_list(value) else [value], "events"))
+    texts = query_texts(records)
+    for place, row in records:
         if not is_bulk_action(row) and not is_query(row):
             text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
             yield place, {**row, TEXT: text}

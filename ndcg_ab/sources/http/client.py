@@ -133,10 +133,10 @@ class Client:
             except httpx.InvalidURL as trouble:
                 raise QueryError(f"the address cannot be asked: {excerpt(str(trouble))}") from None
             except httpx.HTTPError as trouble:
-                said = excerpt(str(trouble)) if str(trouble) else "no more is known"
+                reason = excerpt(str(trouble)) if str(trouble) else "no more is known"
                 is_away = isinstance(trouble, httpx.ConnectTimeout | httpx.ConnectError)
-                what = "the engine cannot be reached" if is_away else "the answer broke off"
-                error = QueryError(f"{what}: {said}", True)
+                problem = "the engine cannot be reached" if is_away else "the answer broke off"
+                error = QueryError(f"{problem}: {reason}", True)
             except QueryError as trouble:
                 error = trouble
             if not error.may_pass or attempt > self.described.retries:
@@ -157,8 +157,8 @@ class Client:
     async def turn(self) -> None:
         """Wait until the rate limit allows another request."""
         now = asyncio.get_running_loop().time
-        while (left := self.next_turn - now()) > 0:  # which another request may have put off meanwhile
-            await asyncio.sleep(left)
+        while (wait := self.next_turn - now()) > 0:  # which another request may have put off meanwhile
+            await asyncio.sleep(wait)
         if self.described.per_second:
             self.next_turn = now() + 1 / self.described.per_second
 

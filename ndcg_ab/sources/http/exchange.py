@@ -92,17 +92,17 @@ def fill_content(content: Any, values: Mapping[str, Any], where: str) -> Any:
     values: those of one query, by the names of placeholders.  where: the place for messages.
     """
     if isinstance(content, dict):
-        found = {key: fill_content(value, values, where) for key, value in content.items()}
-        return {key: value for key, value in found.items() if value is not NOTHING}
+        filled = {key: fill_content(value, values, where) for key, value in content.items()}
+        return {key: value for key, value in filled.items() if value is not NOTHING}
     if isinstance(content, list):
         return [value for each in content if (value := fill_content(each, values, where)) is not NOTHING]
-    whole = PLACEHOLDER.fullmatch(content) if isinstance(content, str) else None
-    if whole is None or whole["name"] not in values:
+    match = PLACEHOLDER.fullmatch(content) if isinstance(content, str) else None
+    if match is None or match["name"] not in values:
         return fill_text(content, values) if isinstance(content, str) else content
-    value = values[whole["name"]]  # itself, such as a number, where the text is a single placeholder
+    value = values[match["name"]]  # itself, such as a number, where the text is a single placeholder
     if value is None:
         return NOTHING
-    return number_value(value, f"{where}: {content}") if whole["number"] else value
+    return number_value(value, f"{where}: {content}") if match["number"] else value
 
 
 def fill_text(text: str, values: Mapping[str, Any], safe: bool = False) -> str:
@@ -207,7 +207,7 @@ class AnswerReader:
 
     def costs_in(self, answer: Any, names: Container[str]) -> dict[str, float]:
         """Return the named costs that an answer states; missing ones and nulls are left out."""
-        found = {}
+        costs = {}
         for name, (written, path) in self.costs.items():
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
             if value is None:
@@ -215,8 +215,8 @@ class AnswerReader:
             if type(value) not in (int, float) or not 0 <= value <= MOST_COST:
                 shown = format_value(value) if type(value) in (int, float) else json_type(value)
                 raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number, 0 or more")
-            found[name] = float(value)
-        return found
+            costs[name] = float(value)
+        return costs
 
     def hit(self, hit: Any, place: int) -> Hit:
         doc_id = str(self.value(DOC_ID, "id", hit, f"hit {place}"))
@@ -266,8 +266,8 @@ def compile_path(path: str, where: str) -> Any:
     try:
         return jmespath.compile(path)
     except jmespath.exceptions.JMESPathError as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{where} = {path!r}: must be a JMESPath expression: {excerpt(said)}") from None
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{where} = {path!r}: must be a JMESPath expression: {excerpt(reason)}") from None
 
 
 def parse_answer(content: bytes) -> Any:
@@ -284,8 +284,8 @@ def parse_answer(content: bytes) -> Any:
             raise QueryError(
                 f"the answer is no JSON but HTML ({excerpt(start)}): is it the address of the search itself?"
             ) from None
-        said = f"the answer is no whole JSON: {error}" if start else "the answer is empty"
-        raise QueryError(said, may_pass=True) from None
+        problem = f"the answer is no whole JSON: {error}" if start else "the answer is empty"
+        raise QueryError(problem, may_pass=True) from None
 
 
 def keys_text(content: Any) -> str:

@@ -72,12 +72,12 @@ class SearchEngine(Source):
 
         client = Client(self.described, reader, record.request.names)
         try:
-            left = [request for request in requests if request.query_id not in found]
+            waiting = [request for request in requests if request.query_id not in found]
             if pull.costs:
-                left = in_random_order(left, pull.costs.seed)
-                client.ask(left[: pull.costs.warm_up], warmed)
+                waiting = in_random_order(waiting, pull.costs.seed)
+                client.ask(waiting[: pull.costs.warm_up], warmed)
                 client.failures.clear()  # each is asked again, and fails then if it must
-            client.ask(left, answered)
+            client.ask(waiting, answered)
         except DeadlineError:
             raise SilentError(
                 f"{self.origin}: {len(found)} of {len(requests)} queries were answered within"
@@ -117,7 +117,7 @@ class SearchEngine(Source):
         from ndcg_ab.sources.http.client import Client
 
         requests = self.requests(pull)
-        known = {request.query_id: request for request in requests}
+        by_id = {request.query_id: request for request in requests}
         reader = AnswerReader(self.described, f"{self.origin}: http")
         client = Client(self.described, reader, pull.costs.names if pull.costs else ())
         began = time.monotonic()
@@ -127,7 +127,7 @@ class SearchEngine(Source):
                 if time.monotonic() - began > (limit := self.described.deadline):
                     rule = f"not all queries were asked by turns within deadline = {limit:g} s: give it more time"
                     raise SilentError(f"{self.origin}: {rule}")
-                costs = ask_one(known[query_id])
+                costs = ask_one(by_id[query_id])
                 self.refuse(client.failures, len(requests))
                 return costs
 

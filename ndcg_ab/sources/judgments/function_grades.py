@@ -96,28 +96,28 @@ class JudgeFunctionCaller:
         in_memory = self.described.in_memory
         with (
             contextlib.nullcontext() if in_memory else modules_first_in(self.directory),
-            contextlib.closing(GradeCache(say)) as known,
+            contextlib.closing(GradeCache(say)) as cache,
         ):
             function = in_memory.data if in_memory else load_function(self.origin, self.directory)
             with translate_foreign_errors(f"python = {self.origin!r} failed"):
                 keys = self.keys_of(function, pairs, source_text(function, is_named=in_memory is not None))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
-            found = known.take(keys, since) if keys else {}
-            grades: list[float | None] = [found.get(key) for key in keys] if keys else [None] * len(pairs)
-            asked = [at for at in range(len(pairs)) if not keys or keys[at] not in found]
-            say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(asked):,} known)")
+            cached = cache.take(keys, since) if keys else {}
+            grades: list[float | None] = [cached.get(key) for key in keys] if keys else [None] * len(pairs)
+            waiting = [at for at in range(len(pairs)) if not keys or keys[at] not in cached]
+            say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(waiting):,} known)")
             arguments = reveal_arguments(
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
-            countdown = Countdown("judging", len(asked), say)
-            answers = self.answers(function, [(at, *pairs[at]) for at in asked], arguments)
+            countdown = Countdown("judging", len(waiting), say)
+            answers = self.answers(function, [(at, *pairs[at]) for at in waiting], arguments)
             for at, grade in answers:
                 grades[at] = grade
                 if keys:
-                    known.keep(keys[at], grade)
+                    cache.keep(keys[at], grade)
                 countdown.advance()
-        return grades, len(pairs) - len(asked)
+        return grades, len(pairs) - len(waiting)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
         """Return the cache key of each pair, or None if no source code identifies the function."""
@@ -160,15 +160,15 @@ class JudgeFunctionCaller:
     ) -> float | None:
         place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
         with translate_foreign_errors(f"python = {self.origin!r} failed on {place}"):
-            found = function(query, document, **arguments)
-            if found is None:
+            grade = function(query, document, **arguments)
+            if grade is None:
                 return None
-            if not is_finite(found) or abs(found) > MOST_GRADE:
+            if not is_finite(grade) or abs(grade) > MOST_GRADE:
                 raise InputError(
-                    f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number from"
+                    f"python = {self.origin!r}, {place}: grade = {format_value(grade)}: must be a finite number from"
                     f" -{MOST_GRADE:,} to {MOST_GRADE:,}, or None where it cannot say"
                 )
-            return float(found)
+            return float(grade)
 
 
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:

@@ -72,8 +72,8 @@ def pull_judgments_place(
         return pulled
     table = pulled.table
     if {*local_columns(described, directory)} >= OF_CLICKS:
-        told = f"grades come from clicks, as its columns {', '.join(sorted(OF_CLICKS))} say"
-        table = with_remarks(table, [*pulled.remarks, Remark("click_grades", table.num_rows, (), told)])
+        message = f"grades come from clicks, as its columns {', '.join(sorted(OF_CLICKS))} say"
+        table = with_remarks(table, [*pulled.remarks, Remark("click_grades", table.num_rows, (), message)])
     layout = layout_of_columns(
         name
         for name in table.column_names
@@ -147,9 +147,9 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
     remarks += [*file_remarks(later, names, precedence, units.keys), *scale_remarks(parts, names)]
     if several:
-        told = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
-        told += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
-        remarks.append(Remark("several_judges", several, (), told))
+        message = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
+        message += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
+        remarks.append(Remark("several_judges", several, (), message))
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
 
@@ -162,14 +162,14 @@ class SeveralPlaces(Source):
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Return the places of a document's judgments in every file that judges it."""
-        found = [
+        places = [
             part.place_of(query_id, doc_id)
             for part in self.parts
             if pc.any(
                 pc.and_(pc.equal(part.table["query_id"], query_id), pc.equal(part.table["doc_id"], doc_id))
             ).as_py()
         ]
-        return " and ".join(found) or self.origin
+        return " and ".join(places) or self.origin
 
 
 def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
@@ -257,8 +257,8 @@ def judge_text(name: str) -> str:
 def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     """Return a remark on judgments that are repeated within a file."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
-    counted = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
-    twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
+    counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
+    twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
     if not twice.num_rows:
         return []
     rows = twice.slice(0, MOST_EXAMPLES).to_pylist()
@@ -279,11 +279,11 @@ def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence:
             for row in keys.slice(int(own[at]), 1).to_pylist()
         ]
         added = int(is_new.sum())
-        told = (
+        message = (
             f"{name}: adds {added:,}, changes {len(changed):,} and leaves {len(own) - added - len(changed):,} of those"
             f" before it (judgments_precedence = {precedence})"
         )
-        remarks.append(Remark("more_judgments", added + len(changed), tuple(examples), told))
+        remarks.append(Remark("more_judgments", added + len(changed), tuple(examples), message))
     return remarks
 
 

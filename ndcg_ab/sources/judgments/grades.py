@@ -70,11 +70,11 @@ class JudgmentCodes:
         """Return document, judge, file, lowest and highest grade of each group of judgments, in sorted order."""
         files = int(self.file.max()) + 1
         units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
-        found, inverse = np.unique(units, return_inverse=True)
-        lowest, highest = np.full(len(found), math.inf), np.full(len(found), -math.inf)
+        distinct, inverse = np.unique(units, return_inverse=True)
+        lowest, highest = np.full(len(distinct), math.inf), np.full(len(distinct), -math.inf)
         np.minimum.at(lowest, inverse, self.grade)
         np.maximum.at(highest, inverse, self.grade)
-        rest, file = np.divmod(found, files)
+        rest, file = np.divmod(distinct, files)
         key, judge = np.divmod(rest, len(self.judges))
         return key, judge, file, lowest, highest
 
@@ -103,13 +103,13 @@ def combine_judgments(
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):
         rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
-        found, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
+        documents, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
         before = now.copy()
-        now[found] = np.where(np.isnan(now[found]), values, CHOSEN[precedence](now[found], values))
+        now[documents] = np.where(np.isnan(now[documents]), values, CHOSEN[precedence](now[documents], values))
         several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if at:
-            own = np.unique(key[file == at])
-            later.append((own, before[own], now[own]))
+            keys = np.unique(key[file == at])
+            later.append((keys, before[keys], now[keys]))
     return now, later, several, disagreed
 
 
@@ -134,16 +134,16 @@ def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> 
 
     Rows must be sorted by document.
     """
-    found, start, counts = np.unique(key, return_index=True, return_counts=True)
+    documents, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
     odd = np.flatnonzero(lowest < highest)
     for at in odd.tolist():
         rows = slice(start[at], start[at] + counts[at])
         if not isinstance(combine, str):
-            combine(int(found[at]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
+            combine(int(documents[at]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
         values[at] = COMBINED[combine](grade[rows].tolist())
-    return found, values, int((counts > 1).sum()), len(odd)
+    return documents, values, int((counts > 1).sum()), len(odd)
 
 
 ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries
@@ -152,8 +152,8 @@ MOST_WORDS = 20  # more different texts are no grades
 
 def with_words(layout: Layout, *places: JudgmentSource | None) -> Layout:
     """Return the layout with the numbers for words of the first source that gives any."""
-    named = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
-    return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(named, None)) else layout
+    mappings = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
+    return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout
 
 
 def as_texts(layout: Layout) -> Layout:
@@ -192,13 +192,13 @@ def naming_hint(described: Any, source: Source, layout: Layout, pull: PullReques
     if len(words) > MOST_WORDS:
         return ""
     is_esci = {*words} == {*ESCI}
-    named = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
+    numbers = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
     if getattr(described, "in_memory", None) is not None:
-        option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in named.items())}}}"
+        option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in numbers.items())}}}"
     else:
-        option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in named.items()))}"
+        option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in numbers.items()))}"
         option += (
-            f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in named.items())}}})"
+            f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in numbers.items())}}})"
         )
     return f"; these are the labels of ESCI: say {option}" if is_esci else f"; every word needs a number: {option}"
 

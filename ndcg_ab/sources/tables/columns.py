@@ -52,10 +52,10 @@ def cast_columns(
 
 def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
     """Return a column in another type; raise UnusualError if an integer may be too large for a double."""
-    made = pc.cast(column, kind)
-    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type) and may_be_inexact(made):
+    cast = pc.cast(column, kind)
+    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type) and may_be_inexact(cast):
         raise UnusualError("a number beyond 2^53")
-    return made
+    return cast
 
 
 def may_be_inexact(column: pa.ChunkedArray | pa.Array) -> bool:

@@ -42,8 +42,8 @@ AS_IT_IS = DocumentRules()
 def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
     """Return the rules for document ids in the rankings of one system."""
     place = evaluation.documents
-    prefix, own = (place.prefix, place.own) if place else (None, None)
-    return DocumentRules(prefix, system.duplicates == "first", own == "drop")
+    prefix, own_rule = (place.prefix, place.own) if place else (None, None)
+    return DocumentRules(prefix, system.duplicates == "first", own_rule == "drop")
 
 
 def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str) -> Any:
@@ -56,10 +56,10 @@ def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str
     def metadata() -> dict[bytes, bytes]:
         return remarks_metadata([*read_remarks(table), *remarks_of(rules, counts)])
 
-    found = keep.rewrite(table, pieces, table.schema, metadata)
-    if not found.num_rows:
+    ranking = keep.rewrite(table, pieces, table.schema, metadata)
+    if not ranking.num_rows:
         raise InputError(f"{origin}: no document is left: every row has the query's own id (own = drop)")
-    return found
+    return ranking
 
 
 def pieces_by_query(table: Any) -> Iterator[pa.Table]:
@@ -81,29 +81,29 @@ def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) 
         cut = cut_ids(ids, rules.prefix)
     column = pa.chunked_array([cut])
     table = table.set_column(table.schema.get_field_index("doc_id"), "doc_id", column)
-    kept = np.ones(before, dtype=bool)
-    own = 0
+    is_kept = np.ones(before, dtype=bool)
+    dropped = 0
     if rules.drops_own:
-        kept = ~pc.equal(table["query_id"].cast(pa.string()), column).to_numpy().astype(bool)
-        own = before - int(kept.sum())
+        is_kept = ~pc.equal(table["query_id"].cast(pa.string()), column).to_numpy().astype(bool)
+        dropped = before - int(is_kept.sum())
     query, document, original = (codes_of(each) for each in (table["query_id"], column, pa.chunked_array([ids])))
     chunks = copies = 0
     if rules.prefix is not None or rules.first:
         first = np.zeros(before, dtype=bool)
-        first[first_rows(table, query, document, kept)] = True
+        first[first_rows(table, query, document, is_kept)] = True
         pairs = query * (int(original.max(initial=0)) + 1) + original
         same_id = np.isin(pairs, pairs[first])  # the best chunk of a document, and its copies
-        chunks = int((kept & ~same_id).sum())
-        copies = int((kept & same_id & ~first).sum()) if rules.first else 0
-        kept &= first if rules.first else same_id
-    counts.update(cut=int(pc.sum(pc.not_equal(ids, cut)).as_py() or 0), chunks=chunks, copies=copies, own=own)
-    if kept.all():
+        chunks = int((is_kept & ~same_id).sum())
+        copies = int((is_kept & same_id & ~first).sum()) if rules.first else 0
+        is_kept &= first if rules.first else same_id
+    counts.update(cut=int(pc.sum(pc.not_equal(ids, cut)).as_py() or 0), chunks=chunks, copies=copies, own=dropped)
+    if is_kept.all():
         return table
-    found = table.filter(pa.array(kept))
-    if not found.num_rows or found["rank"].null_count:
-        return found
-    ranks = renumbered_ranks(query, table["rank"].to_numpy(), kept)
-    return found.set_column(found.schema.get_field_index("rank"), "rank", pa.array(ranks))
+    rest = table.filter(pa.array(is_kept))
+    if not rest.num_rows or rest["rank"].null_count:
+        return rest
+    ranks = renumbered_ranks(query, table["rank"].to_numpy(), is_kept)
+    return rest.set_column(rest.schema.get_field_index("rank"), "rank", pa.array(ranks))
 
 
 def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
@@ -124,8 +124,8 @@ def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table 
 def codes_of(column: pa.ChunkedArray) -> Codes:
     """Return an integer code for each text."""
     encoded = pc.dictionary_encode(column.cast(pa.string()).combine_chunks())
-    found: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
 def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDArray[np.bool_]) -> Codes:
@@ -150,21 +150,21 @@ def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[
     begins = np.r_[True, np.diff(query[order]) != 0]
     differs = begins | np.r_[True, np.diff(rank[order]) != 0]
     start = np.maximum.accumulate(np.where(begins, places, 0))
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.maximum.accumulate(np.where(differs, places, 0)) - start + lowest[query[order]]
-    return found
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.maximum.accumulate(np.where(differs, places, 0)) - start + lowest[query[order]]
+    return ranks
 
 
 def remarks_of(rules: DocumentRules, counts: Counter[str]) -> list[Remark]:
     """Return remarks on the numbers of ids and rows that the rules changed."""
-    cut, chunks, copies, own = (counts[name] for name in ("cut", "chunks", "copies", "own"))
+    cut, chunks, copies, dropped = (counts[name] for name in ("cut", "chunks", "copies", "own"))
     cuts = f"{cut:,} ids are cut at {rules.prefix!r}, and {chunks:,} further chunks of a document left out"
-    found = (
+    candidates = (
         (cut, Remark(CHUNK, chunks, (), cuts)),
         (copies, Remark(COPY, copies, (), f"{copies:,} copies of documents are left out (duplicates = first)")),
-        (own, Remark(OWN, own, (), f"the query's own document is left out in {own:,} rows (own = drop)")),
+        (dropped, Remark(OWN, dropped, (), f"the query's own document is left out in {dropped:,} rows (own = drop)")),
     )
-    return [remark for count, remark in found if count]
+    return [remark for count, remark in candidates if count]
 
 
 NEARLY = 0.9  # share of the queries of a table that are meant by all
@@ -180,23 +180,23 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
     texts : mapping of str to str
         query_id -> text, from the file of queries.
     """
-    known = sum(query_id in texts for query_id in query_ids)
-    if known > NEARLY * len(query_ids):
+    id_count = sum(query_id in texts for query_id in query_ids)
+    if id_count > NEARLY * len(query_ids):
         return {}, []
     counts = Counter(texts.values())
     by_text = {text: query_id for query_id, text in texts.items() if counts[text] == 1}
     ids = {each: by_text[each] for each in query_ids if each in by_text and each not in texts}
-    if len(ids) <= known:
+    if len(ids) <= id_count:
         return {}, []
     examples = tuple(f"{format_value(text)} is query {format_value(each)}" for text, each in ids.items())[
         :MOST_EXAMPLES
     ]
-    counted = f"{len(ids):,} of {len(query_ids):,} query ids are texts of the file of queries"
-    if len(ids) >= NEARLY * len(query_ids) and known <= (1 - NEARLY) * len(query_ids):
-        told = f"{counted}, which gives them its ids"
-        return ids, [Remark("query_by_text", len(ids), examples, told)]
-    told = f"only {counted} (each of one query), and {known:,} are its ids: no text is replaced by its id"
-    return {}, [Remark("query_partly_by_text", len(ids), examples, told)]
+    count_text = f"{len(ids):,} of {len(query_ids):,} query ids are texts of the file of queries"
+    if len(ids) >= NEARLY * len(query_ids) and id_count <= (1 - NEARLY) * len(query_ids):
+        message = f"{count_text}, which gives them its ids"
+        return ids, [Remark("query_by_text", len(ids), examples, message)]
+    message = f"only {count_text} (each of one query), and {id_count:,} are its ids: no text is replaced by its id"
+    return {}, [Remark("query_partly_by_text", len(ids), examples, message)]
 
 
 def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], keep: TableWriter) -> Any:
@@ -210,15 +210,15 @@ def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remar
 
 def with_ids(tables: Iterable[pa.Table], ids: Mapping[str, str]) -> Iterator[pa.Table]:
     """Yield the tables with query ids instead of query texts."""
-    texts, found = (pa.array(list(each), pa.string()) for each in (ids, ids.values()))
+    texts, query_ids = (pa.array(list(each), pa.string()) for each in (ids, ids.values()))
     for table in tables:
         column = table["query_id"]
         encoded = (column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)).unify_dictionaries()
         chunks = []
         for chunk in encoded.chunks:
-            known = chunk.dictionary.cast(pa.string())
-            named = pc.coalesce(found.take(pc.index_in(known, texts)), known)
-            chunks.append(named.take(chunk.indices))
+            values = chunk.dictionary.cast(pa.string())
+            replaced = pc.coalesce(query_ids.take(pc.index_in(values, texts)), values)
+            chunks.append(replaced.take(chunk.indices))
         place = table.schema.get_field_index("query_id")
-        made = pc.dictionary_encode(pa.chunked_array(chunks, pa.string()))
-        yield table.set_column(place, "query_id", made.cast(column.type))
+        column_of_ids = pc.dictionary_encode(pa.chunked_array(chunks, pa.string()))
+        yield table.set_column(place, "query_id", column_of_ids.cast(column.type))

@@ -21,11 +21,11 @@ def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
     if len(first) < 2:
         return []
     tags = sorted(first, key=lambda tag: first[tag])
-    *whole, last = tags
-    if ends_inside_a_line(path) and all(tag.startswith(last) for tag in whole):
+    *others, last = tags
+    if ends_inside_a_line(path) and all(tag.startswith(last) for tag in others):
         place = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
         remarks = [Remark("truncated_last_line", 1, (place,))]
-        return remarks + tag_remarks(path, {tag: first[tag] for tag in whole})
+        return remarks + tag_remarks(path, {tag: first[tag] for tag in others})
     examples = tuple(f"{path}, row {first[tag]}: tag {format_value(tag)}" for tag in tags[:MOST_EXAMPLES])
     return [Remark("several_tags", len(tags), examples)]
 

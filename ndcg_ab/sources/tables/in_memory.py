@@ -58,8 +58,8 @@ def to_readable(name: str, data: Any) -> Any:
     if isinstance(data, Mapping) or is_table(data):
         return data
     with translate_foreign_errors(f"{name}: cannot be read"):
-        if hasattr(data, "to_dict") and isinstance(given := data.to_dict(), Mapping):
-            return dict(given)
+        if hasattr(data, "to_dict") and isinstance(content := data.to_dict(), Mapping):
+            return dict(content)
         if isinstance(data, Iterator):
             passage, entries = Passage(BOUNDS["extension"], name), []
             for entry in data:
@@ -143,9 +143,9 @@ def arrow_table(data: InMemoryFile) -> pa.Table:
             return pa.Table.from_batches(Passage(BOUNDS["extension"], data.argument).admit(data.data), data.data.schema)
         return pa.table(data.data)
     except Exception as error:  # whatever the library that made it raises
-        said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
+        reason = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
         raise InputError(
-            f"{data.argument}: its {type_name(data.data)} cannot be read as an Arrow table: {said}"
+            f"{data.argument}: its {type_name(data.data)} cannot be read as an Arrow table: {reason}"
         ) from error
 
 
@@ -176,11 +176,11 @@ def placed_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) 
     reading = choose_reading(Sample.of_value(data.argument, data.data, columns), layout.kind)
     with prefix_errors(data.argument):
         if reading.records is not None:
-            found = reading.records(data.data)
+            records = reading.records(data.data)
         else:
-            objects, named = listed_objects(data.argument, data.data), {**reading.columns, **columns}
-            found = object_records(data.argument, objects, layout, named, partial(name_columns, data.argument))
-        for place, record in found:
+            objects, mapped = listed_objects(data.argument, data.data), {**reading.columns, **columns}
+            records = object_records(data.argument, objects, layout, mapped, partial(name_columns, data.argument))
+        for place, record in records:
             yield f"{data.argument}, {place}", {name: python_number(value) for name, value in record.items()}
 
 
@@ -197,7 +197,7 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
         return None
     index = np.repeat(np.arange(len(data), dtype=np.int32), [len(documents) for documents in data.values()])
     try:
-        found = {
+        columns_by_name = {
             "query_id": pa.DictionaryArray.from_arrays(index, pa.array(list(data), pa.string())).cast(ANY_TEXT),
             "doc_id": pa.array(doc_ids, pa.string()),
             IN_DICTIONARIES[layout.kind]: pa.array(values, pa.float64()),
@@ -205,15 +205,15 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     except (*UNCLEAR, UnicodeEncodeError, OverflowError):
         return None
     if layout.kind == "judgment":
-        found["query_id"] = found["query_id"].cast(pa.string())
-    return select_columns(pa.table(found), layout, {name: name for name in found})
+        columns_by_name["query_id"] = columns_by_name["query_id"].cast(pa.string())
+    return select_columns(pa.table(columns_by_name), layout, {name: name for name in columns_by_name})
 
 
 def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
     """Return one record per key, which is the id; each value is a mapping of columns, or a text alone."""
     refuse_like_keys(data, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])
-    found: list[tuple[str, dict[str, Any]]] = []
+    records: list[tuple[str, dict[str, Any]]] = []
     for each, about in data.data.items():
         where = f"{data.argument}[{format_value(each)}]"
         record = {text: about} if isinstance(about, str) else about
@@ -221,20 +221,20 @@ def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
             rule = f"must be the {layout.kind}'s {text}, or map columns to their values"
             raise InputError(f"{where} = {format_value(about)}: {rule}")
         values = {str(name): python_number(value) for name, value in record.items()}
-        found.append((where, values | {key: python_number(each)}))
-    if found:
-        names = dict.fromkeys(chain.from_iterable(record for _, record in found))
+        records.append((where, values | {key: python_number(each)}))
+    if records:
+        names = dict.fromkeys(chain.from_iterable(record for _, record in records))
         layout.check_columns(data.argument, list(names), {})
-    return records_table(iter(found), layout)
+    return records_table(iter(records), layout)
 
 
 def refuse_like_keys(data: InMemoryFile, name: str = "query_id", kind: str = "query") -> None:
     """Raise InputError for two keys with equal texts, such as 1 and '1'."""
-    known: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for key in data.data:
-        if known.setdefault(str(key), key) != key:
+        if keys.setdefault(str(key), key) != key:
             raise InputError(
-                f"{data.argument}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
+                f"{data.argument}: {name} {format_value(keys[str(key)])} and {format_value(key)} are the same text: a"
                 f" {kind} is one"
             )
 

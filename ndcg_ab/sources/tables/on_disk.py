@@ -127,11 +127,11 @@ class TableWriter:
 
         metadata: called after the last piece; the result is added to the metadata of the replaced table.
         """
-        own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
-        found = self.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
-        if self.path is not None and isinstance(found, TableOnDisk):
-            found.path = found.path.replace(self.path)
-        return found
+        entries = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
+        rewritten = self.beside("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})
+        if self.path is not None and isinstance(rewritten, TableOnDisk):
+            rewritten.path = rewritten.path.replace(self.path)
+        return rewritten
 
 
 IN_MEMORY = TableWriter()
@@ -165,39 +165,39 @@ def read_batches(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def count_nulls(table: Any, name: str) -> int:
-    found: int = table.null_count(name) if isinstance(table, TableOnDisk) else table[name].null_count
-    return found
+    count: int = table.null_count(name) if isinstance(table, TableOnDisk) else table[name].null_count
+    return count
 
 
 def first_text(table: Any, name: str) -> str:
-    found: str = next(read_batches(table, [name]))[name][0].as_py()
-    return found
+    value: str = next(read_batches(table, [name]))[name][0].as_py()
+    return value
 
 
 def distinct_texts(table: Any, name: str) -> list[str]:
     """Return the distinct texts of a column in the order of first occurrence."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for batch in read_batches(table, [name]):
-        found |= dict.fromkeys(pc.unique(batch[name]).cast(pa.string()).to_pylist())
-    return list(found)
+        texts |= dict.fromkeys(pc.unique(batch[name]).cast(pa.string()).to_pylist())
+    return list(texts)
 
 
 def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
     """Return the rows of some queries."""
-    wanted = pa.array(list(query_ids), pa.string())
-    found = [
-        batch.filter(pc.is_in(batch["query_id"], value_set=wanted)) for batch in read_batches(table, table.column_names)
+    ids = pa.array(list(query_ids), pa.string())
+    batches = [
+        batch.filter(pc.is_in(batch["query_id"], value_set=ids)) for batch in read_batches(table, table.column_names)
     ]
-    return pa.concat_tables(found)
+    return pa.concat_tables(batches)
 
 
 def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hashlib._Hash":
     """Return the SHA-256 hash object of the rows of a table as CSV, sorted by some columns."""
-    counted = DigestingFile()
-    with pacsv.CSVWriter(pa.PythonFile(counted, mode="w"), schema) as writer:
+    file = DigestingFile()
+    with pacsv.CSVWriter(pa.PythonFile(file, mode="w"), schema) as writer:
         for rows in ordered_batches(table, schema, order):
             writer.write_table(rows)
-    return counted.hash
+    return file.hash
 
 
 def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:

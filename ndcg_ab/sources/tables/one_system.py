@@ -32,8 +32,8 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
         columns = column_names(in_memory) if in_memory else local_columns(described, directory)
         column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
         if column is not None:
-            alone = described.model_copy(update={"columns": {"system_id": column}})
-            values = make(alone, directory).pull(SYSTEM, {})["system_id"].unique()
+            one_column = described.model_copy(update={"columns": {"system_id": column}})
+            values = make(one_column, directory).pull(SYSTEM, {})["system_id"].unique()
             return column, values.cast(pa.string()).to_pylist()
     return None, []
 

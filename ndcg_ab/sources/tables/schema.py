@@ -74,13 +74,13 @@ class Layout:
 
     def refuse_unknown(self, where: str, columns: Mapping[str, str]) -> None:
         """Raise InputError if columns are mapped to a name that is no field."""
-        known = [field.name for field in self.fields]
-        for name in sorted(set(columns) - set(known)):
-            hint = nearest_hint(name, known)
-            if columns[name] in known:
+        names = [field.name for field in self.fields]
+        for name in sorted(set(columns) - set(names)):
+            hint = nearest_hint(name, names)
+            if columns[name] in names:
                 hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
             kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
-            raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(known)}){hint}")
+            raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(names)}){hint}")
 
     def names_in(self, column_names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
         """Return the mapping field -> column: the configured name, the field's name, or one that other tools use."""
@@ -122,23 +122,23 @@ class Layout:
             elif field.required or field.name in columns:
                 missing.append(field)
         text = f"{where}: there is no column"
-        left = [name for name in names if name not in chosen.values()]
+        unused = [name for name in names if name not in chosen.values()]
         for field in missing:
             name = columns.get(field.name, field.name)
             if isinstance(field.blank, str) and field.required:
-                others = [each for each in left if each not in self.schema.names]
+                others = [each for each in unused if each not in self.schema.names]
                 use = f"for {{{field.name}}} in a request" if not field.blank else "to slice by"
                 hint = "; give each column by itself" if "," in name else nearest_hint(name, others)
                 raise InputError(f"{text} {format_value(name)} {use} (columns: {names_text(others)}){hint}")
         if missing:
-            guesses = {field.name: guess_column(field.name, left) or "COLUMN" for field in missing}
+            guesses = {field.name: guess_column(field.name, unused) or "COLUMN" for field in missing}
             name = columns.get(missing[0].name, missing[0].name)
             raise InputError(
                 f"{text} {format_value(name)} for {missing[0].name} (columns: {names_text(names)}); say"
                 f" {say(self.kind, {**columns, **guesses})}"
             )
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
-            guess = guess_column("score", left) or "COLUMN"
+            guess = guess_column("score", unused) or "COLUMN"
             raise InputError(
                 f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(names)});"
                 f" say {say(self.kind, {**columns, 'score': guess})}"
@@ -210,8 +210,8 @@ def query_layout(
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
     cluster = Field("cluster", pa.string(), required=needs_cluster)
-    own = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
-    return Layout("query", (*own, *OF_DRAWS, *texts))
+    own_fields = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
+    return Layout("query", (*own_fields, *OF_DRAWS, *texts))
 
 
 MOST_COLUMNS = 12  # in a message
@@ -255,10 +255,10 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if field.type == pa.int64():
         if not parsed.is_integer():
             raise refused("must be a whole number")
-        whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
-        if abs(whole) >= MOST_RANK:
+        integer = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
+        if abs(integer) >= MOST_RANK:
             raise refused("must be between -2^53 and 2^53")
-        return whole
+        return integer
     digits = text.lstrip("+-0")
     is_exact = abs(parsed) < MOST_RANK or not digits.isdecimal() or int(digits) == abs(int(parsed))
     if not is_exact and field.blank is None:
