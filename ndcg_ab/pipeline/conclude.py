@@ -24,7 +24,7 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
-from ndcg_ab.results.change_records import Changes, Judges
+from ndcg_ab.results.change_records import Judges
 from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, SCORED, LedgerRow, make_row, scored_rows
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.loading import read_by_system
@@ -78,7 +78,9 @@ def make_outcome(
         all_findings += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
         all_findings += [*check_scored(engine, ours), *check_coverage(systems)]
         all_findings += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
-        all_findings += note_changes(evaluation, changes)
+        if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:
+            message = "what changed in the first places was left out: they are too many"
+            all_findings.append(Finding("not_asked", "note", message, 1))
     engine.release_inputs(lambda: queries_on_page(engine))
     all_findings = [*with_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
@@ -152,14 +154,6 @@ def read_query_scores(engine: Engine) -> pa.Table:
 def write_query_scores(engine: Engine, path: Path) -> None:
     """Write one row per (system_id, query_id, metric) to a file, CSV or Parquet by its name."""
     write_table(read_query_scores(engine), path)
-
-
-def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
-    """Return a note if the rankings are too large to compare their first places."""
-    if changes or not own_metrics(evaluation.metric_list[:1]) or len(evaluation.systems) < 2:
-        return []
-    message = "what changed in the first places was left out: they are too many"
-    return [Finding("not_asked", "note", message, 1)]
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

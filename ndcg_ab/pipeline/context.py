@@ -90,11 +90,6 @@ class Stage:
         """Return the name of the stage with a part, such as ``pull bm25``."""
         return self.name.format(name=part)
 
-    def remaining_parts(self, context: Context) -> list[str]:
-        """Return the parts that are still to be done; none if the stage does not apply."""
-        parts = self.parts(context) if self.applies(context) else ()
-        return [part for part in parts if (self.name, part) not in context.done]
-
     def retries(self, prefect: Prefect) -> int:
         """Return how often a failed part is retried."""
         if not self.outside:

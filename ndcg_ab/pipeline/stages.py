@@ -216,7 +216,8 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
     """Do every part of the stages that applies and is not done yet; pass on what a stage raises."""
     for stage in stages:
-        for part in stage.remaining_parts(context):
+        parts = stage.parts(context) if stage.applies(context) else ()
+        for part in [part for part in parts if (stage.name, part) not in context.done]:
             context.say(stage.part_name(part))
             if message := call(stage, context, part):
                 context.say(f"{stage.part_name(part)}: {message}")

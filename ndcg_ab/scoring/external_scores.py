@@ -123,18 +123,13 @@ def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
     """Return all scores as one table; raise InputError for a value that occurs in two inputs."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
-        key = [row[name] for name in KEY]
-        places = [each.origin for each in pulled if key in value_keys(each.table, row["query_id"])]
+        key = {name: row[name] for name in KEY}
+        places = [each.origin for each in pulled if key in each.table.select(KEY).to_pylist()]
         raise InputError(
             f"{' and '.join(places)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
             f" {format_value(row['query_id'])} is in both; a query has one value"
         )
     return table
-
-
-def value_keys(table: pa.Table, query_id: str) -> list[list[object]]:
-    rows = table.filter(pc.equal(table["query_id"], query_id)).to_pylist()
-    return [[row[name] for name in KEY] for row in rows]
 
 
 def refuse_two_definitions(table: pa.Table, origins: str) -> None:

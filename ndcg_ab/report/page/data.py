@@ -1,7 +1,7 @@
 """Collect the data of the report page and of its figures."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -37,7 +37,6 @@ GROUPS = 1000  # bars that more queries are drawn with, about
 CELLS = 40  # each way, of the grid that more queries are counted in
 TIE = 1e-9
 KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
-Rows = Sequence[Mapping[str, Any]]
 
 
 class Moved(NamedTuple):
