@@ -1,5 +1,6 @@
 """The command, called by tests in their own process."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,3 +12,10 @@ def invoke(words: Sequence[str], **options: Any) -> Any:
     from ndcg_ab.flows.cli.app import app
 
     return CliRunner().invoke(app, words, **options)
+
+
+def read_json(words: Sequence[str]) -> Any:
+    """Return the JSON that a command writes with `--json -`; it must end with exit code 0."""
+    found = invoke([*words, "--json", "-"])
+    assert found.exit_code == 0, found.output
+    return json.loads(found.stdout)

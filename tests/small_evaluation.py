@@ -7,8 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import bundle as bundles
@@ -141,9 +139,7 @@ def make_nights(folder: Path, count: int) -> None:
     if count > 1:
         shutil.copytree(ready_nights(count - 1), folder)
     changed_run(folder, count - 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        unlogged(small(folder))
+    undrawn(small(folder))
 
 
 def ready_nights(count: int) -> Path:

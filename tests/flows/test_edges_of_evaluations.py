@@ -14,6 +14,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.runs import stages
 from tests.small_evaluation import plain_page
+from tests.stores import with_store
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from tests.small_evaluation import plain_page, small, unlogged
+    from tests.small_evaluation import small, unlogged
 
     def fail(*_: object) -> None:
         raise OverflowError("too much")
@@ -88,12 +89,12 @@ def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
-    from tests.small_evaluation import small, unlogged
+    from tests.small_evaluation import small, undrawn
 
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    night = unlogged(small(tmp_path / "one", mlflow={}))
+    with_store(tmp_path / "one" / "out")
+    night = undrawn(small(tmp_path / "one", mlflow={}))
     shutil.move(tmp_path / "one", tmp_path / "two")
     moved = tmp_path / "two" / "out" / "small" / night.bundle.name
     published = tracker_for_bundle(None, moved).publish(moved)

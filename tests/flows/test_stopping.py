@@ -16,6 +16,8 @@ BEGIN = """
 import atexit, os, signal, subprocess, sys, threading, time
 from ndcg_ab.flows import stopping
 stopping.LONGEST = .5
+for number in (signal.SIGHUP, signal.SIGINT):  # ignored below a shell in the background, and below nohup
+    signal.signal(number, signal.default_int_handler)
 stopping.obey_signals()
 def ready():
     print("ready", flush=True)

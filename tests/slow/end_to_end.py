@@ -80,8 +80,8 @@ class Lab:
             "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",  # of SQLite: on a busy machine it is locked for longer
             "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
             "PREFECT_SERVER_UI_ENABLED": "false",
-            "PREFECT_RUNNER_POLL_FREQUENCY": "2",
-            "PREFECT_WORKER_QUERY_SECONDS": "2",
+            "PREFECT_RUNNER_POLL_FREQUENCY": "1",
+            "PREFECT_WORKER_QUERY_SECONDS": "0.5",
             "DO_NOT_TRACK": "true",
             "PYTHONUNBUFFERED": "1",
         }

@@ -12,6 +12,7 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.judgments.gathering import pull_judgments_place
 from tests.commands import invoke
+from tests.inputs import write_rankings
 from tests.places import ROOT
 
 DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
@@ -136,13 +137,7 @@ def test_a_page_says_whether_clicks_decided(is_proxy: bool, counts: Path, tmp_pa
     head, rows = COUNTS.split("\n", 1)
     counts.write_text(head + "\n" + "".join(rows.replace("shoes", query) for query in queries))
     (tmp_path / "careful.qrels").write_text("shoes 0 a 2\nshoes 0 b 0\n")
-    for name, order in (("old", "cba"), ("new", "abc")):
-        lines = (
-            f"{query} Q0 {document} {rank} {9 - rank} {name}\n"
-            for query in queries
-            for rank, document in enumerate(order, 1)
-        )
-        (tmp_path / f"{name}.run").write_text("".join(lines))
+    write_rankings(tmp_path, {"old": dict.fromkeys(queries, "cba"), "new": dict.fromkeys(queries, "abc")})
     clicks = f"{{clicks: {counts.name}}}"
     judged = f"judgments: careful.qrels\ncheap_judgments: {clicks}" if is_proxy else f"judgments: {clicks}"
     systems = "systems: [{name: old, file: old.run}, {name: new, file: new.run}]"

@@ -11,7 +11,8 @@ import pytest
 import ndcg_ab
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.asked import asked_for
-from tests.commands import invoke
+from tests.commands import invoke, read_json
+from tests.inputs import write_judgments, write_rankings
 
 pytestmark = pytest.mark.slow
 
@@ -24,14 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(4)
     place = tmp_path_factory.mktemp("clusters")
     better = dict(zip(range(101, 113), rng.uniform(0, 1, 12), strict=True))
-    runs: dict[str, list[str]] = {"old": [], "new": []}
-    for query in TURNS:
-        wins = rng.random() < better[int(query.split("_")[0])]
-        for name, order in (("old", "ba" if wins else "ab"), ("new", "ab" if wins else "ba")):
-            runs[name] += [f"{query} Q0 {doc} {rank} {9 - rank} t\n" for rank, doc in enumerate(order, start=1)]
-    for name, lines in runs.items():
-        (place / f"{name}.run").write_text("".join(lines))
-    (place / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in TURNS))
+    wins = {query: rng.random() < better[int(query.split("_")[0])] for query in TURNS}
+    new = {query: "ab" if has_won else "ba" for query, has_won in wins.items()}
+    write_rankings(place, {"old": {query: order[::-1] for query, order in new.items()}, "new": new})
+    write_judgments(place / "qrels", {query: {"a": 1} for query in TURNS})
     named = [f"{query}\t{query.split('_')[0]}\ttext of {query}\n" for query in TURNS]
     (place / "queries.tsv").write_text("query_id\tcluster\ttext\n" + "".join(named))
     (place / "other.tsv").write_text("query_id\tconversation\ttext\n" + "".join(named))
@@ -47,9 +44,7 @@ def command(folder: Path, *options: str) -> list[str]:
 
 @functools.cache
 def compare(folder: Path, *options: str) -> dict[str, Any]:
-    found = invoke(command(folder, "--json", "-", *options))
-    assert found.exit_code == 0, found.output
-    content: dict[str, Any] = json.loads(found.stdout)
+    content: dict[str, Any] = read_json(command(folder, *options))
     return content
 
 

@@ -15,7 +15,8 @@ import typer
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, signed
 from ndcg_core.measures.notation import parse
-from tests.commands import invoke
+from tests.commands import invoke, read_json
+from tests.inputs import write_judgments, write_rankings
 from tests.laboratory import plant
 from tests.places import ROOT
 from tests.references import Collection
@@ -27,19 +28,10 @@ GRADES = [3, 2, 1, 0]
 def files(tmp_path: Path) -> Path:
     """Judgments of 30 queries; `new` puts the best first, `old` last, `half` answers every other query as `old`."""
     queries = [f"q{number:02d}" for number in range(30)]
-    documents = ["a", "b", "c", "d"]
-    lines = [f"{query} 0 {doc} {grade}" for query in queries for doc, grade in zip(documents, GRADES, strict=True)]
-    (tmp_path / "qrels").write_text("\n".join(lines))
+    write_judgments(tmp_path / "qrels", {query: dict(zip("abcd", GRADES, strict=True)) for query in queries})
     orders = {"old": "dcba", "new": "abcd", "half": "dcba", "same": "dcba"}
-    for name, order in orders.items():
-        rows = [
-            f"{query} Q0 {doc} {rank} {10 - rank} {name}"
-            for place, query in enumerate(queries)
-            if name != "half" or place % 2
-            for rank, doc in enumerate(order, start=1)
-        ]
-        (tmp_path / f"{name}.run").write_text("\n".join(rows))
-    return tmp_path
+    answered = {name: queries[1::2] if name == "half" else queries for name in orders}
+    return write_rankings(tmp_path, {name: dict.fromkeys(answered[name], order) for name, order in orders.items()})
 
 
 def compare(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> list[str]:
@@ -50,9 +42,7 @@ def compare(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
 
 
 def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> dict:
-    found = invoke(compare(files, "--json", "-", *options, systems=systems))
-    assert found.exit_code == 0, found.output
-    return json.loads(found.stdout)
+    return read_json(compare(files, *options, systems=systems))
 
 
 @pytest.mark.slow

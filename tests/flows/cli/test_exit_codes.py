@@ -126,9 +126,9 @@ def test_a_process_without_room_does_not_hang() -> None:
     ("closed", "code", "said"),
     [
         (">&-", 2, "ndcg-ab: standard output is closed, and the result has no other place"),
-        ("--quiet >&-", 0, ""),
+        pytest.param("--quiet >&-", 0, "", marks=pytest.mark.soak),
         ("--metric nonsense 2>&- >&-", 2, ""),
-        pytest.param("--nonsense 2>/dev/full", 2, "", marks=pytest.mark.skipif(not FULL.exists(), reason="needs it")),
+        pytest.param("--nonsense 2>/dev/full", 2, "", marks=pytest.mark.soak),
         pytest.param("--alpha 7 2>/dev/full", 2, "", marks=pytest.mark.soak),
     ],
 )

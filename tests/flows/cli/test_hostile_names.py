@@ -8,6 +8,7 @@ import pytest
 from typer.testing import Result
 
 from tests.commands import invoke
+from tests.inputs import write_judgments, write_rankings
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 
@@ -24,15 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Judgments, two rankings, queries with texts and slices, in a folder that is called so too."""
     made = tmp_path_factory.mktemp("hostile") / f"d{ESCAPES}[red]"
     made.mkdir()
-    judged = "".join(f"{query} 0 {WORD}d{number % 3} 1\n" for number, query in enumerate(QUERIES))
-    (made / "judgments.qrels").write_text(judged, encoding="utf-8")
-    for system, places in (("old", (0, 1, 2)), ("new", (2, 1, 0))):
-        lines = [
-            f"{query} Q0 {WORD}d{doc} {place + 1} {3 - place} t\n"
-            for query in QUERIES
-            for place, doc in enumerate(places)
-        ]
-        (made / f"{system}.run").write_text("".join(lines), encoding="utf-8")
+    docs = [f"{WORD}d{number}" for number in range(3)]
+    write_judgments(made / "judgments.qrels", {query: {docs[at % 3]: 1} for at, query in enumerate(QUERIES)})
+    write_rankings(made, {"old": dict.fromkeys(QUERIES, docs), "new": dict.fromkeys(QUERIES, docs[::-1])})
     rows = [f'"{query}","text {WORD}","{WORD}{number % 2}"\n' for number, query in enumerate(QUERIES)]
     (made / "queries.csv").write_text(f'query_id,text,"kind{ESCAPES}"\n{"".join(rows)}', encoding="utf-8")
     (made / "broken.csv").write_text(f"query_id,doc_id,score\n{WORD},d1,high{ESCAPES}\n", encoding="utf-8")

@@ -10,6 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
+from tests.inputs import write_judgments, write_rankings
 
 pytestmark = pytest.mark.slow
 
@@ -21,11 +22,9 @@ QUERIES = [f"q{number:02d}" for number in range(40)]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """old shows a before b, new b before a; people find a relevant, the model b (and it judges one more)."""
     folder = tmp_path_factory.mktemp("judgments")
-    for name, order in (("old", "ab"), ("same", "ab"), ("new", "ba")):
-        rows = [f"{query} Q0 {doc} {rank} {9 - rank} t\n" for query in QUERIES for rank, doc in enumerate(order, 1)]
-        (folder / f"{name}.run").write_text("".join(rows))
-    people = "".join(f"{query} 0 a 1\n{query} 0 b 0\n" for query in QUERIES)
-    (folder / "people").write_text(people)
+    orders = {"old": "ab", "same": "ab", "new": "ba"}
+    write_rankings(folder, {name: dict.fromkeys(QUERIES, order) for name, order in orders.items()})
+    people = write_judgments(folder / "people", {query: {"a": 1, "b": 0} for query in QUERIES}).read_text()
     (folder / "model").write_text(people.replace("a 1", "a 0").replace("b 0", "b 1") + "q00 0 c -1\n")
     model = [line for line in (folder / "model").read_text().splitlines(keepends=True) if line < "q08"]
     (folder / "some").write_text(

@@ -15,7 +15,8 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import KeptTables
 from ndcg_ab.history.bundle import read_bundle
 from tests.asked import asked_for
-from tests.commands import invoke
+from tests.commands import invoke, read_json
+from tests.inputs import write_rankings
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page
 
 pytestmark = pytest.mark.slow
@@ -37,13 +38,8 @@ class Case:
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp("more")
-    for name, order in (("old", "abcd"), ("new", "bacd")):
-        lines = [
-            f"q{query:02d} Q0 {doc} {rank} {9 - rank} t\n"
-            for query in range(QUERIES)
-            for rank, doc in enumerate(order if query % 5 else "abcd", start=1)
-        ]
-        (folder / f"{name}.run").write_text("".join(lines))
+    changed = {f"q{query:02d}": "bacd" if query % 5 else "abcd" for query in range(QUERIES)}
+    write_rankings(folder, {"old": dict.fromkeys(changed, "abcd"), "new": changed})
     whole = {(f"q{query:02d}", doc): grade for query in range(QUERIES) for doc, grade in (("a", 1), ("b", 2), ("d", 1))}
     first = {key: 1 if key == ("q07", "b") else grade for key, grade in whole.items() if key[1] != "d"}
     second = {key: grade for key, grade in whole.items() if key[1] == "d"} | {("q07", "b"): 2, ("q08", "b"): 2}
@@ -65,9 +61,7 @@ def command(case: Case, judgments: str, *options: str) -> list[str]:
 
 @functools.cache
 def content(case: Case, judgments: str, *options: str) -> dict[str, Any]:
-    found = invoke(command(case, judgments, "--json", "-", *options))
-    assert found.exit_code == 0, found.output
-    made: dict[str, Any] = json.loads(found.stdout)
+    made: dict[str, Any] = read_json(command(case, judgments, *options))
     return made
 
 

@@ -17,7 +17,8 @@ from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
-from tests.commands import invoke
+from tests.commands import invoke, read_json
+from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page
 
 CAREFUL, EVERY = 80, 800
@@ -44,16 +45,11 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp("cheap")
     orders = {name: rng.random(EVERY) < share for name, share in (("old", 0.5), ("new", 0.65))}
     wrong = rng.random(EVERY) < 1 / 8
-    for name, right in orders.items():
-        rows = [
-            f"{query} Q0 {doc} {rank} {9 - rank} t\n"
-            for query, is_right in zip(IDS, right, strict=True)
-            for rank, doc in enumerate("ab" if is_right else "ba", start=1)
-        ]
-        (folder / f"{name}.run").write_text("".join(rows))
+    placed = {name: ["ab" if is_right else "ba" for is_right in right] for name, right in orders.items()}
+    write_rankings(folder, {name: dict(zip(IDS, each, strict=True)) for name, each in placed.items()})
     careful = tuple(IDS[place] for place in np.sort(rng.permutation(EVERY)[:CAREFUL]))
     cheap = [f"{query} 0 {'b' if is_wrong else 'a'} 1\n" for query, is_wrong in zip(IDS, wrong, strict=True)]
-    (folder / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in careful))
+    write_judgments(folder / "qrels", {query: {"a": 1} for query in careful})
     (folder / "cheap").write_text("".join(cheap))
     (folder / "few").write_text("".join(line for line in cheap if line.split()[0] in careful))
     (folder / "others").write_text("".join(line for line in cheap if line.split()[0] != careful[3]))
@@ -72,9 +68,7 @@ def command(case: Case, *options: str, judgments: str = "qrels") -> list[str]:
 
 
 def content(case: Case, *options: str, judgments: str = "qrels") -> dict[str, Any]:
-    found = invoke(command(case, "--json", "-", *options, judgments=judgments))
-    assert found.exit_code == 0, found.output
-    made: dict[str, Any] = json.loads(found.stdout)
+    made: dict[str, Any] = read_json(command(case, *options, judgments=judgments))
     return made
 
 

@@ -21,7 +21,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails
-from tests.commands import invoke
+from tests.commands import invoke, read_json
+from tests.inputs import write_judgments, write_rankings
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
@@ -47,15 +48,8 @@ TOGETHER = {
 
 def write(folder: Path, orders: Mapping[str, Sequence[str]], queries: Sequence[str] = QUERIES) -> Path:
     """Judgments (a has grade 2, b 1), and each system's ranking of each query's documents: one letter each."""
-    (folder / "qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 1\n" for query in queries))
-    for name, ranked in orders.items():
-        rows = [
-            f"{query} Q0 {doc} {rank} {10 - rank} t\n"
-            for query, docs in zip(queries, ranked, strict=True)
-            for rank, doc in enumerate(docs, start=1)
-        ]
-        (folder / f"{name}.run").write_text("".join(rows))
-    return folder
+    write_judgments(folder / "qrels", {query: {"a": 2, "b": 1} for query in queries})
+    return write_rankings(folder, {name: dict(zip(queries, each, strict=True)) for name, each in orders.items()})
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +78,7 @@ def command(folder: Path, *options: str, systems: Sequence[str] = ("old", "new",
 @functools.cache
 def compare(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> dict[str, Any]:
     """Return the JSON that the command writes; results are cached by folder and options."""
-    found = invoke(command(folder, "--json", "-", *options, systems=systems))
-    assert found.exit_code == 0, found.output
-    return json.loads(found.stdout)
+    return read_json(command(folder, *options, systems=systems))
 
 
 def rows(content: Mapping[str, Any], family: str) -> Rows:

@@ -354,7 +354,7 @@ POLICIES = ["exclude", "zero", "one"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", mostly_soaked(POLICIES, kept=["exclude", "one"]))
+@pytest.mark.parametrize("policy", mostly_soaked(POLICIES, kept=["one"]))
 @pytest.mark.parametrize("systems", [RANKED, {"old": RANKED["old"]}], ids=["two", "one"])
 def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems: dict[str, Any]) -> None:
     metrics = [f"ndcg(no_relevant={policy})@2", f"precision(no_relevant={policy})@1"]
@@ -418,7 +418,7 @@ def test_one_system_passes_no_comparing_gate() -> None:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("left", mostly_soaked(range(1, 9), kept=[3, 4, 6, 7]))
+@pytest.mark.parametrize("left", mostly_soaked(range(1, 9), kept=[3, 7]))
 @pytest.mark.parametrize("policy", ["zero", "exclude"])
 def test_a_baseline_that_answers_much_less_fails_the_gate(left: int, policy: str) -> None:
     """As one whose file was cut: it would let every regression pass."""

@@ -24,7 +24,6 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import mean_attribution
 from ndcg_ab.history.mean_attribution import Earlier, attribute_means
 from ndcg_ab.history.timeline import read_timeline, timeline_json
-from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import parts_of_changes, since_lines
 from ndcg_ab.report.terminal.timeline import format_mixed_change
@@ -33,7 +32,7 @@ from ndcg_core.measures.notation import parse
 from tests.laboratory import core_scores, results
 from tests.ndcg_ab.history.test_last_night import since
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
+from tests.small_evaluation import DATA, nights, rows_of, small, undrawn
 
 pytestmark = pytest.mark.slow
 CAUSES = ("ranking", "judgments", "queries")
@@ -41,15 +40,8 @@ Judgments = dict[str, dict[str, float]]
 Weights = dict[str, float]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _plain_page() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        yield
-
-
 def night(folder: Path, day: int, **changes: Any) -> bundles.Bundle:
-    performed = unlogged(small(folder, **changes), at=datetime(2027, 1, day, 2, tzinfo=UTC))
+    performed = undrawn(small(folder, **changes), at=datetime(2027, 1, day, 2, tzinfo=UTC))
     return bundles.read_bundle(performed.bundle)
 
 

@@ -18,9 +18,8 @@ from ndcg_ab.history import database
 from ndcg_ab.history.published import mark_published
 from ndcg_ab.history.timeline import Reused, read_timeline
 from ndcg_ab.pipeline import Context
-from ndcg_ab.report import bundle_files
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import DATA, changed_run, is_known, plain_page, rows_of, small, unlogged
+from tests.small_evaluation import DATA, changed_run, is_known, rows_of, small, undrawn, unlogged
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 
@@ -130,9 +129,7 @@ NEW: dict[str, Callable[[Path], dict[str, Any]]] = {
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Context]:
     folder = tmp_path_factory.mktemp("template")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        return folder, unlogged(small(folder, **QUERIES, **METRICS))
+    return folder, undrawn(small(folder, **QUERIES, **METRICS))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,13 @@ from ndcg_ab.history import timeline as timelines
 from ndcg_ab.history.digest import make_digest
 from ndcg_ab.history.published import mark_published
 from ndcg_ab.history.timeline import Evaluated, PastComparison, Reused, Timeline, read_timeline, timeline_json
-from ndcg_ab.report import bundle_files
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.commands import invoke
 from tests.places import ROOT
-from tests.small_evaluation import changed_run, plain_page, rows_of, small, undrawn, unlogged
+from tests.small_evaluation import changed_run, rows_of, small, undrawn
 from tests.small_evaluation import nights as nights_of
 
 pytestmark = pytest.mark.slow
@@ -52,25 +50,23 @@ def shifted(folder: Path, shift: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six: a new ranking, a regression, another alpha, a third system with a long name, one grade changed."""
     folder = tmp_path_factory.mktemp("history")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        unlogged(small(folder, **FULL))
-        changed_run(folder, 3)
-        mark_published(unlogged(small(folder, **FULL)).bundle, {})
-        shifted(folder, 1)
-        unlogged(small(folder, **FULL))
-        relaxed = FULL | {"statistics": FULL["statistics"] | {"alpha": 0.1}}
-        unlogged(small(folder, **relaxed))
-        third = small(folder).systems + [small(folder).systems[1].model_copy(update={"name": LONG})]
-        wider = relaxed | {"systems": [system.model_dump(exclude_defaults=True) for system in third]}
-        unlogged(small(folder, **wider))
-        judgments = folder / "inputs" / "judgments.qrels"
-        judgments.write_text(judgments.read_text().replace("bread-guide 1", "bread-guide 2"))
-        unlogged(small(folder, **relaxed))
-    yield folder
+    undrawn(small(folder, **FULL))
+    changed_run(folder, 3)
+    mark_published(undrawn(small(folder, **FULL)).bundle, {})
+    shifted(folder, 1)
+    undrawn(small(folder, **FULL))
+    relaxed = FULL | {"statistics": FULL["statistics"] | {"alpha": 0.1}}
+    undrawn(small(folder, **relaxed))
+    third = small(folder).systems + [small(folder).systems[1].model_copy(update={"name": LONG})]
+    wider = relaxed | {"systems": [system.model_dump(exclude_defaults=True) for system in third]}
+    undrawn(small(folder, **wider))
+    judgments = folder / "inputs" / "judgments.qrels"
+    judgments.write_text(judgments.read_text().replace("bread-guide 1", "bread-guide 2"))
+    undrawn(small(folder, **relaxed))
+    return folder
 
 
 @pytest.fixture

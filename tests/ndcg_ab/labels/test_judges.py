@@ -9,6 +9,7 @@ import pytest
 
 from ndcg_ab.results.outcome import Outcome
 from tests.commands import invoke
+from tests.inputs import write_rankings
 
 pytestmark = pytest.mark.slow
 
@@ -21,13 +22,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judges four queries. Where the two disagree, the reciprocal rank differs by 0.5 or by -0.5.
     """
     made = tmp_path_factory.mktemp("judges")
-    for name, order in (("old", "abc"), ("new", "bac")):
-        lines = [
-            f"q{query:02d} Q0 {doc} {rank} {9 - rank} t\n"
-            for query in range(QUERIES)
-            for rank, doc in enumerate(order, start=1)
-        ]
-        (made / f"{name}.run").write_text("".join(lines))
+    queries = [f"q{query:02d}" for query in range(QUERIES)]
+    write_rankings(made, {"old": dict.fromkeys(queries, "abc"), "new": dict.fromkeys(queries, "bac")})
     rows = ["query_id,doc_id,grade,judge"]
     for query in range(QUERIES):
         rows.append(f"q{query:02d},b,1,ann")

@@ -16,6 +16,7 @@ from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.inputs import write_rankings
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import undrawn
 
@@ -140,9 +141,7 @@ def test_it_is_in_the_json_and_in_the_terminal_s_tables() -> None:
 def test_a_kept_evaluation_has_the_same(tmp_path: Path) -> None:
     with (tmp_path / "judgments.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("query_id", "doc_id", "grade", "source"), *judged()])
-    for name, docs in SHOWN.items():
-        lines = [f"{query} Q0 {doc} {at} {9 - at} t\n" for query in QUERIES for at, doc in enumerate(docs, start=1)]
-        (tmp_path / f"{name}.run").write_text("".join(lines))
+    write_rankings(tmp_path, {name: dict.fromkeys(QUERIES, docs) for name, docs in SHOWN.items()})
     systems = [{"name": name, "file": f"{name}.run"} for name in SHOWN]
     keys: dict[str, Any] = {"name": "kept", "judgments": "judgments.csv", "systems": systems, "metrics": ["ndcg@2"]}
     evaluation = Evaluation(**keys, output="kept", directory=tmp_path)

@@ -12,16 +12,13 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline import evaluate
+from tests.inputs import write_rankings
 
 QUERIES = [f"q{number}" for number in range(12)]
 
 
 def evaluation_in(folder: Path, judged: list[tuple[str, str, int]]) -> Evaluation:
-    for name, order in (("old", "abc"), ("new", "bac")):
-        lines = [
-            f"{query} Q0 {doc} {rank} {9 - rank} t\n" for query in QUERIES for rank, doc in enumerate(order, start=1)
-        ]
-        (folder / f"{name}.run").write_text("".join(lines))
+    write_rankings(folder, {"old": dict.fromkeys(QUERIES, "abc"), "new": dict.fromkeys(QUERIES, "bac")})
     (folder / "qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged))
     systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
     content = {

@@ -26,7 +26,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
-from tests.repeated import mostly_slow
+from tests.repeated import mostly_slow, mostly_soaked
 from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
 
 QUERIES = [f"q{number:02}" for number in range(12)]
@@ -220,6 +220,13 @@ FAST = [  # others: make test
     "queries, weights, clusters, slices, what was intended",
     "several judges, more judgments, sources among the systems",
 ]
+STORED = [  # others: make soak
+    "files of every format, read as far as needed",
+    "proxy judgments by clicks",
+    "scores of another tool",
+    "a database",
+    "limited memory",
+]
 SHOWN = {  # what must be there for a case to show that it is handed on
     "several judges, more judgments, sources among the systems": ("judges", "left_out", "changes"),
     "functions rank and judge": ("function_judge",),
@@ -264,7 +271,7 @@ def test_it_comes_to_the_answer_that_is_kept(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", mostly_slow(CASES, kept=FAST))
+@pytest.mark.parametrize("case", mostly_soaked(CASES, kept=[*FAST, *STORED]))
 def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:

@@ -20,8 +20,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import Context, evaluate
-from ndcg_ab.report import bundle_files
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves
@@ -45,7 +44,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
 from tests.commands import invoke
 from tests.places import ROOT
-from tests.small_evaluation import DATA, plain_page, small, unlogged
+from tests.small_evaluation import DATA, small, undrawn
 
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
 HOSTILE_TEXT = "</script><script>window.hacked=1</script><b>{candidate}</b>"
@@ -157,12 +156,6 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
     texts = [" ".join(chance.choices(WORDS, k=5)) for _ in ids]
     table = pa.table({"query_id": ids, "text": texts})
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
-
-
-def unlogged_without_page(evaluation: Evaluation) -> Context:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        return unlogged(evaluation)
 
 
 WORDS = [f"word{number}" for number in range(5000)]
@@ -571,7 +564,7 @@ class TestInputs:
     def test_of_compare_are_those_of_a_bundle(self, tmp_path: Path) -> None:
         """Rows and digests, queries with attributes among them."""
         evaluation = small(tmp_path, queries={"file": "queries.tsv"}, slices={"by": ["language"], "smallest": 6})
-        kept = read_bundle(unlogged_without_page(evaluation).bundle).inputs
+        kept = read_bundle(undrawn(evaluation).bundle).inputs
         with DuckDBEngine() as engine:
             store = evaluate(evaluation, engine)[1]
         assert [row | {"origin": ""} for row in store.describe_inputs()] == [row | {"origin": ""} for row in kept]

@@ -8,8 +8,7 @@ import pytest
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
-from ndcg_ab.report import bundle_files
-from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, small
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, small, undrawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 
@@ -19,10 +18,7 @@ CHANGES: dict[str, Any] = {"queries": {"file": "queries.tsv"}, "slices": {"by": 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", plain_page)
-        evaluation = small(tmp_path_factory.mktemp("undisturbed"), **CHANGES)
-        return perform_run(evaluation, calling(PUBLISH=no_tracker)).bundle
+    return undrawn(small(tmp_path_factory.mktemp("undisturbed"), **CHANGES)).bundle
 
 
 def changed(kind: str, content: str) -> str:

@@ -162,13 +162,3 @@ def test_long_answers_become_no_objects(evaluation: Evaluation, monkeypatch: pyt
     with DuckDBEngine() as engine:
         score_systems(evaluation, engine)
     assert made and max(made) <= 4
-
-
-if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description="Counted places against the core's order, many times over.")
-    parser.add_argument("--count", type=int, default=2000)
-    for number in range(parser.parse_args().count):
-        check(number, metrics())
-    print("all equal")

@@ -23,18 +23,9 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
+from tests.inputs import write_rankings
 
 QUERIES, PLACES = 60, 8
-
-
-def write_ranking(path: Path, rankings: dict[str, list[str]]) -> Path:
-    lines = [
-        f"{query_id} Q0 {doc_id} {rank} {100 - rank} t\n"
-        for query_id, docs in rankings.items()
-        for rank, doc_id in enumerate(docs, 1)
-    ]
-    path.write_text("".join(lines))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rankings["old"][query_id] = docs[:PLACES]
         rankings["new"][query_id] = [*(first if number % 2 else rng.permutation(first)), *reversed(rest)][:PLACES]
         rankings["other"][query_id] = docs[:PLACES] if number % 3 == 0 else docs[::-1][:PLACES]
-    for name, ranking in rankings.items():
-        write_ranking(made / f"{name}.run", ranking)
+    write_rankings(made, rankings)
     lines = [f"q{number:02}\tword {number}\t{1 + number % 4}\n" for number in range(QUERIES)]
     (made / "log.tsv").write_text("query_id\ttext\tweight\n" + "".join(lines))
     return made

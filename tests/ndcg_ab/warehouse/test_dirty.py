@@ -4,7 +4,6 @@ Every case is a pair of tables.  `python -m tests.ndcg_ab.warehouse.test_dirty -
 `compare` about each; `--warehouse spark` begins a Spark for them.
 """
 
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,88 +227,3 @@ def test_tables_may_be_called_like_any_select(name: str, tmp_path: Path) -> None
         for each in called:
             rows = run(write_query(parse("ndcg@10"), name, Tables("plain_judgments", each), mean=True))
             assert [float(row[1]) for row in rows] == [pytest.approx(wanted["ndcg@10"])], each
-
-
-# ---- many more
-
-
-def drawn(draw: random.Random) -> Case:
-    grades = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1e-300, 1e-30, 5e-16, 300.0, 996.0, 997.0, 1e89, 1e91, 1e299, -1e300)
-    odd_grades = (None, NAN, INFINITE, 1e301)
-    scores = (0.0, -0.0, 1.0, 2.0, 0.5, 1e-50, -1e-50, 1e39, -1e39, 1e300, 1e-40, 5e-324, 3.4028236e38)
-    odd_scores = (None, NAN, INFINITE, -INFINITE)
-    documents = [f"d{at}" for at in range(6)]
-    queries = ["q1", "q2"]
-
-    def rows(values: Sequence[float], odd: Sequence[float | None]) -> list[tuple[Any, Any, Any]]:
-        found = [(q, doc, draw.choice(values)) for q in queries for doc in draw.sample(documents, draw.randint(1, 5))]
-        at, (query, document, value) = draw.randrange(len(found)), draw.choice(found)
-        if draw.random() < 0.25:
-            found[at] = draw.choice([(None, document, value), ("", document, value), (query, None, value)])
-        if draw.random() < 0.2:
-            found[at] = (query, document, draw.choice(odd))
-        if draw.random() < 0.1:
-            found.append((query, document, draw.choice([value, *values])))
-        return found
-
-    return Case(rows(draw.sample(grades, 4), odd_grades), rows(scores, odd_scores))
-
-
-def part_of(case: Case, query: str) -> Case:
-    """What concerns one query: its rows, and those that name none; beside a sound one, so that something is left."""
-    judgments, results = ([row for row in rows if row[0] in (query, None, "")] for rows in case[:2])
-    return Case([*judgments, ("sound", "d1", 1.0)], [*results, ("sound", "d1", 1.0)])
-
-
-def check_drawn(warehouse: Warehouse, at: int, case: Case, name: str, refused: dict[str, bool]) -> None:
-    """refused: whether `compare` refuses what concerns a query."""
-    metric, told = parse(name), f"{warehouse.name}, {name}: {case}"
-    if metric.score_precision == "float32" and not DIALECTS[warehouse.name].real32:
-        return
-    rows = warehouse.rows(metric, Tables(f"judgments{at}", f"rankings{at}"))
-    judgments, results = ([row for row in each if not refused.get(row[0] or "", True)] for each in case[:2])
-    sound = Case(judgments, results)
-    knows_all = not any(refused.values()) or name not in (ENDLESS, "err", "err@10")  # the highest grade is of all
-    for _, query, value in rows:
-        assert (value is None) == refused[query], told
-        if value is not None and knows_all:
-            assert float(value) == pytest.approx(values_of(sound, name)[query], rel=1e-12, abs=1e-12), told
-
-
-def main() -> None:
-    import argparse
-    import tempfile
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--warehouse", nargs="*", default=list(WAREHOUSES))
-    given = parser.parse_args()
-    draw = random.Random(11)
-    cases = {**CASES, **{f"drawn {at}": drawn(draw) for at in range(given.count)}}
-    chosen = {name: draw.sample(METRICS, 2) for name in cases if name not in CASES}
-    refused = {
-        (name, metric): {query: is_refused(part_of(cases[name], query), [metric]) for query in ("q1", "q2")}
-        for name, metrics in chosen.items()
-        for metric in metrics
-    }
-    print(f"{2 * len(refused)} questions, {sum(sum(each.values()) for each in refused.values())} refused", flush=True)
-    for name in given.warehouse:
-        wrong = 0
-        with tempfile.TemporaryDirectory() as folder, warehouses.opened(name)(tables_of(cases), Path(folder)) as run:
-            warehouse = Warehouse(name, run)
-            for at, (called, case) in enumerate(cases.items()):
-                for metric in chosen.get(called, METRICS):
-                    try:
-                        if called in CASES:
-                            check(warehouse, at, case, metric, refused=metric in case.refused)
-                        else:
-                            check_drawn(warehouse, at, case, metric, refused[called, metric])
-                    except Exception as error:
-                        wrong += 1
-                        if wrong <= 5:
-                            print(f"{called}, {metric}: {type(error).__name__}: {str(error)[:700]}", flush=True)
-        print(f"{name}: {wrong} wrong", flush=True)
-
-
-if __name__ == "__main__":
-    main()

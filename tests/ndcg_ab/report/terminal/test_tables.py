@@ -31,6 +31,7 @@ from ndcg_ab.report.terminal.tables import print_findings, print_tables, verdict
 from ndcg_ab.results import numbers
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
+from tests.inputs import write_judgments, write_rankings
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 
@@ -45,17 +46,12 @@ METRIC = "ndcg(gain=exponential, unanswered=exclude)@3"
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Four systems, of which `tail` answers half; a guardrail, slices with a long value, weights, all pairs."""
     folder = tmp_path_factory.mktemp("tables")
-    (folder / "qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 1\n" for query in QUERIES))
+    write_judgments(folder / "qrels", {query: {"a": 2, "b": 1} for query in QUERIES})
     rng = np.random.default_rng(3)
     for place in range(len(NAMES)):
         orders = rng.choice(["abx", "bax", "xab", "xyb"][place % 2 :], size=60)
-        rows = [
-            f"{query} Q0 {doc} {rank} {9 - rank} t\n"
-            for query, order in zip(QUERIES, orders, strict=True)
-            if place < 3 or query < "q30"
-            for rank, doc in enumerate(order, start=1)
-        ]
-        (folder / f"{place}.run").write_text("".join(rows))
+        ranked = dict(zip(QUERIES, orders, strict=True))
+        write_rankings(folder, {str(place): {q: docs for q, docs in ranked.items() if place < 3 or q < "q30"}})
     values = ["en"] * 30 + ["de"] * 20 + [LONG] * 10
     lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
     (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))

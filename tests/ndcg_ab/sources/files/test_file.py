@@ -31,7 +31,6 @@ Row = tuple[str | float | None, ...]
 
 JUDGED: list[Row] = [("q1", "d1", 1.0), ("q1", "d2", 0.5), ("007", "d1", -2.0)]
 RECORDS = [dict(zip(("query_id", "doc_id", "grade"), row, strict=True)) for row in JUDGED]
-NESTED = {"q1": {"d1": 1, "d2": 0.5}, "007": {"d1": -2}}
 CASES = read_cases("file")
 SPELLINGS = CASES["SPELLINGS"]
 # None of them is a number, a missing value or two fields, whatever they look like.
@@ -324,7 +323,6 @@ def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
         assert pull_source(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
 
 
-TAGGED = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 1.5 tag\n"
 WITH_REMARKS = CASES["WITH_REMARKS"]
 
 

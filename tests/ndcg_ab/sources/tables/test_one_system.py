@@ -12,7 +12,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from tests.commands import invoke
-from tests.repeated import mostly_slow
+from tests.repeated import mostly_soaked
 
 ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
 
@@ -35,7 +35,7 @@ def write(folder: Path, ending: str, table: pa.Table) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("column", mostly_slow(["system_id", "System", "run_id", "tag"], kept=["System", "tag"]))
+@pytest.mark.parametrize("column", mostly_soaked(["system_id", "System", "run_id", "tag"], kept=["tag"]))
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_files(ending: str, column: str, tmp_path: Path) -> None:
     path = write(tmp_path, ending, rankings(column, ["a", "a", "b", "b"]))
