@@ -137,11 +137,6 @@ def test_sensitivity_is_of_something(tmp_path: Path) -> None:
     assert "no query can be scored" in found.stderr
 
 
-def test_sensitivity_takes_other_choices() -> None:
-    choices = "--gain binary --discount none --ideal max --cutoff 1 --cutoff 2"
-    assert "under 2 definitions" in run("sensitivity", *BOTH, *choices.split())
-
-
 def write(path: Path, *rows: str) -> str:
     path.write_text("\n".join(rows))
     return str(path)
@@ -245,17 +240,3 @@ def test_findings_follow_the_policies(tmp_path: Path) -> None:
     assert found["no_relevant_query"].endswith("it scores 0, for every system")
     assert found["unanswered_query"].endswith("they are left out")
     assert "nothing_counted" not in found
-
-
-@pytest.mark.parametrize(
-    ("metric", "said"),
-    [
-        ("precision@5", "precision@5 = 3 / 5 = 0.600000"),
-        ("recall@3", "recall@3 = 2 / 3 = 0.666667"),
-        ("rr@5", "rr@5 = 1 / 1 = 1.000000"),
-        ("judged@5", "judged@5 = 4 / 5 = 0.800000"),
-    ],
-)
-def test_the_last_division_is_shown(metric: str, said: str) -> None:
-    data = run("explain", *FILES, "--query", "pasta", "--metric", metric)
-    assert said in data

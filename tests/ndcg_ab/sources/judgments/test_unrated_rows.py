@@ -10,11 +10,12 @@ import pyarrow.parquet as papq
 import pytest
 
 import ndcg_ab
-from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, pull_source
 from ndcg_ab.sources.forms.plausible import NO_GRADE
+from ndcg_ab.sources.judgments.gathering import pull_judgments
 
 ROWS = [("1", "a", 3.0), ("1", "b", None), ("1", "c", 0.0), ("2", "a", None), ("2", "d", 1.0)]
 NAMES = ("query_id", "doc_id", "grade")
@@ -57,19 +58,20 @@ def test_rows_of_files(name: str, tmp_path: Path) -> None:
 def test_words_for_no_grade_in_texts(name: str, tmp_path: Path) -> None:
     """In files of numbers and of words alike; a word with a number of its own is a grade."""
     separator = {"csv": ",", "tsv": "\t", "qrels": " 0 "}[name.partition(".")[2]]
-    place: dict[str, Any] = {"file": name}
+    usual: dict[str, Any] = {"name": "t", "directory": tmp_path, "systems": [{"name": "a", "file": "a.run"}]}
     for word in NO_GRADE:
-        for grades in ({}, {"E": 3.0, "I": 0.0}, {"E": 3.0, "I": 0.0, word: 1.0}):
+        for grades in (None, {"E": 3.0, "I": 0.0}, {"E": 3.0, "I": 0.0, word: 1.0}):
             words = [word if grade is None else ("E" if grade else "I") if grades else grade for *_, grade in ROWS]
             filled = [(query, doc, text) for (query, doc, _), text in zip(ROWS, words, strict=True)]
             lines = filled if name == "j.qrels" else [NAMES, *filled]
             text = [f"{query}{separator}{doc}{separator.replace('0 ', '')}{grade}\n" for query, doc, grade in lines]
             (tmp_path / name).write_text("".join(text))
-            source = JudgmentSource.model_validate(place | ({"grades": grades} if grades else {})).source
-            remarks = [(each.code, each.count) for each in pull_source(source, JUDGMENT, tmp_path).remarks]
-            assert remarks == ([] if word in grades else [("unrated_row", 2)]), (word, grades)
+            judgments = {"file": name, **({"grades": grades} if grades else {})}
+            evaluation = Evaluation.model_validate(usual | {"judgments": judgments})
+            remarks = [(each.code, each.count) for each in pull_judgments(evaluation).remarks]
+            assert remarks == ([] if grades and word in grades else [("unrated_row", 2)]), (word, grades)
         with pytest.raises(InputError, match="every word needs a number"):
-            pull_source(JudgmentSource.model_validate(place).source, JUDGMENT, tmp_path)
+            pull_judgments(Evaluation.model_validate(usual | {"judgments": name}))
 
 
 IN_PYTHON: dict[str, Any] = {
