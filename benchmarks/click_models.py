@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.click_positions import PlacedCounts, fit_joined
+from ndcg_core.statistics.estimates.click_positions import ClickCounts, fit_joined
 
 MODELS = ("position", "rate", "opensearch")
 Document = tuple[str, str]  # query_id, doc_id
@@ -97,7 +97,7 @@ def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[i
     numbers = {name: number for number, name in enumerate(names)}
     places, placed = np.unique([row.place for row in rows], return_inverse=True)
     counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
-    fit = fit_joined(PlacedCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
+    fit = fit_joined(ClickCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
     attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
     at = places[fit.place].tolist()
     doubts = dict(zip(at, fit.doubt.tolist(), strict=True)) if fit.is_identified else {}

@@ -14,7 +14,7 @@ from ndcg_ab.config.secrets.redaction import remove_known_secrets
 from ndcg_ab.visible import visible_but_colours
 
 
-class Guarded:
+class GuardedStream:
     """A stream that hides secrets and shows control characters instead of sending them; its reader may leave early.
 
     What comes after the reader left goes nowhere, and the program goes on to its end.
@@ -63,7 +63,7 @@ class Guarded:
         os.close(nowhere)
 
 
-class Closed(io.TextIOBase):
+class ClosedStream(io.TextIOBase):
     """A standard output that was closed when the program began: writing to it raises OSError."""
 
     def write(self, text: str) -> int:
@@ -76,19 +76,19 @@ def prepare_streams() -> None:
         pass
     os.close(made)
     if sys.stdout is None:
-        sys.stdout = cast(TextIO, Closed())
+        sys.stdout = cast(TextIO, ClosedStream())
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
         if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
             stream.reconfigure(errors="replace")
-    if not isinstance(sys.stdout, Guarded):
-        sys.stdout = Guarded(sys.stdout)
-    if not isinstance(sys.stderr, Guarded):
-        sys.stderr = Guarded(sys.stderr)
+    if not isinstance(sys.stdout, GuardedStream):
+        sys.stdout = GuardedStream(sys.stdout)
+    if not isinstance(sys.stderr, GuardedStream):
+        sys.stderr = GuardedStream(sys.stderr)
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:
     """Return the stream behind a Guarded one, for a spinner, which moves the cursor."""
-    return stream._stream if isinstance(stream, Guarded) else stream
+    return stream._stream if isinstance(stream, GuardedStream) else stream

@@ -30,7 +30,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
-from ndcg_ab.studies.explain import Explained, explain_query
+from ndcg_ab.studies.explain import SystemExplanation, explain_query
 from ndcg_core.measures.external_metric import name_among
 from ndcg_core.measures.metric import Metric
 
@@ -305,7 +305,7 @@ class ExplainResult(ShownInNotebook):
     """
 
     query: str
-    systems: tuple[Explained, ...]
+    systems: tuple[SystemExplanation, ...]
 
     def value(self, system: str | None = None, metric: str | None = None) -> float | None:
         """Return the value of one metric for the ranking of one system.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.report.answer import make_answer
-from ndcg_ab.report.page.data import Moved, PageData, largest_moves
+from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves
 from ndcg_ab.report.words import deciding_interval
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
@@ -171,7 +171,7 @@ class CompareResult:
 
     def losses(
         self, candidate: str | None = None, metric: str | Metric | None = None, *, most: int = 10
-    ) -> tuple[Moved, ...]:
+    ) -> tuple[MovedQuery, ...]:
         """Return the queries on which a candidate lost most against the baseline, the largest loss first.
 
         Parameters

@@ -39,7 +39,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 MOST = 1_000_000  # needed queries that are reported at most
 
 
-class Recorded(NamedTuple):
+class RecordedCost(NamedTuple):
     """One cost on the queries for which every system has it, by rising query id.
 
     values: (queries x systems). failed: (queries x systems) whether the value is a lower bound, of a request that
@@ -110,7 +110,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
 class Estimates:
     """Values, intervals and differences of the statistics of one cost; all quantiles share their draws."""
 
-    def __init__(self, of: Recorded, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
+    def __init__(self, of: RecordedCost, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
         self.of = of
         self.statistics = statistics
         self.alpha = evaluation.statistics.alpha
@@ -231,7 +231,7 @@ def finite_or_none(end: float) -> float | None:
 
 def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
-) -> Recorded:
+) -> RecordedCost:
     """Read one cost of all systems, with weights and clusters of the queries.
 
     Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster.
@@ -261,7 +261,7 @@ def read_cost(
         names = [known_clusters.get(name, f"\0{name}") for name in query_ids]
         members = np.unique(names, return_inverse=True)[1]
     weighed = None if weights is None else np.array([weights[name] for name in query_ids])
-    return Recorded(query_ids, values, failed, Sample(weighed, members), missing)
+    return RecordedCost(query_ids, values, failed, Sample(weighed, members), missing)
 
 
 def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:

@@ -9,7 +9,7 @@ from ndcg_ab.engines.remote_table import Cluster
 from ndcg_ab.engines.sql_files import SqlFile
 
 if TYPE_CHECKING:
-    from ndcg_ab.engines.duckdb import KeptTables
+    from ndcg_ab.engines.duckdb import StoredTables
 
 __all__ = ["Cluster", "Engine", "open_engine", "open_tables"]
 
@@ -45,12 +45,12 @@ def open_engine(
 
 def open_tables(
     path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
-) -> "KeptTables":
+) -> "StoredTables":
     """Open the tables of a finished evaluation; raise InputError if the file of the tables is missing.
 
     threads: number of threads; None for all cores.  memory_limit: of the whole process.  spill: folder for data that
     does not fit into memory.
     """
-    from ndcg_ab.engines.duckdb import KeptTables
+    from ndcg_ab.engines.duckdb import StoredTables
 
-    return KeptTables(path, threads, memory_limit, spill=spill)
+    return StoredTables(path, threads, memory_limit, spill=spill)

@@ -10,7 +10,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.failed_nights import FailedNight
-from ndcg_ab.history.timeline import Evaluated, Timeline, is_drop
+from ndcg_ab.history.timeline import EvaluatedNight, Timeline, is_drop
 from ndcg_ab.results.codec import encode, records_table
 
 DAYS = re.compile(r"([1-9]\d{0,4})d")
@@ -97,7 +97,7 @@ def is_since(began: str, since: datetime) -> bool:
     return datetime.fromisoformat(began) >= since
 
 
-def drops_in(nights: tuple[Evaluated, ...], place: int) -> list[Drop]:
+def drops_in(nights: tuple[EvaluatedNight, ...], place: int) -> list[Drop]:
     night = nights[place]
     at, note = night.acknowledged or (None, None)
     return [

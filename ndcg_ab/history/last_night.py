@@ -26,7 +26,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
-from ndcg_ab.history.mean_attribution import Earlier, Values, attribute_means
+from ndcg_ab.history.mean_attribution import EarlierNight, Values, attribute_means
 from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -91,7 +91,7 @@ def compare_with_last(
     )
 
 
-def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
+def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
     """Return the previous evaluation, with its bundle if that still exists."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
@@ -105,7 +105,7 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
         stored = Evaluation(**json.loads(configuration)) if folder.exists() else None
     except ValueError:  # of a version whose keys this one does not have
         stored = None
-    return Earlier(ordinal, folder, stored, values, means)
+    return EarlierNight(ordinal, folder, stored, values, means)
 
 
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:

@@ -45,7 +45,7 @@ class UnknownPartsError(Exception):
     """Raised if a change cannot be attributed; the text says why."""
 
 
-class Earlier(NamedTuple):
+class EarlierNight(NamedTuple):
     """The previous evaluation, as it is stored.
 
     folder: of its bundle. evaluation: its configuration; None if the bundle no longer exists. values: of its queries.
@@ -74,7 +74,7 @@ class Side(NamedTuple):
 
 
 def attribute_means(
-    engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
+    engine: Engine, evaluation: Evaluation, earlier: EarlierNight, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
     """Return what moved each system's mean on shared primary metrics, and the values of the earlier rankings.
 
@@ -124,7 +124,7 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 
 
 @contextlib.contextmanager
-def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
+def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
     """Yield the data of the previous evaluation; raise UnknownPartsError if they are missing or insufficient.
 
     evaluation: the current one, whose resources are used.
@@ -176,7 +176,7 @@ def score_by_old_judgments(
     past: Side,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
-    earlier: Earlier,
+    earlier: EarlierNight,
     systems: Collection[str],
 ) -> dict[Key, Group]:
     """Return (metric_hash, label and system) -> values of earlier and current rankings under the earlier judgments.
@@ -208,7 +208,7 @@ def are_close(one: Group, other: Group) -> bool:
 def attribution_rows(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
-    earlier: Earlier,
+    earlier: EarlierNight,
     now: Values,
     sides: tuple[Side, Side],
     mixed: Values,

@@ -23,7 +23,7 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
 @dataclass
-class Evaluated:
+class EvaluatedNight:
     """One evaluation of the history, on one metric.
 
     values: system_id -> mean. compared: candidate -> comparison with the baseline, if there is one.
@@ -66,7 +66,7 @@ class Evaluated:
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 
-class Reused(NamedTuple):
+class ReusedNight(NamedTuple):
     """A night with the inputs and the configuration of an earlier evaluation."""
 
     began: str
@@ -87,8 +87,8 @@ class Timeline:
     name: str
     metric: str
     systems: tuple[str, ...]
-    evaluations: tuple[Evaluated, ...]
-    reused: tuple[Reused, ...] = ()
+    evaluations: tuple[EvaluatedNight, ...]
+    reused: tuple[ReusedNight, ...] = ()
     failed: tuple[FailedNight, ...] = ()
     over_nights: RepeatedTests | None = None
     latest_value: int | None = None
@@ -130,14 +130,14 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
         name = known_metric(tables, metric, evaluation, path, costs)
         nights = {
-            ordinal: Evaluated(ordinal, key, began, baseline, gate, pending=key in pending)
+            ordinal: EvaluatedNight(ordinal, key, began, baseline, gate, pending=key in pending)
             for ordinal, key, began, baseline, gate, _ in rows
         }
         states = read_states(nights, name, tables)
         read_values(nights, name, tables)
         read_decisions(nights, name, tables)
         over_nights = read_repeated_tests(tables)
-        reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
+        reused = [ReusedNight(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
     done = {*(night.began for night in nights.values()), *(night.began for night in reused)}
     failed = [night for night in read_failed_nights(evaluation) if night.began not in done]
     before: dict[str, Any] | None = None
@@ -171,7 +171,7 @@ def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
     return [*(name for name in current if name in ordered), *(name for name in ordered if name not in current)]
 
 
-def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
+def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
     """Set each evaluation's version of the judgments; return, by evaluation, digests of inputs and of the metric."""
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
@@ -187,7 +187,7 @@ def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDataba
     return states
 
 
-def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
+def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
     """Add decisions, failed gates, comparisons with the previous evaluation, and acknowledgements to evaluations."""
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
         nights[ordinal].decisions[candidate] = Choice(decision)
@@ -205,7 +205,7 @@ def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDat
         nights[ordinal].acknowledged = (acknowledgement[0], acknowledgement[1])
 
 
-def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
+def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
     """Add the values of the metric or cost, and their comparisons, to the evaluations."""
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]

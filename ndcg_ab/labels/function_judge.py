@@ -33,7 +33,7 @@ Rankings = Mapping[str, Pulled]
 Key = tuple[str, str]  # query_id and doc_id
 
 
-class Judging(Source):
+class JudgeFunctionSource(Source):
     """The judge function as a source of judgments."""
 
     def __init__(self, described: JudgeSource) -> None:
@@ -83,7 +83,7 @@ def grade_by_judge(
     examples = tuple(f"query {query_id!r}, document {doc_id!r}" for query_id, doc_id in ungraded[:5])
     message = f"{judge.origin}: could not say the grade of {len(ungraded):,} of {len(lacking):,} documents: unjudged"
     remarks = [Remark(UNSAID, len(ungraded), examples, message)] if ungraded else []
-    return Pulled(with_remarks(table, remarks), layout, Judging(judge)), known_before
+    return Pulled(with_remarks(table, remarks), layout, JudgeFunctionSource(judge)), known_before
 
 
 def pool_documents(
@@ -100,7 +100,7 @@ def pool_documents(
         place, rules.schema.field(place), [["zero"] * len(rules)]
     )  # unjudged results stay in the ranking
     with open_engine_for(evaluation) as engine:
-        load_tables(engine, Pulled(query_table, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
+        load_tables(engine, Pulled(query_table, JUDGMENT, JudgeFunctionSource(judge)), queries, rankings, evaluation)
         engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
         engine.set(depth=depth)
         rows = engine.read("ranked_doc", KEY).group_by(KEY).aggregate([])

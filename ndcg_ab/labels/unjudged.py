@@ -21,7 +21,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.place_values import Judged, Places, lacks_expected_value, no_places
+from ndcg_core.measures.unjudged.place_values import JudgedCounts, Places, lacks_expected_value, no_places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -44,7 +44,7 @@ class ShownResults:
 
     query_ids: pa.Array
     doc_ids: pa.Array
-    judged: Judged
+    judged: JudgedCounts
     places: Mapping[tuple[str, str], Places]
 
     def ids_of(self, document: tuple[int, int]) -> tuple[str, str]:
@@ -64,7 +64,7 @@ class ShownResults:
         at = lines[self.judged.query]
         is_paired = at >= 0
         grade, documents = self.judged.grade[is_paired], self.judged.documents[is_paired]
-        judged = Judged(at[is_paired], grade, documents, len(query_ids), self.judged.grades)
+        judged = JudgedCounts(at[is_paired], grade, documents, len(query_ids), self.judged.grades)
         sides = []
         for system in (candidate, baseline):
             places = self.within(metric, system)
@@ -181,7 +181,7 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
     query_ids = pc.unique(grade_counts["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(grade_counts["grade"]).to_pylist()}))
     query, documents = number_values(grade_counts["query_id"], query_ids), grade_counts["documents"].to_numpy()
-    judged = Judged(query, grade_counts["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
+    judged = JudgedCounts(query, grade_counts["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
     engine.has_room("shown_place", RESULT, UNJUDGED_ROWS, shown_depth=depth)
     rows = engine.read("shown_place", shown_depth=depth)

@@ -116,7 +116,7 @@ def format_cause(moved: MeanChange, cause: str) -> str:
     return f"{' and '.join(counts_text)} judgment{'s' * (total != 1)}" if counts_text else "the judgments"
 
 
-class Behind(NamedTuple):
+class ChangePart(NamedTuple):
     """One part of the change of a mean, with the queries that contributed most to it."""
 
     moved: MeanChange
@@ -129,11 +129,11 @@ class Behind(NamedTuple):
         return format_cause(self.moved, self.cause)
 
 
-def parts_of_changes(since: SinceLast | None) -> list[Behind]:
+def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
     """Return the parts of each changed mean that has several causes, with the queries that contributed most."""
     systems = {system.system_id: system for system in since.systems} if since else {}
     return [
-        Behind(row, cause, part, [query for query in row.behind if query.part == cause])
+        ChangePart(row, cause, part, [query for query in row.behind if query.part == cause])
         for row in (since.moved if since else ())
         if has_several_causes(row, systems[row.system_id])
         for cause, part in row.parts.items()

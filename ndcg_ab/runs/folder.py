@@ -23,7 +23,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.history.working_folder import moment_of
-from ndcg_ab.labels.function_judge import Judging
+from ndcg_ab.labels.function_judge import JudgeFunctionSource
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, judgments_key, ranking_key
@@ -145,7 +145,7 @@ class RunFolder(Store):
             return None
         place = self._places[key]
         if key == JUDGED_BY_FUNCTION:
-            source: Any = Judging(place.source)
+            source: Any = JudgeFunctionSource(place.source)
         else:
             source = make_source(place.source, self.evaluation.directory)
         layout = place.layout

@@ -43,7 +43,7 @@ def sample_size(systems: int) -> int:
     return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
 
 
-class Recomputed:
+class Recomputation:
     """The judgments of a sample, the values of the SQL, and the ideals that answers share, for recomputing values."""
 
     def __init__(self, engine: Engine, metrics: Sequence[Metric], sample: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     ]
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
     sample = sample_queries(judged, len(systems))
-    recomputed = Recomputed(engine, metrics, sample)
+    recomputed = Recomputation(engine, metrics, sample)
     columns = ("system_id", "query_id", "returned")
     answered = engine.rows("answered_query", columns, where={"query_id": sample})
     returned = {(system_id, query_id): count for system_id, query_id, count in answered}

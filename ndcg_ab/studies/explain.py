@@ -25,7 +25,7 @@ from ndcg_core.measures.score import Result
 
 
 @dataclasses.dataclass(frozen=True)
-class Explained:
+class SystemExplanation:
     """One system's explanations, one for each metric, and the steps from the first metric to each other metric."""
 
     system_id: str
@@ -33,7 +33,7 @@ class Explained:
     steps: tuple[tuple[Step, ...], ...]
 
 
-def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[Explained]:
+def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[SystemExplanation]:
     """Explain every system and metric on one query, and verify each value against the SQL.
 
     Raises InputError if the query is not judged, ParityError if core and SQL disagree.
@@ -73,11 +73,11 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
             compare_with_sql(engine, explanation, name, query_id)
         first, *others = evaluation.metric_list
         ways = tuple(tuple(steps(first, other, results, grades, highest)) for other in others)
-        found.append(Explained(name, explained, ways))
+        found.append(SystemExplanation(name, explained, ways))
     return found
 
 
-def explained_to_json(explained: Sequence[Explained], query_id: str) -> str:
+def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> str:
     """Return every system's places and ideals by metric, and the steps from the first metric to each other, as JSON."""
     systems = [
         {

@@ -59,7 +59,7 @@ class PowerSettings:
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
 
 
-class Need(NamedTuple):
+class Requirement(NamedTuple):
     """The number of queries needed to detect an effect; None if 10^12 are not enough."""
 
     effect: float
@@ -99,7 +99,7 @@ class Plan:
     difference: float | None = None
     deviation: float | None = None
     mde: float | None = None
-    needed: tuple[Need, ...] = ()
+    needed: tuple[Requirement, ...] = ()
     curve: tuple[Detectable, ...] = ()
     obstacle: str | None = None
     questions: tuple[str, ...] = ()
@@ -130,12 +130,13 @@ class Plan:
         """Return the mean difference that n queries like the present ones detect."""
         return self.curve_over([n], settings)[0].effect
 
-    def needed_for(self, effect: float, settings: PowerSettings) -> Need:
+    def needed_for(self, effect: float, settings: PowerSettings) -> Requirement:
         """Return the fewest queries like the present ones that detect the effect."""
         assert self.deviation is not None
         if self.detectable(MOST, settings) > effect:
-            return Need(effect, None)
-        return Need(effect, queries_needed(effect, self.deviation, settings.level, settings.power, self.freedom))
+            return Requirement(effect, None)
+        count = queries_needed(effect, self.deviation, settings.level, settings.power, self.freedom)
+        return Requirement(effect, count)
 
 
 # ---- what the options say

@@ -39,7 +39,7 @@ def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
     opened.execute("set enable_external_access = false")
 
 
-class KeptTables(DuckDBEngine):
+class StoredTables(DuckDBEngine):
     """The tables of a finished evaluation: its file is read-only, and missing tables are made in memory.
 
     Raises InputError if the file is gone or empty.

@@ -46,7 +46,7 @@ for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they pr
 def open_session(cluster: Cluster) -> SparkSession:
     """Open a new session on the cluster; raise InputError, in one sentence, if it does not begin to work in time."""
     refuse_unreachable(cluster)
-    wait = Wait(cluster)
+    wait = ClusterWait(cluster)
     try:
         return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
     except OverdueError:
@@ -64,7 +64,7 @@ Seen = tuple[bool, str]
 NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
-class Wait:
+class ClusterWait:
     """The time limit of waiting for a cluster: its patience, and several times as long while an executor starts.
 
     seen: the last state. seconds: waited so far.

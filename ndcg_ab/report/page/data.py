@@ -39,7 +39,7 @@ TIE = 1e-9
 KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 
 
-class Moved(NamedTuple):
+class MovedQuery(NamedTuple):
     """A query on which a candidate is better or worse than the baseline.
 
     text: None if unknown. difference: candidate - baseline on one metric.
@@ -157,7 +157,7 @@ def shown_depth(metric: Metric) -> int:
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
-def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[Moved]:
+def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[MovedQuery]:
     """Return the `count` queries on which a candidate loses (or wins) most against the baseline, the largest first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
@@ -168,7 +168,7 @@ def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wi
     sign = -1 if wins else 1
     moved = sorted((sign * (after[query] - before[query]), query) for query in before.keys() & after.keys())[:count]
     texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
-    return [Moved(query, texts.get(query) or None, sign * value) for value, query in moved if value < -TIE]
+    return [MovedQuery(query, texts.get(query) or None, sign * value) for value, query in moved if value < -TIE]
 
 
 def verdict_kind(conclusion: Verdict | None) -> str:

@@ -23,7 +23,7 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
 from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import Moved, PageData, largest_moves, verdict_kind
+from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_kind
 from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import (
     UNDECIDED_MARK,
@@ -218,7 +218,7 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 }
 
 
-def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[Moved, str]]]]:
+def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[MovedQuery, str]]]]:
     """Return, by candidate, "wins" and "loses" -> the queries that move most, with links; empty for many candidates."""
     return {
         each.name: {

@@ -14,7 +14,7 @@ from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.studies.draw import DrawStudy
-from ndcg_ab.studies.explain import Explained
+from ndcg_ab.studies.explain import SystemExplanation
 from ndcg_ab.studies.power import Plan, PowerSettings, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.measures.explain import Explanation, Place, Step
@@ -154,7 +154,7 @@ NOTHING = {"zero": "nothing was returned", "condense": "nothing that is judged w
 SHOWN = 30  # places shown of a ranking that no cutoff ends
 
 
-def print_explained(console: Console, explained: Sequence[Explained], query_id: str) -> None:
+def print_explained(console: Console, explained: Sequence[SystemExplanation], query_id: str) -> None:
     for system in explained:
         for explanation in system.explanations:
             title = f"[bold]{escape(system.system_id)}[/], query '{escape(query_id)}', "

@@ -13,7 +13,7 @@ from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.errors import shorten
 from ndcg_ab.history.digest import Digest, Drop
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, SHOWN, FailedNight
-from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
+from ndcg_ab.history.timeline import EvaluatedNight, QueryValue, ReusedNight, Timeline
 from ndcg_ab.report.answer import format_decisions, group_decisions
 from ndcg_ab.report.over_time import print_repeated_tests
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table, shorten_middle
@@ -26,7 +26,7 @@ WIDE = 120  # columns from which differences are shown beside the values, and de
 ROOM = 20  # columns that the last column needs; with less it is below the table
 MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
-Alike = list[Reused | FailedNight]  # nights on end without an evaluation, for one reason
+Alike = list[ReusedNight | FailedNight]  # nights on end without an evaluation, for one reason
 LONG = 14  # columns of a system's name in the head of a wide table
 
 
@@ -118,9 +118,9 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
     return tables, room
 
 
-def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
+def night_row(night: "EvaluatedNight | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
     """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events."""
-    if isinstance(night, Evaluated):
+    if isinstance(night, EvaluatedNight):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
         happened = describe_night(night, timeline)
@@ -129,13 +129,14 @@ def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> 
     return ["", format_moment(night[0].began)[5:], *empty, format_alike(night)]
 
 
-def group_nights(timeline: Timeline) -> list["Evaluated | Alike"]:
+def group_nights(timeline: Timeline) -> list["EvaluatedNight | Alike"]:
     """Return evaluations and, between them, consecutive nights without an evaluation that are alike as one group."""
-    every: list[Evaluated | Reused | FailedNight] = [*timeline.evaluations, *timeline.reused, *timeline.failed]
-    groups: list[Evaluated | Alike] = []
-    for night in sorted(every, key=lambda night: night.began):
+    nights: list[EvaluatedNight | ReusedNight | FailedNight]
+    nights = [*timeline.evaluations, *timeline.reused, *timeline.failed]
+    groups: list[EvaluatedNight | Alike] = []
+    for night in sorted(nights, key=lambda night: night.began):
         last = groups[-1] if groups else None
-        if isinstance(night, Evaluated):
+        if isinstance(night, EvaluatedNight):
             groups.append(night)
         elif isinstance(last, list) and last[0][1:] == night[1:]:
             last.append(night)
@@ -148,7 +149,7 @@ def format_alike(nights: "Alike") -> str:
     """Return nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: …``."""
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1
-    if isinstance(night, Reused):
+    if isinstance(night, ReusedNight):
         same_text = f"same as {night.ordinal}"
         return f"[dim]{len(nights)} nights {same_text}, the last {last}[/]" if many else f"[dim]{same_text}[/]"
     head = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
@@ -156,7 +157,7 @@ def format_alike(nights: "Alike") -> str:
     return f"[red]{head}: {escape(shorten(sentence, SHOWN) + arrow + remedy)}[/]"
 
 
-def describe_night(night: Evaluated, timeline: Timeline) -> str:
+def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
     """Return the events of a night: pending publication, drops, failed gates and changed inputs."""
     drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
@@ -173,7 +174,7 @@ def describe_night(night: Evaluated, timeline: Timeline) -> str:
     return "; ".join(parts) or ("" if night is timeline.evaluations[0] else "–")
 
 
-def format_mixed_change(night: Evaluated) -> str:
+def format_mixed_change(night: EvaluatedNight) -> str:
     """Return the causes of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
@@ -187,7 +188,7 @@ def format_mixed_change(night: Evaluated) -> str:
     return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in changes)}"
 
 
-def format_changed_inputs(night: Evaluated) -> str:
+def format_changed_inputs(night: EvaluatedNight) -> str:
     """Return the changed inputs, with several rankings as one item: ``judgments 2026-11, all rankings``."""
     rankings = [f"ranking {system}" for system in night.values if f"ranking {system}" in night.changed]
     mark = f" {night.judgments_version}" if night.judgments_version else ""
@@ -202,7 +203,7 @@ def format_changed_inputs(night: Evaluated) -> str:
     return ", ".join([*others, *rankings])
 
 
-def decision_cell(night: Evaluated) -> str:
+def decision_cell(night: EvaluatedNight) -> str:
     """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``."""
     groups = group_decisions(night.decisions)
     if not groups:
@@ -211,7 +212,7 @@ def decision_cell(night: Evaluated) -> str:
     return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(night.decisions))}[/]"
 
 
-def latest_decisions(night: Evaluated) -> list[Text]:
+def latest_decisions(night: EvaluatedNight) -> list[Text]:
     """Return a line per candidate, the best first: ``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``."""
     differences = {name: found.difference for name, found in night.compared.items()}
     ordered = sorted(
@@ -258,7 +259,7 @@ def format_moment(began: str) -> str:
     return began[:16].replace("T", " ")
 
 
-def value_cell(night: Evaluated, system: str, *, wide: bool) -> str:
+def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
     """Return a mean with the verdict's mark, and a candidate's difference (`wide`) or the mark of the decision."""
     if system not in night.values:
         return ""

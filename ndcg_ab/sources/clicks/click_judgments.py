@@ -27,7 +27,7 @@ from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches, table_or_file
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
-from ndcg_core.statistics.estimates.click_positions import IntArray, PlacedCounts, fit_joined
+from ndcg_core.statistics.estimates.click_positions import ClickCounts, IntArray, fit_joined
 
 ATTRACTION = pa.schema([("document", pa.int64()), ("attraction", pa.float64())])
 EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64()), ("doubt", pa.float64())])
@@ -117,14 +117,14 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
     return float(change), joined_remarks(fit, len(documents), ranks)
 
 
-def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
+def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
     """Return the shown documents and places, in order, with the impressions and clicks of each document at each one."""
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
     places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
     columns = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
-    return documents, places, PlacedCounts(document, place, *columns)
+    return documents, places, ClickCounts(document, place, *columns)
 
 
 TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked", pa.bool_())])

@@ -26,7 +26,7 @@ from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
 from ndcg_core.measures.unjudged.place_values import (
     BoolArray,
     FloatArray,
-    Judged,
+    JudgedCounts,
     counts_results,
     discount_sums,
     first_values,
@@ -39,7 +39,7 @@ CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 
 
-def has_bounds(metric: Metric, judged: Judged) -> bool:
+def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     """Return whether a metric has bounds: it is a sum over places with a fixed or global ideal, rr or accuracy."""
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
@@ -62,7 +62,7 @@ def difference_bounds(pair: ShownPair, values: FloatArray) -> tuple[FloatArray, 
     return low, high
 
 
-def positive_gains(metric: Metric, judged: Judged) -> FloatArray:
+def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
     """Return the gains above 0 that a document can have, rising."""
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 

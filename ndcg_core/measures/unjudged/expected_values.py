@@ -23,7 +23,7 @@ from ndcg_core.measures.unjudged.place_values import (
     FloatArray,
     Gains,
     IntArray,
-    Judged,
+    JudgedCounts,
     Places,
     Pool,
     Results,
@@ -65,7 +65,7 @@ class ShownPair:
     """
 
     metric: Metric
-    judged: Judged
+    judged: JudgedCounts
     candidate: Places
     baseline: Places
 

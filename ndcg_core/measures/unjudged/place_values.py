@@ -56,7 +56,7 @@ def no_places() -> Places:
     return Places(empty, empty, empty, empty, empty, np.zeros(0))
 
 
-class Judged(NamedTuple):
+class JudgedCounts(NamedTuple):
     """The number of judged documents by query and grade.
 
     query, grade, documents: (m,), one row for each pair of query and grade that occurs. queries: the number of queries.

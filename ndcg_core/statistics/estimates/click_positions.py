@@ -38,7 +38,7 @@ MOST_PLACES = 1_000  # places that are compared at most: those with the most cli
 BARELY = 1e-6  # clicks that join places between which no document moved
 
 
-class PlacedCounts(NamedTuple):
+class ClickCounts(NamedTuple):
     """The numbers of impressions and clicks of each document at each place, as columns of n rows.
 
     document, place: numbers from 0; each number up to the largest occurs. impressions: > 0. clicks: at most
@@ -51,7 +51,7 @@ class PlacedCounts(NamedTuple):
     clicks: FloatArray
 
 
-def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
+def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
     """Fit the position-based model by maximum likelihood; return (documents,) attractions and (places,) examinations.
 
     Each is in [0, 1], and 0 for a document or a place without a click. Only products of the two factors are identified,
@@ -111,7 +111,7 @@ class JoinedFit(NamedTuple):
     is_identified: bool
 
 
-def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
+def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
     """Fit the position-based model to the largest set of places whose examinations the log can compare.
 
     If no document was shown at two places, or nothing was clicked, each attraction is the plain click rate.
@@ -129,7 +129,7 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
     is_in = np.isin(counts.place, compared[joined])
     document, numbers = np.unique(counts.document[is_in], return_inverse=True)
     place = np.searchsorted(compared[joined], counts.place[is_in])
-    inside = PlacedCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
+    inside = ClickCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
     if not is_in.all():
         attraction, examination = fit_counts(inside, most_rounds)
     top = float(examination[0])
@@ -145,7 +145,7 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
 
 
 def log_ratio_variances(
-    counts: PlacedCounts, attraction: FloatArray, examination: FloatArray
+    counts: ClickCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """Return the places with clicks, rising, and the (places, places) variances of log(examination / examination).
 
@@ -176,7 +176,7 @@ def log_ratio_variances(
     return compared, np.maximum(known[:, None] + known - inverse - inverse.T, 0.0)
 
 
-def best_attraction(counts: PlacedCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
+def best_attraction(counts: ClickCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
     """Return the maximum-likelihood attraction of each document, given the examination of each row.
 
     near: (documents,) starting values. The attraction x solves clicks = sum of (impressions - clicks) x examination /

@@ -31,7 +31,7 @@ AT_ONCE = 2**20  # drawn units in memory at once
 
 
 @dataclass(frozen=True, slots=True)
-class Resampled:
+class BootstrapResult:
     """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order given.
 
     p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the bound on the
@@ -53,7 +53,7 @@ def bootstrap_max_t(
     seed: int,
     workers: int | None = None,
     least_values: int = 1,
-) -> Resampled:
+) -> BootstrapResult:
     """Compute two-sided p-values of k means, family-wise adjusted p-values, and bounds for simultaneous intervals.
 
     means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
@@ -77,7 +77,7 @@ def bootstrap_max_t(
     count = residuals.shape[1]
     statistic, p_value, p_adjusted = np.zeros(count), np.ones(count), np.ones(count)
     if not len(active):
-        return Resampled((1.0,) * count, (1.0,) * count, (0.0,) * len(levels))
+        return BootstrapResult((1.0,) * count, (1.0,) * count, (0.0,) * len(levels))
     norms = np.sqrt(np.square(residuals[:, active]).sum(axis=0))
     scaled = means_[active] * present[:, active].sum(axis=0)
     with np.errstate(divide="ignore"):
@@ -95,7 +95,7 @@ def bootstrap_max_t(
     p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
     largest = np.sort(np.concatenate(parts))
     places = [math.ceil(level * (resamples + 1)) for level in levels]
-    return Resampled(
+    return BootstrapResult(
         tuple(p_value.tolist()),
         monotone_p_values(p_adjusted, p_value, statistic),
         tuple(float(largest[place - 1]) if place <= resamples else math.inf for place in places),

@@ -31,7 +31,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values, sign_flip, sign_flip_p_values
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
-from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
+from ndcg_core.statistics.verdicts.verdict import TESTABLE, HalfWidths, TestResult
 
 EFFORT, OF_DRAWING = 2_000_000_000, 60
 """Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
@@ -76,7 +76,7 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     return p_values
 
 
-def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     """Test a family by sign flips: p_value from each column alone, p_adjusted from all columns together."""
     units = all_units(paired)
     flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.drawing)
@@ -94,14 +94,14 @@ def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> l
     jointly = flipped.jointly_enumerated
     words = [f"{'exact ' * exact}sign-flip, {'exact ' * jointly}step-down max-T" for exact in flipped.enumerated]
     return [
-        Tested(p_value, adjusted, procedure, jointly, reach, resamples=how.resamples)
+        TestResult(p_value, adjusted, procedure, jointly, reach, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
             p_values.tolist(), p_adjusted, words, _reaches(of, how.alpha, quantiles), strict=True
         )
     ]
 
 
-def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     """Test a family by the studentised bootstrap: p_value, p_adjusted and reaches come from shared resamples."""
     units = all_units(paired)
     residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
@@ -117,11 +117,11 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
     if len(paired) > 1:
         bounds = list(zip(resampled.quantiles, levels, strict=True))
         reaches = [
-            Reaches(*(_studentised(each, bound, error, level) for bound, level in bounds))
+            HalfWidths(*(_studentised(each, bound, error, level) for bound, level in bounds))
             for each, error in zip(of, linear.tolist(), strict=True)
         ]
     return [
-        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
+        TestResult(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
         for p_value, adjusted, reach in zip(resampled.p_value, resampled.p_adjusted, reaches, strict=True)
     ]
 
@@ -133,7 +133,7 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def combine_tests(flipped: Tested, resampled: Tested) -> Tested:
+def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
     """Combine a sign-flip test and a bootstrap test: the larger p_adjusted and the wider intervals."""
     larger = max((flipped, resampled), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, resampled.reaches, strict=True)
@@ -143,7 +143,7 @@ def combine_tests(flipped: Tested, resampled: Tested) -> Tested:
         procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
         certain=larger.certain,
         resamples=larger.resamples,
-        reaches=Reaches(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
+        reaches=HalfWidths(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
     )
 
 
@@ -152,12 +152,12 @@ def _interval_levels(alpha: float) -> tuple[float, ...]:
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
-def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
+def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[HalfWidths]:
     """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
     levels = _interval_levels(alpha)
     if quantiles is None:
-        return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
-    return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
+        return [HalfWidths(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
+    return [HalfWidths(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
 
 
 def _scaled_residuals(pairs: Paired, of: Moments) -> FloatArray:
@@ -191,19 +191,19 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted.tolist())
 
 
-def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
     words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
     return [
-        Tested(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
+        TestResult(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
             p_values, benjamini_hochberg(p_values), words, _reaches(of, how.alpha), strict=True
         )
     ]
 
 
-def adjust_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+def adjust_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     """Test the columns of a family: by sign flips and bootstrap if it decides, else by Benjamini-Hochberg."""
     if not paired:
         return []

@@ -43,7 +43,7 @@ from ndcg_core.statistics.verdicts.verdict import (
     SMALL_SAMPLE,
     Conclusion,
     Facts,
-    Tested,
+    TestResult,
     Verdict,
     least_differing,
     unit_names,
@@ -201,7 +201,7 @@ def check_guardrails(
         bound, harm = guardrails.bound_of(pairs, of, margin, alpha), next(harm_of)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
-        test = Tested(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
+        test = TestResult(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
         facts = _facts(pairs, of, test, 1, how)
         row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
@@ -273,7 +273,7 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyT
     )
 
 
-def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, how: FamilyTest) -> Facts:
+def _facts(pairs: Paired, of: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
     alpha = how.alpha
     narrow = _reaching(of, test.reaches.narrow if test else None)
     return Facts(
@@ -299,7 +299,7 @@ def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
     return None if of is None or reach is None else interval_reaching(of, reach)
 
 
-def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
+def _detectable(of: Moments, test: TestResult | None, size: int, alpha: float) -> float:
     """Return the mean difference that a family's test of this size detects; by Bonferroni if there is no reach."""
     reach = test.reaches.wide if test else None
     if reach is None:
@@ -352,13 +352,13 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _at_floor(test: Tested, alpha: float) -> bool:
+def _at_floor(test: TestResult, alpha: float) -> bool:
     """Return whether no flip reached the difference, and multiplying the p-value still lifts it above alpha."""
     floor = 1 / (test.resamples + 1)
     return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
-def _near_alpha(test: Tested, alpha: float) -> bool:
+def _near_alpha(test: TestResult, alpha: float) -> bool:
     """Return whether p_adjusted is within three Monte-Carlo standard errors of alpha."""
     share = alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / test.resamples)

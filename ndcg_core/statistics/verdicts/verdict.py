@@ -167,7 +167,7 @@ class Conclusion(NamedTuple):
 _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
 
 
-class Reaches(NamedTuple):
+class HalfWidths(NamedTuple):
     """The half-widths, in standard errors, of a family's simultaneous intervals; None if there is no such interval.
 
     wide: at level 1 - alpha, for sizes and the mde. narrow: at 1 - 2 alpha, for equivalence.
@@ -177,11 +177,11 @@ class Reaches(NamedTuple):
     narrow: float | None = None
 
 
-ALONE = Reaches()
+ALONE = HalfWidths()
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestResult:
     """The result of a test procedure for one comparison.
 
     p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
@@ -194,7 +194,7 @@ class Tested:
     p_adjusted: float
     procedure: str
     certain: bool
-    reaches: Reaches = ALONE
+    reaches: HalfWidths = ALONE
     factor: float = 1.0
     resamples: int = 1
     harm: float | None = None
@@ -222,7 +222,7 @@ class Facts:
     of: Moments | None
     together: Interval | None
     narrow: Interval | None
-    test: Tested | None
+    test: TestResult | None
     mde: float | None
     smallest_effect: float | None
     alpha: float

@@ -12,7 +12,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.engines.duckdb import KeptTables
+from ndcg_ab.engines.duckdb import StoredTables
 from ndcg_ab.history.bundle import read_bundle
 from tests.asked import asked_for
 from tests.commands import invoke, read_json
@@ -194,7 +194,7 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
         ("judgments", "first", 60),
         ("judgments", "second.csv", 32),
     ]
-    with KeptTables(performed.bundle / "evaluation.duckdb") as tables:
+    with StoredTables(performed.bundle / "evaluation.duckdb") as tables:
         rows = tables.rows("pulled_single_judgment", ("grade", "judge", "source", "file"), where={"query_id": "q07"})
     assert sorted(rows, key=str) == [
         (1.0, "ann", "clicks", "second.csv"),

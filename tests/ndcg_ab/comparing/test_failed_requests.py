@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ndcg_ab import CompareResult
 from ndcg_ab.comparing import costs as comparing_costs
-from ndcg_ab.comparing.costs import Estimates, Recorded, refuse_other_quantile
+from ndcg_ab.comparing.costs import Estimates, RecordedCost, refuse_other_quantile
 from ndcg_ab.comparing.gates import breaks_cost_margin
 from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.errors import InputError, ParityError
@@ -159,7 +159,7 @@ def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareRes
 def test_the_sql_s_upper_value_is_held_against_the_core(
     comparing: Callable[..., CompareResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Recorded, "endless", property(lambda self: self.values))
+    monkeypatch.setattr(RecordedCost, "endless", property(lambda self: self.values))
     with pytest.raises(ParityError, match=r"system alike, latency_ms@p95: SQL gives inf, the Python core 1000"):
         comparing({"alike": failing(14)})
 
@@ -192,7 +192,7 @@ def test_an_interval_holds_whatever_an_answer_would_have_taken(seed: int) -> Non
     evaluation = configured(Path(), ["alike"])
     query_ids = [str(place) for place in range(150)]
     known, whole = (
-        Estimates(Recorded(query_ids, values, flags, Sample(), {}), statistics, evaluation)
+        Estimates(RecordedCost(query_ids, values, flags, Sample(), {}), statistics, evaluation)
         for values, flags in ((seen, failed), (times, np.zeros_like(failed)))
     )
     tails = Tails(0.025, 0.025)

@@ -11,7 +11,7 @@ import pytest
 from ndcg_ab.comparing import changes
 from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
-from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
+from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import conclude as concluding
@@ -84,7 +84,7 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
 
 
 def page_of(bundle: Path) -> PageData:
-    with KeptTables(bundle / TABLES) as engine:
+    with StoredTables(bundle / TABLES) as engine:
         return gather_page_data(engine, read_bundle(bundle).outcome, read_content(bundle))
 
 

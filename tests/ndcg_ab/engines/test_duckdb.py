@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, KeptTables
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, StoredTables
 from ndcg_ab.engines.duckdb.engine import code_texts
 from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.engines.sql_files import sql_files
@@ -59,7 +59,7 @@ def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> Non
         engine.number("query_id", reversed(IDS))
         engine.put("pulled_failed_query", answers)
         engine.keep(tmp_path / "kept.duckdb")
-        for tables, kind in ((engine, "ENUM"), (KeptTables(tmp_path / "kept.duckdb"), "VARCHAR")):
+        for tables, kind in ((engine, "ENUM"), (StoredTables(tmp_path / "kept.duckdb"), "VARCHAR")):
             kinds = tables.connection.execute('select distinct typeof(query_id) from "pulled_failed_query"').fetchall()
             assert [each.startswith(kind) for (each,) in kinds] == [True]
             found = tables.read("pulled_failed_query", order="query_id")

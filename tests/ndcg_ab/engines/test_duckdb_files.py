@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab.engines.duckdb import GrowingDatabase, KeptTables
+from ndcg_ab.engines.duckdb import GrowingDatabase, StoredTables
 from ndcg_ab.engines.duckdb.engine import STATE
 from ndcg_ab.engines.duckdb.files import query_database_file
 from ndcg_ab.errors import InputError, SilentError
@@ -73,7 +73,7 @@ def test_the_tables_of_a_bundle_are_no_views_and_what_reads_them_reads_no_other_
         made.execute("create view query as select * from read_text('/etc/hostname')")
         made.execute(f"create table {STATE} (name text, parameters text)")
     (secret := tmp_path / "secret.csv").write_text("planted\n1\n")
-    with KeptTables(path) as tables:
+    with StoredTables(path) as tables:
         assert tables.there == {"judgment": "view", STATE: "view"}
         for other in OTHERS.values():
             with pytest.raises(duckdb.PermissionException):

@@ -61,7 +61,7 @@ def test_it_is_waited_for_longer_as_long_as_an_executor_starts(
         word = looks.pop(0) if len(looks) > 1 else looks[0]
         return word == "starting", word
 
-    wait = spark.Wait(Cluster("spark://head:7077", patience=10), look)
+    wait = spark.ClusterWait(Cluster("spark://head:7077", patience=10), look)
     while not wait.is_over():
         now += 1
     assert waited < wait.seconds <= waited + spark.BETWEEN_LOOKS + 2

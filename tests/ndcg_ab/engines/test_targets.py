@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab import thresholds
-from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
+from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import SqlError
 
@@ -49,7 +49,7 @@ class Counting(Logged):
     """In memory."""
 
 
-class Kept(Logged, KeptTables):
+class Kept(Logged, StoredTables):
     """Of a file."""
 
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from ndcg_ab import thresholds
-from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
+from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import TABLES, read_bundle
@@ -91,20 +91,20 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
         engine.build("system_summary")
         engine.keep(path)
     assert (kinds_of(path)["coverage"], kinds_of(path)["system_summary"]) == ("BASE TABLE", "VIEW")
-    with KeptTables(path) as kept:
+    with StoredTables(path) as kept:
         assert kept.count("coverage") == 3
 
 
 def test_a_kept_evaluation_is_read_and_not_written(kept: Path) -> None:
     content = kept.read_bytes()
-    with KeptTables(kept) as engine:
+    with StoredTables(kept) as engine:
         assert engine.count("grade_count") > 10 and engine.count("graded_doc") > 100
     assert kept.read_bytes() == content
 
 
 def test_of_other_parameters_a_table_is_made_anew(kept: Path) -> None:
     """And the file's own stays as it is, in the file."""
-    with KeptTables(kept) as engine:
+    with StoredTables(kept) as engine:
         before = engine.read("extreme_difference").num_rows
         assert 0 < engine.read("extreme_difference", places=1).num_rows < before
     assert len(rows_of_all(kept)["extreme_difference"]) == before
@@ -116,7 +116,7 @@ def test_tables_that_are_gone_are_said_in_a_sentence(content: str | None, tmp_pa
     if content:
         duckdb.connect(str(path)).close()
     with pytest.raises(InputError, match="the judgments and rankings of the evaluation") as caught:
-        KeptTables(path)
+        StoredTables(path)
     assert "Catalog" not in str(caught.value) and "sql/" not in str(caught.value)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.history.digest import Digest, digest_json, make_digest, parse_since
-from ndcg_ab.history.timeline import Evaluated, PastComparison, Timeline
+from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, Timeline
 from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -25,7 +25,7 @@ MOVED = {"new": {"ranking": -0.21, "judgments": 0.01, "queries": 0.0}}
 FAILED = {"gate": "failed", "failures": ("no regression (new)",)}
 
 
-def timeline_of(*nights: Evaluated, **more: Any) -> Timeline:
+def timeline_of(*nights: EvaluatedNight, **more: Any) -> Timeline:
     return Timeline("shop", "ndcg@10", ("old", "new"), nights, **more)
 
 

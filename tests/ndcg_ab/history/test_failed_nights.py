@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.digest import make_digest
 from ndcg_ab.history.failed_nights import FailedNight, note_failed_night, read_failed_nights
-from ndcg_ab.history.timeline import Reused, read_timeline
+from ndcg_ab.history.timeline import ReusedNight, read_timeline
 from ndcg_ab.history.working_folder import KEEPING
 from tests.ndcg_ab.history.test_digest import printed as printed_digest
 from tests.ndcg_ab.history.test_timeline import printed
@@ -86,7 +86,7 @@ def test_a_night_that_began_with_the_first_one_shown_is_shown(tmp_path: Path) ->
     (shown,) = read_timeline(evaluation, None, 1).evaluations
     with database.open_history_for(database.history_path(evaluation)) as past:
         database.enter_reruns(past, [shown.began], 1)
-    assert read_timeline(evaluation, None, 1).reused == (Reused(shown.began, 1),)
+    assert read_timeline(evaluation, None, 1).reused == (ReusedNight(shown.began, 1),)
 
 
 @pytest.mark.parametrize(

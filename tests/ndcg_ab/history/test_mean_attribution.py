@@ -22,7 +22,7 @@ from ndcg_ab.comparing.families import Group
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import mean_attribution
-from ndcg_ab.history.mean_attribution import Earlier, attribute_means
+from ndcg_ab.history.mean_attribution import EarlierNight, attribute_means
 from ndcg_ab.history.timeline import read_timeline, timeline_json
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import parts_of_changes, since_lines
@@ -310,7 +310,7 @@ def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeyp
     for name, found in (("score_by_old_judgments", {}), ("count_changed_judgments", (2, 0)), ("attribution_rows", [])):
         monkeypatch.setattr(mean_attribution, name, lambda *_, found=found: found)
     evaluation = SimpleNamespace(deciding_metrics=[metric], scores=None, engine=SimpleNamespace(spark=None))
-    earlier = Earlier(1, cast(Any, None), None, {key: scored}, {})
+    earlier = EarlierNight(1, cast(Any, None), None, {key: scored}, {})
     causes = {"new": frozenset(("ranking", "judgments"))}
     _, old = attribute_means(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes)
     assert (old[key].query_ids, old[key].differences.tolist()) == (("a",), [0.5])

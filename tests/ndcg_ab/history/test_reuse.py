@@ -16,7 +16,7 @@ import pytest
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history.published import mark_published
-from ndcg_ab.history.timeline import Reused, read_timeline
+from ndcg_ab.history.timeline import ReusedNight, read_timeline
 from ndcg_ab.pipeline import Context
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, changed_run, is_known, rows_of, small, undrawn, unlogged
@@ -244,7 +244,7 @@ def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Context, tmp_pat
     assert [moment.isoformat() for moment in bundles.read_bundle(first.bundle).reused] == moments
     assert first_day.isoformat() not in moments, "the night itself, again"
     timeline = read_timeline(evaluation, None, None)
-    assert timeline.reused == tuple(Reused(moment, 1) for moment in sorted(moments))
+    assert timeline.reused == tuple(ReusedNight(moment, 1) for moment in sorted(moments))
     assert len(timeline.evaluations) == 1
     database.history_path(evaluation).unlink()
     assert again(tmp_path, SAME["nothing"], at=days[1]).reused

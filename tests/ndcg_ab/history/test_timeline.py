@@ -18,7 +18,7 @@ from ndcg_ab.history import database
 from ndcg_ab.history import timeline as timelines
 from ndcg_ab.history.digest import make_digest
 from ndcg_ab.history.published import mark_published
-from ndcg_ab.history.timeline import Evaluated, PastComparison, Reused, Timeline, read_timeline, timeline_json
+from ndcg_ab.history.timeline import EvaluatedNight, PastComparison, ReusedNight, Timeline, read_timeline, timeline_json
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
@@ -91,7 +91,7 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
         "decisions": dict.fromkeys(others, Choice.DO_NOT_SHIP),
         "reasons": dict.fromkeys(others, "it regressed"),
     }
-    one = Evaluated(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
+    one = EvaluatedNight(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
     lines = printed(Timeline("n", "ndcg@10", names, (one, one)), width)
     assert all(len(line.rstrip()) <= width for line in lines)
     text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
@@ -185,15 +185,15 @@ def test_bars_of_all_systems_have_one_scale(values: list[float | None], scale: t
     assert draw_sparkline(values, scale) == bars
 
 
-def night(ordinal: int, day: int, **changes: Any) -> Evaluated:
+def night(ordinal: int, day: int, **changes: Any) -> EvaluatedNight:
     values = {"new": 0.4, "old": 0.5}
     known = {"key": f"k/{ordinal}", "began": f"2026-11-{day:02}T02:00:00+00:00", "baseline": "old", "gate": None}
     known |= {"values": values, "changed": ()}
-    return Evaluated(ordinal, **(known | changes))
+    return EvaluatedNight(ordinal, **(known | changes))
 
 
-def reused(ordinal: int, *days: int) -> tuple[Reused, ...]:
-    return tuple(Reused(f"2026-11-{day:02}T02:00:00+00:00", ordinal) for day in days)
+def reused(ordinal: int, *days: int) -> tuple[ReusedNight, ...]:
+    return tuple(ReusedNight(f"2026-11-{day:02}T02:00:00+00:00", ordinal) for day in days)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def reused(ordinal: int, *days: int) -> tuple[Reused, ...]:
         (reused(1, 9) + reused(2, 10), ["11-09 02:00 same as 1", "11-10 02:00 same as 2"]),
     ],
 )
-def test_nights_in_which_nothing_changed(again: tuple[Reused, ...], said: list[str]) -> None:
+def test_nights_in_which_nothing_changed(again: tuple[ReusedNight, ...], said: list[str]) -> None:
     found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 8)), again)
     lines = [" ".join(line.split()) for line in printed(found, 100)]
     assert [line for line in lines if "same as" in line] == said

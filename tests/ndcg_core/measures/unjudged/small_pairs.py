@@ -10,7 +10,7 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, order_results, score_query
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.place_values import Judged, Places
+from ndcg_core.measures.unjudged.place_values import JudgedCounts, Places
 
 GRADES = (0.0, 1.0, 2.0, 3.0)
 DOCS = tuple(f"d{number}" for number in range(9))
@@ -81,7 +81,7 @@ def draw_pair(random: Random) -> Pair:
     return Pair(judgments, (rankings[0], rankings[1]))
 
 
-def judged_of(judgments: Sequence[Mapping[str, float]]) -> Judged:
+def judged_of(judgments: Sequence[Mapping[str, float]]) -> JudgedCounts:
     """Return the counts of the grades of each query."""
     rows = [
         (query, grade, sum(each == grade for each in by_doc.values()))
@@ -89,7 +89,7 @@ def judged_of(judgments: Sequence[Mapping[str, float]]) -> Judged:
         for grade in sorted({*by_doc.values()})
     ]
     query, grade, documents = (np.array(column) for column in zip(*rows, strict=True))
-    return Judged(query, grade.astype(float), documents, len(judgments), GRADES)
+    return JudgedCounts(query, grade.astype(float), documents, len(judgments), GRADES)
 
 
 def places_of(metric: Metric, rankings: Sequence[Sequence[Result]], judgments: Sequence[Mapping[str, float]]) -> Places:

@@ -5,7 +5,7 @@ import pytest
 
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
-from ndcg_core.measures.unjudged.place_values import Judged, Places
+from ndcg_core.measures.unjudged.place_values import JudgedCounts, Places
 
 
 def places(rank: list[int], grade: list[float]) -> Places:
@@ -15,7 +15,7 @@ def places(rank: list[int], grade: list[float]) -> Places:
     )
 
 
-JUDGED = Judged(np.array([0, 0]), np.array([0.0, 2.0]), np.array([1, 1]), 1, (0.0, 2.0))
+JUDGED = JudgedCounts(np.array([0, 0]), np.array([0.0, 2.0]), np.array([1, 1]), 1, (0.0, 2.0))
 
 
 def test_bands_end_where_the_design_says() -> None:
@@ -59,7 +59,7 @@ def test_a_factor_multiplies_the_chances_of_gains_up_to_one(factor: float, gain:
 
 def test_before_any_grade_gains_the_least_that_may_is_possible() -> None:
     """All grades are 0: grade 1 counts as one of three results over all bands."""
-    zeros = Judged(np.array([0]), np.array([0.0]), np.array([2]), 1, (0.0,))
+    zeros = JudgedCounts(np.array([0]), np.array([0.0]), np.array([2]), 1, (0.0,))
     found = estimate_chances(parse("ndcg@10"), zeros, places([1, 2, 3], [0.0, 0.0, np.nan]))
     assert found.grades.tolist() == [0.0, 1.0]
     assert found.chances[5] == pytest.approx([2 / 3, 1 / 3])

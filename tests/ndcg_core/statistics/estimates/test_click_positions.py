@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndcg_core.statistics.estimates.click_positions import FloatArray, PlacedCounts, fit_counts
+from ndcg_core.statistics.estimates.click_positions import ClickCounts, FloatArray, fit_counts
 
 
 @st.composite
-def placed(draw: st.DrawFn) -> PlacedCounts:
+def placed(draw: st.DrawFn) -> ClickCounts:
     rows = draw(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(1, 30), min_size=1))
     document, place = (np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True))
     impressions = np.array([*rows.values()], dtype=np.float64)
     clicks = [draw(st.one_of(st.just(0), st.integers(0, int(most)))) for most in impressions]
-    return PlacedCounts(document, place, impressions, np.array(clicks, dtype=np.float64))
+    return ClickCounts(document, place, impressions, np.array(clicks, dtype=np.float64))
 
 
-def worth(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) -> float:
+def worth(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> float:
     """The log likelihood."""
     chance = attraction[counts.document] * examination[counts.place]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -26,7 +26,7 @@ def worth(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray)
         return float(sum(np.where(weight > 0, weight * logs, 0.0).sum() for weight, logs in parts))
 
 
-def step(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) -> tuple[FloatArray, FloatArray]:
+def step(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One of expectation maximisation."""
     a, e = attraction[counts.document], examination[counts.place]
     silent = (counts.impressions - counts.clicks) / np.where(a * e < 1, 1 - a * e, 1.0)
@@ -40,7 +40,7 @@ def step(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) 
 
 @pytest.mark.slow
 @given(counts=placed())
-def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: PlacedCounts) -> None:
+def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: ClickCounts) -> None:
     found = fit_counts(counts)
     for after, before in zip(step(counts, *found), found, strict=True):
         assert np.abs(after - before).max() < 1e-6
@@ -62,12 +62,12 @@ def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(coun
 )
 def test_by_hand(rows: list[tuple[int, ...]], attraction: list[float], examination: list[float]) -> None:
     document, place, impressions, clicks = np.array(rows).T
-    found = fit_counts(PlacedCounts(document, place, impressions.astype(np.float64), clicks.astype(np.float64)))
+    found = fit_counts(ClickCounts(document, place, impressions.astype(np.float64), clicks.astype(np.float64)))
     assert found[0] == pytest.approx(attraction, abs=1e-6)
     assert found[1] == pytest.approx(examination, abs=1e-6)
 
 
 def test_without_rows_or_clicks_there_is_nothing_to_look_for() -> None:
     none, some = np.zeros(0), np.zeros(1, dtype=np.int64)
-    assert not fit_counts(PlacedCounts(none.astype(np.int64), none.astype(np.int64), none, none))[0].any()
-    assert fit_counts(PlacedCounts(some, some, np.ones(1), np.zeros(1))) == (np.zeros(1), np.zeros(1))
+    assert not fit_counts(ClickCounts(none.astype(np.int64), none.astype(np.int64), none, none))[0].any()
+    assert fit_counts(ClickCounts(some, some, np.ones(1), np.zeros(1))) == (np.zeros(1), np.zeros(1))

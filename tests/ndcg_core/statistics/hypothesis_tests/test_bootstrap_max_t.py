@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
-from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, draw_counts
+from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import BootstrapResult, bootstrap_max_t, draw_counts
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, max_t
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts import verdict
@@ -24,7 +24,7 @@ def skewed(seed: int, queries: int = 40, columns: int = 6, shift: float = 0.0) -
     return rng.exponential(size=(queries, columns)) - 1 + 0.5 * rng.normal(size=(queries, 1)) + shift
 
 
-def resampled(values: np.ndarray, shares: np.ndarray | None = None, **settings: object) -> Resampled:
+def resampled(values: np.ndarray, shares: np.ndarray | None = None, **settings: object) -> BootstrapResult:
     weights = np.ones_like(values) if shares is None else shares
     means = (values * weights).sum(axis=0) / weights.sum(axis=0)
     known = {"levels": (0.95, 0.8), "resamples": RESAMPLES, "seed": 3, "workers": 1, **settings}
@@ -100,14 +100,14 @@ def test_columns_that_hardly_differ_disturb_no_other() -> None:
     assert found.p_value[3:] == found.p_adjusted[3:] == (1.0, 1.0)
     alone = resampled(values)
     assert (found.p_adjusted[:3], found.quantiles) == (alone.p_adjusted, alone.quantiles)
-    assert resampled(sparse, least_values=6) == Resampled((1.0, 1.0), (1.0, 1.0), (0.0, 0.0))
+    assert resampled(sparse, least_values=6) == BootstrapResult((1.0, 1.0), (1.0, 1.0), (0.0, 0.0))
     assert resampled(np.full((20, 1), 0.25)).p_value == (1 / (RESAMPLES + 1),), "no variance, and never 0"
 
 
 HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
 
 
-def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[verdict.Tested]]:
+def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[verdict.TestResult]]:
     """The columns as a family of the bootstrap alone."""
     paired = sort_by_query(columns)
     known = [moments for pairs in paired if (moments := moments_of(pairs)) is not None]
