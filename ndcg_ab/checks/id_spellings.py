@@ -268,7 +268,7 @@ def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field
     if reading.format in LINES and UNICODE_FORMS.issuperset(spellings):
         work = f'print(*map(f, {lines}), sep="", end="")'
     elif reading.format == "trec" and not any(
-        is_broken(respell(text, spellings)) for each in ids.values() for text in each
+        map(is_broken, respell_all(frozenset[str]().union(*ids.values()), spellings).values())
     ):
         at = reading.names.index(field)
         fields = ("f(p[0])", "*p[1:]") if at == 0 else (f"*p[:{at}]", f"f(p[{at}])", f"*p[{at + 1}:]")
