@@ -110,12 +110,8 @@ def pull_ranking(context: Context, name: str) -> str | None:
     with store.memory() as memory:
 
         def read() -> Pulled:
-            needed_places = store.needed_places()
-            ranking = read_places(needed_places)
-            return ranking if needed_places is None or store.holds_enough(ranking) else read_places(None)
-
-        def read_places(places: Any) -> Pulled:
-            return pull_source(
+            places = store.needed_places()
+            ranking = pull_source(
                 source,
                 RANKING,
                 evaluation.directory,
@@ -130,6 +126,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 rules=rules,
                 say=context.say,
             )
+            return ranking if places is None or store.holds_enough(ranking) else ranking.with_all_rows()
 
         about = f"{digest_texts(queries.texts)} {rules}"
         place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)

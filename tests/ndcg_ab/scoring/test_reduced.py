@@ -204,3 +204,26 @@ def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(" old\n", " other\n", 1))
     reduced = reduced_of(evaluation, BOTH, [])[1]["old"]
     assert reduced.reduced and [remark.code for remark in reduced.remarks] == ["several_tags"]
+
+
+def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None:
+    """Of more than 300 judged queries; all rows are needed then, and have been read."""
+    (tmp_path / "few.py").write_text(
+        "from pathlib import Path\n\n\n"
+        "def search(queries):\n"
+        "    Path(__file__).with_name('calls').open('a').write('called ')\n"
+        "    return {f'q{number}': [('d1', 2.0), ('d2', 1.0)] for number in range(20)}\n"
+    )
+    (tmp_path / "judgments.qrels").write_text("".join(f"q{number} 0 d1 1\n" for number in range(400)))
+    (tmp_path / "queries.tsv").write_text("".join(f"q{number}\tnumber {number}\n" for number in range(400)))
+    content = {
+        "name": "few",
+        "directory": tmp_path,
+        "judgments": {"file": "judgments.qrels"},
+        "queries": {"file": "queries.tsv"},
+        "systems": [{"name": name, "python": "few:search"} for name in ("one", "other")],
+        "metrics": ["ndcg@10"],
+    }
+    rankings = pull_inputs(Evaluation.model_validate(content), whole=False).rankings
+    assert [(each.reduced, each.count) for each in rankings.values()] == [(None, 40)] * 2
+    assert (tmp_path / "calls").read_text() == "called called "
