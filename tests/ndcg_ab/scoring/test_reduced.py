@@ -212,7 +212,7 @@ def test_a_source_that_answers_few_queries_is_asked_once(tmp_path: Path) -> None
         "from pathlib import Path\n\n\n"
         "def search(queries):\n"
         "    Path(__file__).with_name('calls').open('a').write('called ')\n"
-        "    return {f'q{number}': [('d1', 2.0), ('d2', 1.0)] for number in range(20)}\n"
+        "    return {f'q{number}': [('d1', 2.0), ('d2', 1.0)] for number in range(380, 400)}\n"
     )
     (tmp_path / "judgments.qrels").write_text("".join(f"q{number} 0 d1 1\n" for number in range(400)))
     (tmp_path / "queries.tsv").write_text("".join(f"q{number}\tnumber {number}\n" for number in range(400)))
