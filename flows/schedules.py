@@ -97,7 +97,7 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause a new deployment if the deployment of its name on the server is paused; return whether it is.
+    """Pause a new deployment and its schedules as those of its name on the server are; return whether any is paused.
 
     Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
     """

@@ -23,7 +23,7 @@ class Setting(NamedTuple):
     number: float | None = None
 
     def __str__(self) -> str:
-        """Return the setting as it is written in a configuration file."""
+        """Return the key, with the entry to write for it if there is one: ``metrics: [recall@10]``."""
         if not self.entry:
             return self.key
         return f"{self.key}: " + (f"[{self.entry}]" if self.number is None else f"{{{self.entry}: {self.number:g}}}")

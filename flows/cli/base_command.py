@@ -20,7 +20,7 @@ from ndcg_ab.files import path_fault
 from .console import program_name
 from .exit_codes import TOPICS
 from .inputs import replace_pipes
-from .light_imports import import_lightly
+from .light_imports import import_without_extras
 from .options import add_options
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
@@ -83,7 +83,7 @@ class Command(TyperCommand):
                     raise InputError(f"{each.opts[0]}: is given {count} times, and takes one value: give it once")
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            explain_number(error, args)
+            refuse_non_number(error, args)
             explain_usage(self, error, args)
             error.message = shorten(str(error.message), LONGEST_COMPLAINT)
             raise
@@ -91,7 +91,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         refuse_little_room()
         if self.name not in (*TOPICS, "sql"):  # which read no data
-            import_lightly()
+            import_without_extras()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
 
@@ -212,7 +212,7 @@ def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
     return shlex.join([*args[:at], option, *([start + rest[0], *rest[1:]] if start and rest else rest)])
 
 
-def explain_number(error: Any, args: Sequence[str]) -> None:
+def refuse_non_number(error: Any, args: Sequence[str]) -> None:
     """Raise InputError for a value that is no number, which the parser does not name."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 

@@ -14,7 +14,7 @@ from ndcg_ab.extensions import hide_packages
 SPECIAL = "scipy.special"
 
 
-def import_lightly() -> None:
+def import_without_extras() -> None:
     """Import pyarrow without pandas, and only the functions of `scipy.special`; call this before other imports."""
     if "pandas" not in sys.modules:
         with hide_packages("pandas"):

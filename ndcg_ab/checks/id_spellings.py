@@ -73,8 +73,8 @@ def respell(text: str, spellings: Iterable[Spelling]) -> str:
 
 
 def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str, str]:
-    """Return each id with the id after applying several spellings in order: all at once if none holds a line break."""
-    respelled = respell("\n".join(ids), spellings).split("\n")
+    """Return a mapping from each id to the id after applying several spellings in order."""
+    respelled = respell("\n".join(ids), spellings).split("\n")  # at once, unless an id holds a line break
     if len(respelled) != len(ids):
         respelled = [respell(text, spellings) for text in ids]
     return dict(zip(ids, respelled, strict=True))

@@ -288,9 +288,11 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that copies share however they were read: the best results of the query with the lowest id.
+    """Return a value that is equal for copies of a ranking, so that only likely copies are compared row by row.
 
-    scored: whether all rankings with as many rows have scores.
+    It is the digest of a remote table, else the lowest query id with its best score and the documents that have the
+    score.
+    scored: whether every ranking with the same number of rows has scores; if not, the value is only the query id.
     """
     if pulled.elsewhere:
         return pulled.digest

@@ -236,12 +236,14 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     intended = set(intended_ids(engine))
     columns = [column for column in paired_columns(engine, evaluation, PLAIN) if column.metric in evaluation.metrics]
     parts = [
-        compare_part(evaluation, column, sampling, name, intended) for name in (INTENDED, OTHERS) for column in columns
+        column_of_part(evaluation, column, sampling, name, intended)
+        for name in (INTENDED, OTHERS)
+        for column in columns
     ]
     return compare_columns([part for part in parts if len(part.query_ids)], evaluation, INTENDED, least_queries=2)
 
 
-def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
+def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
     """Return the part of a column with the intended queries, or with the others. name: `INTENDED` or `OTHERS`."""
     is_wanted = np.array([(query_id in intended) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)

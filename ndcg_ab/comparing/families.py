@@ -285,9 +285,11 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
-    """Return a sentence on how the overall verdict and the verdicts of all slices disagree; None if they agree.
+    """Return a sentence if the verdict over all queries contradicts the tested slices, else None.
 
-    Possible reasons are weights, small slices that are not tested, and slices with opposite effects.
+    It does if a difference is detected over all queries but points elsewhere in every slice, or is detected in every
+    slice
+    but not over all queries.  Reasons are weights, small slices that are not tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion

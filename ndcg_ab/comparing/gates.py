@@ -38,7 +38,7 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
     gate = evaluation.gate
     if gate is None:
         return ()
-    outcome = without_unscored(outcome)
+    outcome = mark_unscored(outcome)
     primary = [metric.name for metric in evaluation.deciding_metrics]
     scored = scored_gate(gate.scored, outcome, primary, since)
     results = [scored] * (not scored.passed or "scored" in gate.model_fields_set)
@@ -85,7 +85,7 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
     return [row for row in outcome.comparisons if row.family == PRIMARY]
 
 
-def without_unscored(outcome: Outcome) -> Outcome:
+def mark_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable."""
     unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
     empty: dict[str, Any] = {"queries": 0, "difference": None, "size": None}

@@ -1,7 +1,7 @@
 """Define the interface of engines: take tables in, make the tables of SQL files on demand, and return rows.
 
-`Engine` keeps the order: a table is made once, together with the tables that it reads, when something needs it. What
-an engine itself must implement (`put`, `_make`, `_run`, `repeats`) is in its own module.
+`Engine` keeps the order: a table is made once, together with the tables that it reads, when something needs it. Each
+engine implements the abstract methods in a module of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -171,7 +171,10 @@ class Engine(ABC):
     def _selected(
         self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
-        """Make a table, and return the select that reads it, the select's parameters, and the table's SQL file."""
+        """Return the select that reads a table, its parameters and the table's SQL file, after making the table.
+
+        Of a table of kind ``query``, only the tables that it reads are made, and its text becomes part of the select.
+        """
         file = self.files.get(name)
         bound: Bound = {}
         source = f'"{name}"'

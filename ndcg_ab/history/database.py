@@ -20,7 +20,7 @@ import pyarrow as pa
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.keys import Trait, keys_with, places_of
+from ndcg_ab.config.model.keys import Trait, input_keys, keys_with
 from ndcg_ab.engines import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdb_error, is_out_of_memory
 from ndcg_ab.engines.duckdb.files import open_history
@@ -181,7 +181,7 @@ def digest_of(content: Any) -> str:
 def configuration_key(evaluation: Evaluation) -> str:
     """Return a digest of everything in the configuration that can change a result, without paths."""
     # The content of inputs counts, in the place of their names.
-    excluded = keys_with(type(evaluation), Trait.OPERATIONAL) | places_of(type(evaluation))
+    excluded = keys_with(type(evaluation), Trait.OPERATIONAL) | input_keys(type(evaluation))
     content = evaluation.model_dump(mode="json", exclude=excluded)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name

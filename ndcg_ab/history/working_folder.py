@@ -70,10 +70,9 @@ def remove_empty(folders: Sequence[Path]) -> None:
 
 
 def abandon_working_folders(patience: float = 1.0) -> None:
-    """Remove the working folders of other threads of this process, which is about to end, and keep no further bundle.
+    """Remove the working folders of this process before it ends, and let no thread store another bundle.
 
-    The function waits for a bundle that is being entered in the history. Folders that take longer are left for the next
-    run.
+    patience: seconds to wait for a bundle that is being stored; if it takes longer, nothing is removed.
     """
     if KEEPING.acquire(timeout=patience):
         for folder in list(WORKING_FOLDERS):

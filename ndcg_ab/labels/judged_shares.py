@@ -62,7 +62,7 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                findings.append(label_finding(row, row.labels, without_text(without[winner], other)))
+                findings.append(label_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
         elif may_reflect_labels(row, row.labels):
             findings.append(label_finding(row, row.labels))
     return findings
@@ -110,7 +110,7 @@ def label_finding(row: Comparison, labels: Labels, without_own: str = "") -> Fin
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
 
 
-def without_text(left_out: LeftOut, row: Comparison) -> str:
+def text_without_own_judgments(left_out: LeftOut, row: Comparison) -> str:
     """Return ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
     judgments = "the one judgment" if left_out.hidden == 1 else f"the {left_out.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"

@@ -42,7 +42,7 @@ class Doubt(NamedTuple):
 
 def list_doubts(outcome: Outcome) -> list[Doubt]:
     """Return the reasons to doubt decisions; usually none."""
-    return [*grave_findings(outcome), *find_hardly_judged(outcome)]
+    return [*find_grave_doubts(outcome), *find_hardly_judged(outcome)]
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
@@ -55,7 +55,7 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
     return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
 
 
-def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
+def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
     """Yield a doubt for each code of `GRAVE` among the findings, with all systems concerned in one sentence.
 
     If a system has such a finding on several metrics, only the finding with the largest value counts.

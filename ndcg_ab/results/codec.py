@@ -64,7 +64,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """Return the value of a type that `encode` converted.
+    """Restore a value of a type from what `encode` made of the value.
 
     Raise KeyError, TypeError or ValueError for invalid content.
     """

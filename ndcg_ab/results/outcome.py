@@ -104,7 +104,7 @@ class GateResult:
     message : str
         What does not hold, or what holds.
     systems, reasons : tuple of str
-        The systems for which it does not hold, and the reason for each; empty if it passed or holds for no system.
+        The systems that fail the condition, and the reason for each; empty if it passed or concerns no single system.
     """
 
     name: str

@@ -115,8 +115,9 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
 
 
 def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
-    """Add to the engine the first and last rank of every score in the rankings, if scores alone order many results.
+    """Put the first and last rank of every score into the engine, so that only judged documents need to be ranked.
 
+    It is done only for many rows, and if every metric orders by scores of double precision and then by document id.
     rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
     """
     are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS

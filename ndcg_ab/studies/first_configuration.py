@@ -75,7 +75,7 @@ class RecognisedFile(NamedTuple):
 class EvaluationFiles:
     """The files of an evaluation, as they were named or recognised.
 
-    systems: files by name, the baseline first. grades: numbers of grades that are words.
+    systems: files by name, the baseline first. grades: the number of each grade that is written as a word.
     """
 
     judgments: RecognisedFile | None

@@ -65,9 +65,12 @@ class ToJudge:
 class ToJudgeNext:
     """The unjudged documents whose grades would decide a comparison soonest.
 
-    rows: documents of drawn queries without judgments, then the others by effect. unjudged: number of unjudged pairs of
-        query and document. grades: every grade of the judgments, and 0. drawn, unjudged_queries: number of drawn
-        queries, and of those without a judgment. comparisons: with the present judgments.
+    rows: documents of drawn queries without judgments, then the other documents by effect. unjudged: number of unjudged
+        pairs of query and document. grades: every grade of the judgments, and 0.
+    drawn: number of queries that were drawn from a log; 0 without a log. unjudged_queries: number of drawn queries
+    without
+        a judgment.
+    comparisons: the comparisons by the judgments so far.
     """
 
     rows: tuple[ToJudge, ...]

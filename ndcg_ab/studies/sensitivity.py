@@ -44,7 +44,7 @@ class Sensitivity:
     comparisons: dict[tuple[str, str], Comparison]  # (candidate, metric name)
     findings: tuple[Finding, ...]
 
-    def of(self, candidate: str) -> list[Comparison]:
+    def comparisons_of(self, candidate: str) -> list[Comparison]:
         return [self.comparisons[candidate, metric.name] for metric in self.metrics]
 
 
@@ -90,7 +90,7 @@ def verdict_kind(comparison: Comparison) -> str:
 
 def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
     """Return a sentence on whether the verdict depends on the definition."""
-    rows = sensitivity.of(candidate)
+    rows = sensitivity.comparisons_of(candidate)
     counts = {word: sum(verdict_kind(row) == word for row in rows) for word in KINDS}
     counts_text = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     low, high = (pick(row.difference or 0.0 for row in rows) for pick in (min, max))
@@ -132,7 +132,7 @@ def sensitivity_to_json(sensitivity: Sensitivity) -> str:
             for metric in sensitivity.metrics
         ],
         "findings": encode(sensitivity.findings),
-        "comparisons": [encode(row) for name in sensitivity.candidates for row in sensitivity.of(name)],
+        "comparisons": [encode(row) for name in sensitivity.candidates for row in sensitivity.comparisons_of(name)],
         "summary": {name: format_summary(sensitivity, name) for name in sensitivity.candidates},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -103,12 +103,12 @@ class Explanation:
 
 
 class Step(NamedTuple):
-    """The value of a metric after one of its choices, or several that depend on each other, has been changed.
+    """One step of changing one metric into another, with the value of the metric after the step.
 
     Attributes
     ----------
     choices : str
-        Names of the choices that changed; empty in the first step.
+        The choices that changed, with their new values (``gain = binary``); empty in the first step.
     metric : Metric
         The metric with these choices.
     value : float or None

@@ -222,7 +222,7 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
 
 
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
-    """Return a (units x columns) table of values from one array per column; 0 if a column lacks the unit."""
+    """Arrange one array per column in a (units x columns) table; a cell is 0 if the column lacks the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
     places = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))

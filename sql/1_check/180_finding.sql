@@ -2,7 +2,7 @@
 -- grain:  one row per (code, subject, place)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
--- subject: a system, or "judgments". count: number of queries, judgments or results concerned, in `queries` queries.
+-- subject: a system, or "judgments". count: number of queries, judgments or results concerned. queries: of queries.
 -- place: 1 to 5, by query id; query_id and, for a finding about documents, doc_id name the example.
 with judged_system as (
     select

@@ -1,8 +1,8 @@
--- ideal_by_rank: the DCG of the best order of all judged documents of a query, down to one rank.
+-- ideal_by_rank: the DCG of the best order of a query's documents with a gain, down to one rank.
 -- grain:  one row per (query_id, gain_rule, discount_rule, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
--- This is the global ideal of nDCG; with discount none, the last row is the number of relevant documents (recall).
+-- This is the global ideal of nDCG; with gain and discount 1, the last row is the number of relevant documents (recall).
 with ideal_doc as (
     select
         judgment.query_id,

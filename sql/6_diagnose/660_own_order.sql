@@ -1,4 +1,4 @@
--- own_order: one sequence of grades in the first places by given rank, for systems whose ranks disagree.
+-- own_order: one sequence of grades in the order of the given ranks, of a system whose ranks and scores disagree.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
 -- params: places

@@ -87,7 +87,7 @@ def example(
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write small files to try every command with: judgments, fewer of them, two rankings, queries, titles."""
+    """Write small files to try every command with: judgments, fewer judgments, two rankings, queries, titles."""
     from ndcg_ab.studies.first_configuration import write_example
 
     output = Output((), quiet=quiet, json=json)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.keys import Trait, inner_types, is_model, keys_with, models_in, places_of, traits_of
+from ndcg_ab.config.model.keys import Trait, inner_types, input_keys, is_model, keys_with, models_in, traits_of
 from ndcg_ab.config.walking import Place
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
@@ -33,7 +33,7 @@ def key_hint(place: Place) -> str:
     elsewhere = [
         f"{section}.{place[-1]}"
         for section in sections
-        if place[-1] in known_keys((section,)) and section not in places_of(Evaluation)
+        if place[-1] in known_keys((section,)) and section not in input_keys(Evaluation)
     ]
     found = elsewhere[:1] or near_keys(place)
     return f"; did you mean {found[0]!r}?" if found else ""

@@ -172,8 +172,8 @@ def keys_with(model: type[BaseModel], trait: Trait) -> set[str]:
     return {name for name, field in model.model_fields.items() if trait in traits_of(field)}
 
 
-def places_of(model: type[BaseModel]) -> set[str]:
-    """Return the keys of a model that describe an input."""
+def input_keys(model: type[BaseModel]) -> set[str]:
+    """Return the keys of a model whose values say where to read an input, such as ``judgments``."""
     fields = model.model_fields.items()
     return {name for name, field in fields if any(keys_with(kind, Trait.INPUT) for kind in models_in(field.annotation))}
 

@@ -94,7 +94,12 @@ class DuckDBEngine(Engine):
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect(self, rows: int) -> None:
-        """Announce how many rows will be put; few rows are kept once made, views included, and use one thread."""
+        """Announce how many rows will be put.
+
+        With few rows the engine uses the shared database with one thread, never releases a table, and stores the rows
+        of views
+        that several files read.
+        """
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
 

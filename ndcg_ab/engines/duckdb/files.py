@@ -32,7 +32,7 @@ SORTING = 0.5  # share of DuckDB's memory for sorting, besides the tables of an 
 
 
 def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
-    """Prevent a database, such as the views in it, from reading another file; no setting can permit it again.
+    """Forbid a database, and so its views, to read any other file for as long as the database is open.
 
     Attached files and the temporary folder stay accessible.
     """

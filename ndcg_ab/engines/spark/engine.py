@@ -149,12 +149,14 @@ def read_schema(cluster: Cluster, place: RemoteTable) -> pa.Schema:
 
 
 def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
-    """Return one row per query: its lowest values, number of rows, and numbers of values that break a column's rule.
+    """Return one row per query of a remote table: lowest values, number of rows, invalid values, and hashes.
 
     longest: largest number of characters of a text, by column.
-    The returned columns are those of the remote table (the lowest value of each), ``rows``, ``wrong_…`` for each
-    column, ``mixed`` and ``added``.  The digest is made from the last two, which do not depend on
-    the order of the rows.
+    The columns are the lowest value of each column under its name, ``rows``, the number of invalid values of each
+    column
+    (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum), which do
+    not
+    depend on the order of the rows.
     """
     columns = [column for column in place.columns if column.source is not None]
     with name_table_in_errors(place.table):

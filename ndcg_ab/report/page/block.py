@@ -160,7 +160,10 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of each query in the order of the table, converting only `AT_ONCE` queries at a time."""
+    """Yield the rows of each query in `ids`, in this order; the rows of one query keep the order of the table.
+
+    Only `AT_ONCE` queries are converted at a time.
+    """
     places = pc.index_in(table["query_id"], value_set=pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(len(ids) + 1))

@@ -219,7 +219,10 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 
 
 def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[MovedQuery, str]]]]:
-    """Return, by candidate, "wins" and "loses" -> the queries that move most, with links; empty for many candidates."""
+    """Return the most moved queries with their links, by candidate and then by "wins" and "loses".
+
+    The mapping is empty if there are more than `MANY` candidates.
+    """
     return {
         each.name: {
             verb: [

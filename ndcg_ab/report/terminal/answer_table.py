@@ -91,7 +91,7 @@ def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Ite
 
 
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, room: int) -> list[Text]:
-    """Return at most `room` lines that begin with a decision; parts that do not fit are left out."""
+    """Return a decision as at most `room` lines: its mark, a head, and as many parts as fit, then "…"."""
     for count in range(len(parts), 0, -1):
         left_out = f"{between}…" if count < len(parts) else ""
         text = f"{choice.mark} {head}{between.join(parts[:count])}{left_out}"

@@ -168,7 +168,7 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
         records = partial(numbers_by_query.read_numbers, field=number)
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if format_name == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
-        return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_document, layout=layout))
+        return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_unknown_json, layout=layout))
     file_format, delimiter = TOLD.get(format_name, (format_name, " " if format_name == "trec" else ""))
     names = TREC_COLUMNS.get(layout, ()) if format_name == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
@@ -186,7 +186,7 @@ def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
     return sign if line and is_header and not is_plain else ""
 
 
-def refuse_document(value: Any, layout: str) -> Records:
+def refuse_unknown_json(value: Any, layout: str) -> Records:
     """Raise the InputError for a JSON document without a known form."""
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     ways = "give a list of objects, one object a line"

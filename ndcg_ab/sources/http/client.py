@@ -63,7 +63,7 @@ class Client:
                 async with asyncio.timeout(described.deadline):
                     for worker in asyncio.as_completed(workers):
                         await worker
-                        if self.is_hopeless:
+                        if self.has_too_many_failures:
                             return
             except TimeoutError:
                 raise DeadlineError from None
@@ -97,7 +97,7 @@ class Client:
                 portal.call(self.http.aclose)
 
     @property
-    def is_hopeless(self) -> bool:
+    def has_too_many_failures(self) -> bool:
         return len(self.failures) > self.described.allow_failed_queries
 
     async def work(self, waiting: Iterator[Request], on_answer: Answered) -> None:
@@ -107,7 +107,7 @@ class Client:
                 on_answer(request, *await self.answer(request))
             except QueryError as error:
                 self.failures[request.query_id] = error
-            if self.is_hopeless:
+            if self.has_too_many_failures:
                 return
 
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:

@@ -141,7 +141,7 @@ def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDAr
 
 
 def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Codes:
-    """Return the ranks of the kept rows without gaps, starting from the lowest rank of each query."""
+    """Return new ranks of the kept rows, from the lowest rank of each query on; equal ranks stay equal: 1, 1, 3."""
     lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, query, rank)
     query, rank = query[is_kept], rank[is_kept]

@@ -77,11 +77,11 @@ class TableWriter:
         self.path, self.memory, self.only = path, memory, only
 
     def part(self, at: int) -> "TableWriter":
-        """Return the writer for one of several parts."""
+        """Return a writer for one part of a table, in a file beside this one; itself if rows stay in memory."""
         return self.beside(f"part{at}")
 
     def beside(self, name: str) -> "TableWriter":
-        """Return the writer for another table of the source."""
+        """Return a writer for another table, in a file beside this one; itself if rows stay in memory."""
         return self if self.path is None else TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(

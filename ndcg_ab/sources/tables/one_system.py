@@ -24,7 +24,7 @@ WITH_SYSTEM = Layout(RANKING.kind, (*RANKING.fields, SYSTEM_ID))
 Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
-def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
+def find_system_column(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
     """Return the column of a ranking that names systems, and the systems in it; None and an empty list without one."""
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.in_memory, "data", None)  # a reader without a length can be read once alone
@@ -40,7 +40,7 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
 
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
     """Return whether a ranking has rows of several systems; raise InputError if none of them has the given name."""
-    column, systems = systems_in(described, directory, make)
+    column, systems = find_system_column(described, directory, make)
     if "" in systems and len(systems) > 1:
         rule = "name the system in each row, or in none"
         raise InputError(f"{described.display_name}: its column {format_value(column)} is empty in some rows: {rule}")
@@ -63,7 +63,7 @@ def spread_systems(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
     for each in systems:
         inside = []
         if each.name == stem(each.file) and Path(each.file).is_file():
-            inside = systems_in(FileSource(file=Path(each.file)), Path(), make)[1]
+            inside = find_system_column(FileSource(file=Path(each.file)), Path(), make)[1]
         spread = [each._replace(name=name) for name in inside if name]
         found += spread if len(spread) > 1 and each.name not in inside else [each]
     return found

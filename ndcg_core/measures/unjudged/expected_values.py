@@ -177,7 +177,7 @@ class ShownPair:
         )
 
     def divisors(self, results: Results, pool: Pool) -> FloatArray:
-        """Return the (queries,) divisors of the sums over the places of one system."""
+        """Return the (queries,) numbers that divide one system's sums: 1, the cutoff, the results or the ideal."""
         metric, queries = self.metric, self.judged.queries
         returned = np.bincount(results.places.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:

@@ -148,7 +148,7 @@ class Pool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return the (queries,) sums of a value of each document."""
+        """Return the (queries,) sums of one value per row, each counted `number` times."""
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 

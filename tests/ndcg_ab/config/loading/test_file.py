@@ -278,6 +278,6 @@ def test_thousands_of_unknown_keys_are_told_in_a_moment(tmp_path: Path) -> None:
     """They took half a minute: what places hold inputs was looked up for each key and section anew."""
     looked_up = []
     with pytest.MonkeyPatch.context() as planted:
-        planted.setattr(keys, "places_of", lambda model: looked_up.append(model) or set())
+        planted.setattr(keys, "input_keys", lambda model: looked_up.append(model) or set())
         assert [keys.key_hint((f"unknown{number}",)) for number in range(3000)] == [""] * 3000
     assert not looked_up
