@@ -37,7 +37,7 @@ class Option:
     name: name of the option, such as ``--alpha``. group: group of commands that have the option
         (`flows/cli/options.py`). panel: panel of the help screen. metavar: name of the value in the help.
     below: key within a source that the option sets, such as `.format`. argument: name of the Python argument, by
-        default that of the key, or of the option if the key is within a section.
+        default that of the key, or of the option if the key is within a section and the option does not negate it.
     read: name of the function of `from_options` that parses the text. help: text of the help, by default the
         description of the key. near: further keys whose problems name this option. also: second name of the option.
     key: dotted key that the option sets; `[]` stands for every entry of a list.
@@ -63,7 +63,8 @@ class Option:
     @property
     def argument_name(self) -> str:
         """The parameter name in the functions of the Python API."""
-        return self.argument or (self.parameter if "." in self.key else self.key)
+        is_of_key = "." not in self.key or self.read == "negate"
+        return self.argument or (self.key.rpartition(".")[2] if is_of_key else self.parameter)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -33,21 +33,11 @@ class Statistics(Model):
     ] = Field(None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE.")
     weighted: Annotated[
         bool | None,
-        Option(
-            *("--unweighted", "weights", TESTED),
-            argument="weighted",
-            read="negate",
-            help="Ignore the queries' weights.",
-        ),
+        Option("--unweighted", "weights", TESTED, read="negate", help="Ignore the queries' weights."),
     ] = Field(None, strict=True, description="Weigh queries; by default where the queries have a weight.")
     clustered: Annotated[
         bool | None,
-        Option(
-            *("--unclustered", "compared", TESTED),
-            argument="clustered",
-            read="negate",
-            help="Ignore the queries' clusters.",
-        ),
+        Option("--unclustered", "compared", TESTED, read="negate", help="Ignore the queries' clusters."),
     ] = Field(
         None,
         strict=True,
