@@ -123,11 +123,6 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
     return layout, with_columns(described, lambda field: field in layout.schema.names)
 
 
-def without_cost_columns(described: Any, names: Sequence[str]) -> Any:
-    """Return the source without the mapped columns that hold costs, which are no fields of a ranking."""
-    return with_columns(described, lambda field: field not in names)
-
-
 def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
     """Return the source with only those of its mapped columns that `is_kept` accepts."""
     mapped = getattr(described, "columns", None)

@@ -25,7 +25,7 @@ from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
+from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, with_columns
 from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
 from ndcg_ab.sources.judgments.grades import as_texts, naming_hint, number_words, refuse_ratings
 from ndcg_ab.sources.tables.document_rules import (
@@ -111,7 +111,9 @@ def pull_source(
         from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
 
         is_shared = has_several_systems(described, directory, system, make_source)
-    source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
+    # columns that hold costs are no fields of a ranking
+    without_costs = with_columns(described, lambda field: field not in costs.names) if costs else described
+    source = make_source(without_costs, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     request = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)

@@ -67,15 +67,15 @@ class SearchEngine(Source):
             kept.add(request, hits, {name: costs[name] for name in record.request.names if name in costs})
             countdown.advance()
 
-        def warmed(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
-            record.add(request.query_id, costs, is_cold=True)
-
         client = Client(self.described, reader, record.request.names)
         try:
             waiting = [request for request in requests if request.query_id not in found]
             if pull.costs:
                 waiting = in_random_order(waiting, pull.costs.seed)
-                client.ask(waiting[: pull.costs.warm_up], warmed)
+                client.ask(
+                    waiting[: pull.costs.warm_up],
+                    lambda request, hits, costs: record.add(request.query_id, costs, is_cold=True),
+                )
                 client.failures.clear()  # each is asked again, and fails then if it must
             client.ask(waiting, answered)
         except DeadlineError:
