@@ -173,7 +173,7 @@ def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Pat
     "case",
     mostly_soaked(
         [name for name in NAMED if "profile" in name or "toml" in name],
-        kept=["in the profile that is used", "in another profile"],
+        kept=["in the profile that is used"],
     ),
 )
 def test_prefect_is_asked_where_its_files_may_name_one(case: str, tmp_path: Path) -> None:

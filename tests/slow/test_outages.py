@@ -42,7 +42,7 @@ TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    for name, value in ((TIMEOUT, "2"), ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")):
+    for name, value in ((TIMEOUT, "1"), ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")):
         monkeypatch.setenv(name, value)
 
 
@@ -169,14 +169,14 @@ def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
 
 
 def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "PUBLISHING", 1.5)
-    monkeypatch.setattr(base, "PATIENCE", 1.5)
+    monkeypatch.setattr(context, "PUBLISHING", 0.6)
+    monkeypatch.setattr(base, "PATIENCE", 0.6)
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         night = publish_one(evaluation, tmp_path)
-        assert night.pending == "was given up after 2 s: the server answers, but too slowly"
+        assert night.pending == "was given up after 1 s: the server answers, but too slowly"
         assert bundles.unpublished_bundles(evaluation) == [night.bundle]
-        with pytest.raises(TrackingError, match="was given up after 2 s"):
+        with pytest.raises(TrackingError, match="was given up after 1 s"):
             tracker_of_ours(evaluation).publish(night.bundle, evaluation)
 
 

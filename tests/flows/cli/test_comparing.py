@@ -73,17 +73,6 @@ def test_other_commands_take_files_in_the_same_way(files: Path, command: str) ->
     assert "old" in long.stdout
 
 
-@pytest.mark.slow
-def test_the_tables_say_who_won(files: Path) -> None:
-    asked = ["--details", "--metric", "ndcg@3", "--metric", "rr"]
-    found = invoke(compare(files, *asked, systems=("old", "new", "half")))
-    assert found.exit_code == 0
-    for words in ("ndcg@3", "rr", "old", "baseline", "new", "improved", "half", "regressed", "30/0/0", "95 % interval"):
-        assert words in found.output
-    assert f"definition {parse('ndcg@3').hash}" in found.output
-    assert "returned nothing for 15 of the judged queries" in found.output
-
-
 def listed_keys(name: str) -> list[str]:
     """The keys of one of the lists in docs/json.md, in their order."""
     text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
@@ -147,12 +136,6 @@ def test_the_baseline_can_be_named_and_systems_can_be_alone(files: Path) -> None
     alone = outcome(files, systems=("old",))
     assert alone["comparisons"] == []
     assert len(alone["systems"]) == 1
-
-
-@pytest.mark.slow
-def test_equal_systems_are_identical(files: Path) -> None:
-    (row,) = outcome(files, systems=("old", "same"))["comparisons"]
-    assert (row["verdict"], row["p_value"], row["low"], row["high"]) == ("identical", 1, 0, 0)
 
 
 @pytest.mark.first_case
@@ -292,16 +275,6 @@ def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     found = invoke(compare(files, "--resamples", "100", "--json", "-", *options[2:4]))
     assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
     json.loads(found.stdout)
-
-
-@pytest.mark.slow
-def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rich.console import Console
-
-    monkeypatch.setattr("ndcg_ab.flows.cli.console.output_console", lambda: Console(width=100))
-    found = invoke(compare(files, "--details"))
-    assert "against old" in found.output
-    assert max(map(len, found.output.splitlines())) <= 100
 
 
 def test_progress_is_for_humans(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,14 +225,6 @@ def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: st
     assert list(tmp_path.iterdir()) == [tmp_path / "c.yaml"]
 
 
-def test_gates_are_checked() -> None:
-    content = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "a", "file": SYSTEMS["new"]}]}
-    found = ndcg_ab.evaluate(Evaluation.model_validate({**content, "gate": {"unanswered": 0}}))
-    (gate, other) = found.gates
-    assert (gate.passed, other.name, other.passed) == (True, "unanswered", False)
-    assert "gate failed: unanswered" in str(found)
-
-
 def test_progress_is_told_what_begins() -> None:
     told: list[str] = []
     ndcg_ab.compare(JUDGMENTS, SYSTEMS, progress=told.append)

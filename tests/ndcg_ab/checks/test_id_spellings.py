@@ -44,9 +44,9 @@ CASES: dict[str, tuple[Change, str]] = {
     "two at once": (lambda text: f"doc:{text.replace('_', '-')}", "the prefix 'doc:' is removed"),
 }
 FORMS = ("NFD", "NFKC")
-# Every file and share of changed ids with the first spelling, then one of the four with each spelling; all in soak.
+# Every file and share of changed ids with the first spelling, then one of the four with every second; all in soak.
 DOCUMENTS = [(case, changed, step) for case in CASES for changed in ("new.run", "j.qrels") for step in (1, 5)]
-SOME_DOCUMENTS = [one for at, one in enumerate(DOCUMENTS) if at < 4 or at % 4 == at // 4 % 4]
+SOME_DOCUMENTS = [one for at, one in enumerate(DOCUMENTS) if at < 4 or (at % 4 == at // 4 % 4 and at // 4 % 2)]
 QUERY_IDS = [(case, step) for case in CASES if case not in ("NFKC", "passages") for step in (1, 5)]
 SOME_QUERY_IDS = [("NFD", 1), ("NFD", 5), ("quotes", 5), ("prefix", 1), ("two at once", 5)]
 

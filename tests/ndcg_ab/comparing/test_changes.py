@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import json
 import re
 
 import pytest
@@ -16,8 +15,6 @@ from ndcg_ab.errors import ParityError
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import changes_by_candidate, format_changes, print_changes
 from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
-from ndcg_ab.results.codec import record_row
-from ndcg_ab.results.outcome import Outcome
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
 from tests.examples import examples
@@ -141,18 +138,6 @@ def test_nothing_without_a_candidate() -> None:
     with DuckDBEngine(1) as engine:
         fill(engine, GRADES, {"old": OLD}, ["ndcg@2"])
         assert find_changes(engine, evaluation) == ()
-
-
-@pytest.mark.slow
-def test_it_is_kept_and_read() -> None:
-    outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
-    assert Outcome.from_dict(json.loads(outcome.to_json())).changes == outcome.changes
-    older = {key: value for key, value in outcome.to_dict().items() if key != "changes"}
-    assert Outcome.from_dict(older).changes == ()
-    (changes,) = outcome.changes
-    kept = record_row(changes)
-    assert (kept["changed"], kept["overlap"]) == (3, changes.overlap)
-    assert not {"grades", "largest"} & set(kept), "lists of records have no column"
 
 
 @pytest.mark.slow

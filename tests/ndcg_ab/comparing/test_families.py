@@ -15,11 +15,7 @@ import pytest
 from ndcg_ab.comparing.families import Group, make_column, refuse_beyond_range
 from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import evaluation_from_options
-from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.pipeline import evaluate
-from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails
 from tests.commands import invoke, read_json
 from tests.inputs import write_judgments, write_rankings
@@ -328,19 +324,6 @@ def test_the_tables_name_families_and_details(folder: Path) -> None:
     ):
         assert text in details
         assert text not in shown
-
-
-def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
-    named = [f"{name}={folder / name}.run" for name in ("old", "new", "other", "last")]
-    options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": ["ndcg@3"]}
-    options |= {"secondary": ["rr"], "guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
-    options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 7}
-    evaluation = evaluation_from_options(options | {"all_pairs": True})
-    with DuckDBEngine() as engine:
-        outcome = evaluate(evaluation, engine)[0]
-    assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
-    assert len({row.family for row in outcome.comparisons}) == 5
-    assert [row.family for row in outcome.main] == ["primary"] * 3 + ["secondary"] * 3 + ["guardrails"] * 3
 
 
 # ---- queries that are not the judged ones

@@ -1,6 +1,5 @@
 """The queries that a change was meant for, tested apart from the others."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +8,14 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundle import read_bundle, read_content
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended
-from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.commands import invoke
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, small
+from tests.small_evaluation import small
 
 DATA = Path(__file__).parents[2] / "data"
 MEANT = ["butter", "eggs", "fish", "honey", "pasta", "salad", "tofu"]
@@ -149,17 +146,3 @@ def test_check_tells_unknown_ids(tmp_path: Path) -> None:
     with open_engine_for(evaluation) as engine:
         found, _ = check_only(evaluation, engine)
     assert "intended_unknown" in {finding.code for finding in found}
-
-
-@pytest.mark.slow
-def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
-    evaluation = small(tmp_path, intended="intended.txt")
-    first = perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page))
-    (given,) = [row for row in read_content(first.bundle)["inputs"] if row["kind"] == "intended"]
-    assert (given["name"], given["rows"], len(given["digest"])) == ("intended.txt", 7, 32)
-    outcome = read_bundle(first.bundle).outcome
-    assert [row.queries for row in outcome.intended] == [7, 13]
-    assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
-    assert is_known(evaluation)
-    (tmp_path / "inputs" / "intended.txt").write_text("tofu\nfish\n")
-    assert not is_known(evaluation)

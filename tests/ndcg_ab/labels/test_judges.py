@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.results.outcome import Outcome
 from tests.commands import invoke
 from tests.inputs import write_rankings
 
@@ -87,13 +86,6 @@ def test_how_far_their_noise_moves_the_difference(made: dict[str, Any]) -> None:
     expected_sd = (22.5 * (2 / 3) * 0.25) ** 0.5 / 32.5
     assert row["sd"] == pytest.approx(expected_sd, rel=0.25)
     assert -0.5 <= row["lowest"] < row["mean"] < row["highest"] <= 0.5
-
-
-def test_it_survives_being_kept(made: dict[str, Any]) -> None:
-    outcome = Outcome.from_dict(made)
-    assert json.loads(outcome.to_json())["judges"] == made["judges"]
-    older = {key: value for key, value in made.items() if key != "judges"}
-    assert Outcome.from_dict(older).judges is None
 
 
 def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path, shown: str) -> None:

@@ -1,9 +1,7 @@
 """The comparisons again, without what one of the systems alone contributed to the judgments."""
 
-import csv
 import functools
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,14 +9,10 @@ import pytest
 from rich.console import Console
 
 import ndcg_ab
-from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.inputs import write_rankings
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import undrawn
 
 QUERIES = [f"q{number:02}" for number in range(30)]
 Judged = list[tuple[str, str, float, str | None]]
@@ -135,14 +129,3 @@ def test_it_is_in_the_json_and_in_the_terminal_s_tables() -> None:
     print_outcome(console, outcome, details=True)
     table = console.export_text().partition("left out")[2]
     assert "regressed" in table and "-1.0000" in table
-
-
-@pytest.mark.slow
-def test_a_kept_evaluation_has_the_same(tmp_path: Path) -> None:
-    with (tmp_path / "judgments.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("query_id", "doc_id", "grade", "source"), *judged()])
-    write_rankings(tmp_path, {name: dict.fromkeys(QUERIES, docs) for name, docs in SHOWN.items()})
-    systems = [{"name": name, "file": f"{name}.run"} for name in SHOWN]
-    keys: dict[str, Any] = {"name": "kept", "judgments": "judgments.csv", "systems": systems, "metrics": ["ndcg@2"]}
-    evaluation = Evaluation(**keys, output="kept", directory=tmp_path)
-    assert read_bundle(undrawn(evaluation).bundle).outcome.left_out == of_the_pool().left_out
