@@ -81,7 +81,7 @@ def takes(*groups: Group) -> Callable[[C], C]:
 
 @functools.cache
 def add_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of its groups, without defaults, to a command, before its own."""
+    """Add the options of a command's groups, without defaults, before its own options."""
     if groups := getattr(command, "groups", ()):
         options = options_of(*groups)
         signature = inspect.signature(command)
@@ -130,7 +130,7 @@ def type_of(option: "Option") -> Any:
 
 
 def make_option(option: "Option") -> Any:
-    """Return the option of a key, as typer has it: names, group and sentence of help, as the key's model says."""
+    """Return the typer option of a key of the configuration, with names, group and help text from the key's model."""
     from ndcg_ab.config.loading.keys import fields_of
 
     *_, field = fields_of(option.place)

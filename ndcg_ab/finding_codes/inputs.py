@@ -7,9 +7,8 @@ from typing import NamedTuple
 class Code(NamedTuple):
     """One kind of finding.
 
-    severity: usual severity; `means` says when a finding of the code is less severe. means: what the finding says about
-        the data. advice: what the user can do. is_fixed: whether the code is always an error, because nothing can be
-        computed.
+    severity: usual severity. means: the meaning of the finding for the data, and the cases in which it is less severe.
+    advice: what the user can do. is_fixed: whether the finding is always an error, because nothing can be computed.
     """
 
     severity: str

@@ -64,7 +64,7 @@ class RunFolder(Store):
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
-        """Yield the engine, which is opened once and stays open until the end."""
+        """Yield the engine of this run, which is opened once and closed when the run ends."""
         if self._engine is None:
             self._engine = self._open.enter_context(open_engine_for(self.evaluation, self.spill))
         yield self._engine

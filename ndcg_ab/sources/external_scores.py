@@ -136,7 +136,7 @@ class Scores(Source):
         return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
-        """Return a table that has one column per metric or per system in the columns of SCORE."""
+        """Return a wide table, with a column per metric or per system, as a table with the columns of SCORE."""
         system = self.described.system
         if system is None and columns.system_id is None and not columns.are_systems:
             self.refuse_without_system()

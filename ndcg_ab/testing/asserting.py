@@ -185,7 +185,7 @@ def format_failure(result: CompareResult) -> Iterator[str]:
 
 
 def fails_gate(row: Comparison) -> bool:
-    """Return whether a comparison fails: a margin that is not proved, or a primary metric that regressed."""
+    """Return whether a guardrail or margin is not proved, or a primary metric regressed."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

@@ -129,7 +129,7 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
 
 
 def indentation_hint(text: str, at: int) -> str:
-    """Return how far to indent a line so that all is YAML, as tried; empty if no line above tells it."""
+    """Return advice on the indentation of a line that makes the text valid YAML; empty if no tried one does."""
     lines = [*text.splitlines(), ""]
     width = len(lines[at]) - len(lines[at].lstrip())
     widths = [len(each) - len(each.lstrip(signs)) for each in lines[:at] for signs in (" ", " -")]

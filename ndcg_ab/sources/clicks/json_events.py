@@ -161,9 +161,9 @@ def careful_events(
 
 
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:
-    """Return the first value found at one of the paths.
+    """Return the first value found at one of the paths of keys.
 
-    Raise InputError if a path leads through something but an object.
+    Raises InputError if a value inside a path is not an object.
     """
     for path in paths:
         here: Any = event

@@ -83,7 +83,7 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
     unseen = {field.name for field in layout.fields if field.may_lack and not isinstance(field.blank, str)}
 
     def piece() -> pa.Table:
-        """Return the collected values as a table; a numeric column that no row has is null instead of blank."""
+        """Return the collected values as a table; a numeric column without any value is null instead of blank."""
         return pa.table({name: [None] * len(each) if name in unseen else each for name, each in values.items()}, schema)
 
     schema = layout.schema

@@ -41,7 +41,7 @@ def value_of(sample: Sample) -> Any:
 
 
 def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], read: Callable[[Any], Records]) -> Form:
-    """Return the form of JSON values that `fits` accepts and whose records `read` yields."""
+    """Return the form of JSON files whose value `fits` accepts. read: yields the records of a value."""
 
     def sniff(sample: Sample) -> Reading | None:
         return Reading(kind, "json", records=read) if fits(value_of(sample)) else None
