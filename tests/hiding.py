@@ -60,13 +60,13 @@ def titled(text: str) -> str:
     """What is kept of a title that a search engine sends."""
     found = SimpleNamespace(paths={"title": SimpleNamespace(search=lambda hit: hit)})
     found.find_field = lambda field, content: content
-    return exchange.AnswerReader.words(found, "title", text) or ""  # type: ignore[arg-type]
+    return exchange.AnswerReader.read_words(found, "title", text) or ""  # type: ignore[arg-type]
 
 
 def of_a_store(text: str) -> str:
     def fail() -> None:
         store = SimpleNamespace(shown="s3://bucket")
-        with stores.ObjectStore.meaning(store):  # type: ignore[arg-type]
+        with stores.ObjectStore.translate_errors(store):  # type: ignore[arg-type]
             raise OSError(text)
 
     return raised(fail)

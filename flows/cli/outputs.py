@@ -89,7 +89,7 @@ class Output:
                 " spreadsheet takes that for a formula; import the columns as text"
             )
 
-    def name_written(self) -> None:
+    def print_written_files(self) -> None:
         """Print the last line: every file that was written; on standard error if standard output has a result."""
         names = ", ".join(str(path) for path in self.paths.values() if path)
         if names and not self.quiet:

@@ -230,7 +230,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
         if not pulled.elsewhere:
             names = {name: name for name in columns}
             engine.put_files("pulled_one_ranking", names, [(table_or_file(pulled.table), {})], lasting=False)
-            if not engine.repeats("pulled_one_ranking", columns):
+            if not engine.may_repeat("pulled_one_ranking", columns):
                 continue
         rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)
         for query_id, doc_id, copies in rows[:1]:

@@ -61,7 +61,7 @@ class Engine(ABC):
         """Set parameters for every SQL file that names them, unless `build` or `read` gives its target other values."""
         self.settings |= settings
 
-    def expect(self, rows: int) -> None:  # noqa: B027
+    def expect_rows(self, rows: int) -> None:  # noqa: B027
         """Announce how many rows of rankings and judgments will be put; the number does not change any result."""
 
     def narrow(self, **column_values: Collection[str]) -> None:
@@ -114,7 +114,7 @@ class Engine(ABC):
         """Replace a pulled table by the rows of another table."""
         self.put(instead_of, self.read(name))
 
-    def give(self, name: str, table: pa.Table) -> None:
+    def put_computed(self, name: str, table: pa.Table) -> None:
         """Take in a table that a SQL file would make: neither the file nor what it reads is run.
 
         Tables made from it are made again, including given ones, so give these later.
@@ -239,7 +239,7 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+    def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         """Return whether two rows of a pulled table may agree in some columns; False is certain, True is not."""
 
     @abstractmethod

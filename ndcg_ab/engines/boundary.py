@@ -54,24 +54,24 @@ class BoundaryEngine(Engine):
         self.local.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
         self.local.keep(path)
 
-    def expect(self, rows: int) -> None:
+    def expect_rows(self, rows: int) -> None:
         self.expected = rows
         if self.remote is not None:
-            self.remote.expect(rows)
+            self.remote.expect_rows(rows)
 
     def use(self, name: str, instead_of: str) -> None:
         if instead_of not in LARGE:
             super().use(name, instead_of)
             return
-        self._other_side().use(name, instead_of)
+        self._open_remote().use(name, instead_of)
         self._forget(instead_of)
 
     def release(self, *names: str) -> None:
         """Drop local tables; tables on the cluster stay until the end."""
         super().release(*(name for name in names if not self._is_far(name)))
 
-    def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        return self.local.repeats(name, columns)
+    def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
+        return self.local.may_repeat(name, columns)
 
     def number(self, column: str, texts: Iterable[str]) -> None:
         """Ignore the announcement: texts stay texts."""
@@ -94,29 +94,29 @@ class BoundaryEngine(Engine):
         """Return whether a table exists on the cluster only."""
         return name in self.far and name not in CROSSING
 
-    def _other_side(self) -> Engine:
+    def _open_remote(self) -> Engine:
         if self.remote is None:
             self.remote = self.begin()
-            self.remote.expect(self.expected)
+            self.remote.expect_rows(self.expected)
         return self.remote
 
     def _take(self, name: str, table: pa.Table) -> None:
         if name not in LARGE:
             self.local._take(name, table)
         if name in self.sent:
-            self._other_side()._take(name, table)
+            self._open_remote()._take(name, table)
 
     def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         if name in LARGE:
-            self._other_side()._take_all(name, parts)
+            self._open_remote()._take_all(name, parts)
         else:
             super()._take_all(name, parts)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if file.name in self.far or file.name in self.on_both:
-            self._other_side()._make(file, parameters)
+            self._open_remote()._make(file, parameters)
         if file.name in CROSSING and file.name in self.far:
-            self.local._take(file.name, self._other_side()._run(f'select * from "{file.name}"', {}, file))
+            self.local._take(file.name, self._open_remote()._run(f'select * from "{file.name}"', {}, file))
         elif file.name not in self.far:
             self.local._make(file, parameters)
 
@@ -124,7 +124,7 @@ class BoundaryEngine(Engine):
         self.local._drop(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        side = self._other_side() if file is not None and self._is_far(file.name) else self.local
+        side = self._open_remote() if file is not None and self._is_far(file.name) else self.local
         return side._run(text, parameters, file)
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:

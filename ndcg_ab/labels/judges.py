@@ -97,7 +97,7 @@ def compare_under(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
-        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as (engine, single, _):
+        with rescore(evaluation, read, judged.of_judge(name), f"judgments of {name!r}") as (engine, single, _):
             return tuple(compare_primary(engine, single))
     except InputError:
         return ()

@@ -100,12 +100,12 @@ class RunFolder(Store):
 
     def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         """Read an input, or take it from the cache; cache it if its content did not change meanwhile."""
-        before = self.content_now(place)
+        before = self.current_content(place)
         path = self.path(place.key)
         self._places[place.key] = place
         if before and not force and (known := input_cache.take_table(self.evaluation, before, path)):
             origin = make_source(place.source, self.evaluation.directory).origin
-            self.note(place, origin, known.rows, known.digest, known.read)
+            self.record_input(place, origin, known.rows, known.digest, known.read)
             word = f"{'result' if place.kind == 'ranking' else 'judgment'}{'s' * (known.rows != 1)}"
             return f"unchanged since {known.read[:10]}, {known.rows:,} {word} not read again"
         pulled = read()
@@ -115,18 +115,18 @@ class RunFolder(Store):
             papq.write_table(pulled.documents, self.path(f"documents_{place.key}"), compression="zstd")
         if pulled.costs is not None:
             self.put_costs(place.key, pulled.costs)
-        self.note(place, pulled.origin, pulled.count, pulled.digest)
+        self.record_input(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
-        if before and is_here and input_cache.cache_limit(self.evaluation) and self.content_now(place) == before:
+        if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(place) == before:
             facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(moment_of(self.folder))}
             input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 
-    def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
+    def record_input(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
         """Record an input for the bundle.  read: the time of the earlier run that read it; None if read now."""
         self._inputs[place.key] = dict(encode(Input(place.name, place.kind, place.version, origin, rows, digest, read)))
 
-    def content_now(self, place: Place) -> Content | None:
+    def current_content(self, place: Place) -> Content | None:
         """Return the content key of a source now, or None if it cannot be known without reading all of it."""
         if not place.is_remembered:
             return None
@@ -157,7 +157,7 @@ class RunFolder(Store):
         """Return the records of all inputs for the bundle, by kind, and by the time of reading within a kind."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 
-    def remember(self, evaluation: Evaluation) -> None:
+    def cache_inputs(self, evaluation: Evaluation) -> None:
         """Let later runs know what was read; print a line if that is impossible, so that they read it again."""
         if problem := input_cache.enter_entries(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)

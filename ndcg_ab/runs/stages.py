@@ -47,7 +47,7 @@ def keep(run: Context, _: str) -> None:
     evaluation, store = run.evaluation, folder_of(run)
     gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
     run.outcome = outcome = replace(run.outcome, gates=gates)
-    store.remember(evaluation)
+    store.cache_inputs(evaluation)
     with store.engine() as engine:
         engine.keep(store.folder / bundles.TABLES)
         extremes, judged = extreme_queries(engine), query_set(engine)

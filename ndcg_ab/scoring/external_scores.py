@@ -183,10 +183,10 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
     columns = zip(*pairs, strict=True) if pairs else ((), (), ())
     # In the order of the SQL files: what is given makes again what reads it.
-    engine.give("query", query_table(sorted(set().union(*scored.values())), by_id))
-    engine.give("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
-    engine.give("query_score", pa.table(rows, schema=QUERY_SCORE))
-    engine.give("coverage", COVERAGE.empty_table())
+    engine.put_computed("query", query_table(sorted(set().union(*scored.values())), by_id))
+    engine.put_computed("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
+    engine.put_computed("query_score", pa.table(rows, schema=QUERY_SCORE))
+    engine.put_computed("coverage", COVERAGE.empty_table())
     engine.build("system_summary", "paired_difference")
     return [
         Finding("scores_given", "note", GIVEN, len(rows["value"])),

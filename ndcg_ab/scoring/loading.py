@@ -45,7 +45,7 @@ def load_tables(
     if engine.memory and not judgments.elsewhere:
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
         engine.memory.refuse_beyond(values, VALUE, "values of queries")
-    engine.expect(sum(pulled.count for pulled in (judgments, *rankings.values())))
+    engine.expect_rows(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)

@@ -178,9 +178,9 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
                 if (system, query) not in failed
             ]
     # In the order of the SQL files: what is given makes again what reads it.
-    engine.give("scored_query", append_rows(tables["scored_query"], scored))
-    engine.give("query_score", append_rows(tables["query_score"], rows))
-    engine.give("coverage", plain_texts(tables["coverage"]))
+    engine.put_computed("scored_query", append_rows(tables["scored_query"], scored))
+    engine.put_computed("query_score", append_rows(tables["query_score"], rows))
+    engine.put_computed("coverage", plain_texts(tables["coverage"]))
 
 
 def plain_texts(table: pa.Table) -> pa.Table:

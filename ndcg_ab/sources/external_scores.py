@@ -130,10 +130,10 @@ class Scores(Source):
             )
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
-            return self.completed(self.of_columns(value_columns, read), keys, places)
+            return self.complete(self.of_columns(value_columns, read), keys, places)
         layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
-        return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
+        return self.complete(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
         """Return a wide table, with a column per metric or per system, as a table with the columns of SCORE."""
@@ -153,7 +153,7 @@ class Scores(Source):
             parts.append(pa.table([systems, wide["query_id"], metrics, wide[name], hashes], SCORE.schema.names))
         return pa.concat_tables(parts)
 
-    def completed(self, table: pa.Table, keys: Sequence[str], places: Places, *, has_means: bool = False) -> pa.Table:
+    def complete(self, table: pa.Table, keys: Sequence[str], places: Places, *, has_means: bool = False) -> pa.Table:
         """Return a table of SCORE in the columns of PULLED; raise InputError if a value is repeated.
 
         keys: the columns of the input that identify a value.
@@ -203,7 +203,7 @@ class Scores(Source):
             )
 
         plain = ((place, each | {"value": python_number(each["value"])}) for place, each in records())
-        table = self.completed(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
+        table = self.complete(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return table

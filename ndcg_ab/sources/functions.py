@@ -82,17 +82,17 @@ class Function(Source):
         costs: receives the time of each call.  say: receives messages about the queries that are still to be asked.
         """
         countdown = Countdown(f"{self.shown}: asking", len(queries), say)
-        with self.loaded() as function, self.translate_errors():
+        with self.load_function() as function, self.translate_errors():
             if costs is not None:
-                entries = iter(self.timed(function, queries, costs, countdown))
+                entries = iter(self.time_calls(function, queries, costs, countdown))
             elif self.per_query:
                 entries = (
-                    (query_id, self.timed_call(function, query_id, text, countdown)[0])
+                    (query_id, self.time_call(function, query_id, text, countdown)[0])
                     for query_id, text in queries.items()
                 )
             else:
-                entries = self.all_at_once(function, queries)
-            rows = self.checked_rows(entries)
+                entries = self.call_at_once(function, queries)
+            rows = self.check_rows(entries)
         if not rows:
             raise InputError(f"{self.shown} returned no document for any of {len(queries)} queries")
         query_ids, doc_ids, scores = zip(*rows, strict=True)
@@ -100,13 +100,13 @@ class Function(Source):
         return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
 
     @contextlib.contextmanager
-    def loaded(self) -> Iterator[Called]:
+    def load_function(self) -> Iterator[Called]:
         """Yield the function with its arguments bound, with the modules in its directory importable."""
         with modules_first_in(self.directory):
             function = load_function(self.origin, self.directory)
             yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
 
-    def timed(
+    def time_calls(
         self, function: Called, queries: Mapping[str, str], record: CostRecord, countdown: Countdown
     ) -> list[Entry]:
         """Return the results of every query, with each call timed until its iterator is exhausted.
@@ -116,11 +116,11 @@ class Function(Source):
         order = in_random_order(list(queries), record.request.seed)
         results: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.request.warm_up], *order]):
-            results[query_id], costs = self.timed_call(function, query_id, queries[query_id], countdown)
+            results[query_id], costs = self.time_call(function, query_id, queries[query_id], countdown)
             record.add(query_id, costs, is_cold=at < min(record.request.warm_up, len(order)))
         return [(query_id, results[query_id]) for query_id in queries]
 
-    def timed_call(
+    def time_call(
         self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
     ) -> tuple[Any, dict[str, float]]:
         with self.translate_errors(f" on query {format_value(query_id)}"):
@@ -135,11 +135,11 @@ class Function(Source):
     @contextlib.contextmanager
     def asking(self, pull: PullRequest) -> Iterator[Ask]:
         """Yield a function that asks the source for the results of one query and returns the costs of the call."""
-        with self.loaded() as function:
+        with self.load_function() as function:
             texts = pull.texts
-            yield lambda query_id: (self.timed_call(function, query_id, texts[query_id])[1], False)
+            yield lambda query_id: (self.time_call(function, query_id, texts[query_id])[1], False)
 
-    def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
+    def call_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """Yield each query with its results from a function that answers all queries in one call."""
         with self.translate_errors():
             results = function(dict(queries))
@@ -160,7 +160,7 @@ class Function(Source):
             yield entry[0], entry[1]
             after = f" after query {format_value(entry[0])}"
 
-    def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
+    def check_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """Return the checked (query_id, doc_id, score) rows of the results.
 
         Raise InputError if a result breaks a rule.

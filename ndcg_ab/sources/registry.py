@@ -118,7 +118,7 @@ def pull_source(
         refuse_unrecorded(described, costs.names, source.origin)
     request = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
     if places and rules == AS_IT_IS and not is_shared:
-        short = source.reduce(layout, places, threads, keep.beside("reduced"))
+        short = source.reduce(layout, places, threads, keep.sibling("reduced"))
         if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))

@@ -149,7 +149,7 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
     """place, or (query_id, doc_id) -> its probability after one step."""
     places = sorted(each for each in before if isinstance(each, int))
     with open_engine(files=click_files()) as engine:
-        engine.expect(len(events))
+        engine.expect_rows(len(events))
         engine.put("pulled_click_event", event_table(events))
         queries = sorted({row.query_id for row in events})
         engine.put("pulled_click_text", pa.table([queries, queries, [True] * len(queries)], schema=TEXTS))

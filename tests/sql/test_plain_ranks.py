@@ -27,7 +27,7 @@ def told(ranks: np.ndarray) -> bool:
         engine.put("pulled_ranking", ranking)
         schema = pa.schema([("system_id", pa.string()), *ANSWER])
         engine.put("pulled_answer", schema.empty_table())
-        engine.give("query", queries)
+        engine.put_computed("query", queries)
         found: bool = engine.rows("answered_query", ("has_plain_ranks",))[0][0]
     return found
 

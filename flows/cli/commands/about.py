@@ -27,7 +27,7 @@ def metrics(
     if output.is_shown:
         texts = [format_metric(each, given) for each, given in zip(parsed, metric or (), strict=True)]
         print("\n".join(texts) if parsed else format_lists(), end="")
-    output.name_written()
+    output.print_written_files()
 
 
 def schema(
@@ -40,7 +40,7 @@ def schema(
     from ndcg_ab.config.loading.schema import schema_text
 
     output.write("json", schema_text)
-    output.name_written()
+    output.print_written_files()
 
 
 def findings(
@@ -62,7 +62,7 @@ def findings(
         if place:
             print_line("")
         print_safely(print_entry, each)
-    output.name_written()
+    output.print_written_files()
 
 
 def formats(json: JsonFile = None) -> None:

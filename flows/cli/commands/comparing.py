@@ -89,7 +89,7 @@ def compare(
         from ndcg_ab.report.terminal.screen import print_outcome
 
         output.show(print_outcome, outcome, details=details, explain=explain)
-    output.name_written()
+    output.print_written_files()
     end_where_a_gate_failed(outcome)
 
 
@@ -111,7 +111,7 @@ def explain(
         explained = explain_query(evaluation, query, engine)
     output.write("json", lambda: explained_to_json(explained, query))
     output.show(print_explained, explained, query)
-    output.name_written()
+    output.print_written_files()
 
 
 @takes("files", "judges", ("baseline", "queries"), "tests", "clusters", FORMS, "resources")
@@ -148,7 +148,7 @@ def sensitivity(
         measured = study.measure_sensitivity(evaluation, engine, say)
     output.write("json", lambda: study.sensitivity_to_json(measured))
     output.show(print_sensitivity, measured)
-    output.name_written()
+    output.print_written_files()
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -130,7 +130,7 @@ def draw(
         names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
         texts = (text for name in names for text in study.table[name].to_pylist())
         output.warn_of_formulas("output_file", texts)
-    output.name_written()
+    output.print_written_files()
 
 
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
@@ -224,7 +224,7 @@ def judge_next(
         print_wrapped(effect_sentences(listing))
     for line in effect_sentences(listing) if output.is_taken and not quiet else ():
         print_to_stderr(line)
-    output.name_written()
+    output.print_written_files()
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

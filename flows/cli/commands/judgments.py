@@ -75,7 +75,7 @@ def judgments(
         compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
     output.write("json", compared.to_json)
     output.show(print_judgments, compared)
-    output.name_written()
+    output.print_written_files()
 
 
 def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
@@ -156,7 +156,7 @@ def clicks(
     if path:
         texts = (text for name in ("query_id", "doc_id") for text in study.judgments.table[name].to_pylist())
         output.warn_of_formulas("output_file", texts)
-    output.name_written()
+    output.print_written_files()
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:

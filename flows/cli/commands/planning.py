@@ -79,7 +79,7 @@ def power(
     plans = make_plans(deviation, scores, baseline, candidate, metric, settings, weights, clusters, prefix)
     output.write("json", lambda: plans_to_json(plans, settings))
     output.show(print_plans, plans, settings)
-    output.name_written()
+    output.print_written_files()
 
 
 def sql(

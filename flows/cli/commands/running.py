@@ -74,7 +74,7 @@ def check(
     if output.is_shown:
         print_wrapped([counts])
         print_safely(print_findings, findings, examples=True)
-    output.name_written()
+    output.print_written_files()
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
@@ -133,7 +133,7 @@ def run(
         print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
         for words, command in (("history", f"history {place}"), ("again", f"run {place} --force")) if details else ():
             print_line(f"{words:>11}  {program_name()} {command}")
-    output.name_written()
+    output.print_written_files()
     if done.is_full:
         write_error(f"the results are safe, and logging them is pending: {done.pending}")
     elif done.unobserved:
@@ -206,7 +206,7 @@ def history(
         timeline = read_timeline(evaluation, metric, last)
         output.write("json", lambda: timeline_json(timeline))
         output.show(print_timeline, timeline, details=details)
-    output.name_written()
+    output.print_written_files()
 
 
 def publish(

@@ -93,12 +93,11 @@ class DuckDBEngine(Engine):
         """Open the database on first use: `shared_database` for few rows without limits of threads and memory."""
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
-    def expect(self, rows: int) -> None:
+    def expect_rows(self, rows: int) -> None:
         """Announce how many rows will be put.
 
         With few rows the engine uses the shared database with one thread, never releases a table, and stores the rows
-        of views
-        that several files read.
+        of views that several files read.
         """
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
@@ -110,7 +109,7 @@ class DuckDBEngine(Engine):
         if not self.is_few:
             super().release(*names)
 
-    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+    def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         """Return whether two rows may agree in some columns: False if the 64-bit hashes of all rows are distinct.
 
         Sorting hashes is several times faster than grouping by texts. If there are too many for memory, DuckDB groups

@@ -55,7 +55,7 @@ class StoredTables(DuckDBEngine):
     ) -> None:
         super().__init__(threads, memory_limit, files, spill)
         try:
-            self._look_into(path)
+            self._check_file(path)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -64,7 +64,7 @@ class StoredTables(DuckDBEngine):
         self._clear(file.name)
         super()._make(file, parameters)
 
-    def _look_into(self, path: Path) -> None:
+    def _check_file(self, path: Path) -> None:
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")

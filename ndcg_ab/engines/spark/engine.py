@@ -57,7 +57,7 @@ class SparkEngine(Engine):
         with contextlib.suppress(Exception):  # what led here is told, and the folder's name says what it was
             self.session.sql(f"drop database if exists {self.database} cascade")
 
-    def expect(self, rows: int) -> None:
+    def expect_rows(self, rows: int) -> None:
         """Announce how many rows will be put; few rows use few partitions and stay in memory."""
         self.is_few = rows <= thresholds.SPARK_FEW_ROWS
         parts = str(max(2, rows // ROWS_OF_PART))
@@ -72,7 +72,7 @@ class SparkEngine(Engine):
         self.session.table(name).createOrReplaceTempView(instead_of)
         self._forget(instead_of)
 
-    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+    def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         """Return True: finding out takes as long as making the table of repetitions."""
         return True
 

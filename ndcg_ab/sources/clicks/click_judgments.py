@@ -61,7 +61,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     """
     texts, unmatched = match_texts(events, queries)
     scale, cuts = described.scale
-    engine.expect(events.table.num_rows)
+    engine.expect_rows(events.table.num_rows)
     engine.set(model=described.model, z=Z, floor=described.least_impressions, scale=scale, **CLIENT_RULES)
     columns = {name: name for name in EVENTS.names}
     engine.put_files("pulled_click_event", columns, [(table_or_file(events.table), {})])
@@ -131,7 +131,7 @@ TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked"
 OTHER = "\t"  # before the text of a search that is no query of ours: no query_id has such a character
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the text in lower case with single spaces, so that texts typed differently compare equal."""
     return " ".join(text.casefold().split())
 
@@ -152,8 +152,8 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     exact, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for query_id, text in queries.items():
         exact[text].append(query_id)
-        alike[folded(text)].append(query_id)
-    ids_by_text = {text: exact.get(text) or alike.get(folded(text), []) for text in counts}
+        alike[fold_text(text)].append(query_id)
+    ids_by_text = {text: exact.get(text) or alike.get(fold_text(text), []) for text in counts}
     lacking = sorted((text for text in counts if not ids_by_text[text]), key=lambda text: (-counts[text], text))
     if len(lacking) == len(counts):
         raise InputError(

@@ -97,7 +97,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:
-        pieces = table_pieces(source, keep.beside("table"))
+        pieces = table_pieces(source, keep.sibling("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
     selected = map(chosen.select, passage.admit(pieces))

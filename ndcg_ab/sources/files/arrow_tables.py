@@ -33,7 +33,7 @@ class ArrowTable:
         with self.opened() as file:
             self.schema_arrow = ipc.open_stream(file).schema
         with self.opened() as file:
-            messages = [(message.type, *promised(message)) for message in ipc.MessageReader.open_stream(file)]
+            messages = [(message.type, *declared_size(message)) for message in ipc.MessageReader.open_stream(file)]
             file.seek(file.size() - HEAD)
             if not file.read().endswith((FILE, END)):
                 raise pa.ArrowInvalid("it is cut short")
@@ -88,7 +88,7 @@ def longest_shared(column: pa.Array) -> int:
     return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else longest_shared(texts)
 
 
-def promised(message: Any) -> tuple[int, int]:
+def declared_size(message: Any) -> tuple[int, int]:
     """Return the rows of an Arrow message and the bytes that it unpacks to, by the message's header.
 
     The header is a FlatBuffer (Message.fbs of Arrow), in which the place of a field is found through a vtable.

@@ -41,7 +41,7 @@ from ndcg_ab.sources.files.streams import (
     JsonObjectStream,
     QuotedTextStream,
     UnusualError,
-    even_spaces,
+    collapse_spaces,
     line_blocks,
     quoted_blocks,
 )
@@ -249,7 +249,7 @@ def fast_ways(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]
         return [jsonl_pieces(path, layout, reading.columns)]
     if reading.format != "trec":
         return [delimited_pieces(path, layout, reading)]
-    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, even_spaces)]
+    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, collapse_spaces)]
 
 
 def refuse_no_file(path: Path) -> None:

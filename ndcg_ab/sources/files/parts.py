@@ -215,7 +215,7 @@ def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict
         return None
     marks = []
     for name in object_names(store, described):
-        mark = store.mark(name)
+        mark = store.version_mark(name)
         if mark is None:
             return None
         marks.append((store.address_of(name), partition_values(Path(name)), mark))

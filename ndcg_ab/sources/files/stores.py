@@ -88,31 +88,35 @@ class ObjectStore(Store):
     def __init__(self, address: str, options: dict[str, Any]) -> None:
         scheme, _, rest = address.partition("://")
         super().__init__(address, rest.rpartition("@")[2] if scheme.startswith("abfs") else rest)
-        with self.meaning():
+        with self.translate_errors():
             self.system = OPENED[scheme.lower()](rest, options)
         if scheme.startswith("abfs") and "@" in rest:  # abfs://container@account.dfs.core.windows.net/path
             container, _, path = rest.partition("@")
             self.path = f"{container}/{path.partition('/')[2]}"
 
     def copy(self, name: str, target: Path, passage: Passage) -> None:
-        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream, target.open("wb") as file:
+        with (
+            self.translate_errors(),
+            self.system.open_input_stream(name, compression=None) as stream,
+            target.open("wb") as file,
+        ):
             before = object_mark(stream.metadata())
             while piece := stream.read(PIECE):
                 passage.count(size=len(piece))
                 file.write(piece)
-        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
+        with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             if object_mark(stream.metadata()) != before:
                 raise SilentError(f"{self.address_of(name)}: changed while it was read: run it again")
 
     def has(self, name: str) -> bool:
         from pyarrow import fs
 
-        with self.meaning():
+        with self.translate_errors():
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
 
-    def mark(self, name: str) -> str | None:
+    def version_mark(self, name: str) -> str | None:
         """Return the version mark of the current content of an object, or None if the store has none."""
-        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
+        with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None
 
@@ -120,12 +124,12 @@ class ObjectStore(Store):
         """Return the paths of the objects below a folder, sorted."""
         from pyarrow import fs
 
-        with self.meaning():
+        with self.translate_errors():
             infos = self.system.get_file_info(fs.FileSelector(name, recursive=True, allow_not_found=True))
         return sorted(each.path for each in infos if each.type == fs.FileType.File)
 
     @contextlib.contextmanager
-    def meaning(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Raise errors of the object store as InputError, or as SilentError if a retry may succeed."""
         try:
             yield

@@ -182,7 +182,7 @@ def is_end(signs: npt.NDArray[np.uint8]) -> Any:
     return (signs == ENDS[0]) | (signs == ENDS[1])
 
 
-def even_spaces(text: bytes) -> bytes:
+def collapse_spaces(text: bytes) -> bytes:
     """Return the text with every run of white space in a line replaced by one space, and none at line ends."""
     text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
     while b"  " in text:

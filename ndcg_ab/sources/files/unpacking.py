@@ -172,7 +172,7 @@ class UnpackedFile(io.RawIOBase):
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
         except ArchiveError as error:
             if not error.args:
-                raise self.too_dense() from None
+                raise self.density_error() from None
             remedy = f"unpack it, and name the file that is meant: unzip {shlex.quote(str(self.path))}"
             raise InputError(f"{self.path}: the ZIP file {error}: {remedy}") from None
         except BROKEN as error:
@@ -184,10 +184,10 @@ class UnpackedFile(io.RawIOBase):
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count
         if self.left < 0:
-            raise self.too_dense()
+            raise self.density_error()
         return count
 
-    def too_dense(self) -> InputError:
+    def density_error(self) -> InputError:
         """Return the error for a file that unpacks to more than is allowed."""
         return InputError(
             f"{self.path}: the {self.packing.name} file of {self.path.stat().st_size:,} bytes unpacks to more than"

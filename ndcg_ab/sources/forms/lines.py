@@ -8,15 +8,15 @@ from functools import partial
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.plausible import (
     MOST_GRADES,
+    are_distinct,
+    are_falling,
     are_grades,
     are_ranks,
     are_times,
-    fall,
     field_column,
     numbers,
     query_column,
-    rated,
-    vary,
+    rated_values,
 )
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 from ndcg_ab.sources.forms.tables import are_named
@@ -55,13 +55,14 @@ def make_form(
 def have_grades(columns: Columns) -> bool:
     """Return whether document ids differ and grades are plausible numbers."""
     grades = columns["grade"]
-    return vary(columns["doc_id"]) and numbers(rated(grades)) is not None and are_grades(grades)
+    return are_distinct(columns["doc_id"]) and numbers(rated_values(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:
     """Return whether grades fall within queries and are not all integers, as scores would be."""
     grades = numbers(columns["grade"])
-    return grades is not None and fall(columns["query_id"], grades) and not all(grade.is_integer() for grade in grades)
+    are_integers = grades is not None and all(grade.is_integer() for grade in grades)
+    return grades is not None and not are_integers and are_falling(columns["query_id"], grades)
 
 
 def have_ranks(columns: Columns) -> bool:
@@ -79,19 +80,19 @@ def are_ranked_scores(
     """Return whether lines are a ranking: documents once per query, rising ranks and falling scores."""
     values = numbers(scores)
     are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
-    return are_ids and are_ranks(query_ids, ranks) and values is not None and fall(query_ids, values)
+    return are_ids and are_ranks(query_ids, ranks) and values is not None and are_falling(query_ids, values)
 
 
 def have_scores(columns: Columns) -> bool:
     """Return whether scores are fractions, or fall within queries."""
     scores = numbers(columns["score"]) or [0.0]
-    return not all(score.is_integer() for score in scores) or fall(columns["query_id"], scores)
+    return not all(score.is_integer() for score in scores) or are_falling(columns["query_id"], scores)
 
 
 def may_be_grades(columns: Columns) -> bool:
     """Return whether scores may be grades: integers, or few values that do not fall within queries."""
     scores = numbers(columns["score"]) or []
-    is_falling = fall(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
+    is_falling = are_falling(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
     return not is_falling or all(score.is_integer() for score in scores)
 
 

@@ -78,14 +78,14 @@ def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
     return [float(text) for text in texts] if texts and all(map(is_plain_number, texts)) else None
 
 
-def rated(values: Iterable[str]) -> list[str]:
+def rated_values(values: Iterable[str]) -> list[str]:
     """Return the values that are neither empty nor a word for "no grade"."""
     return [value for value in values if value.strip() and value.strip() not in NO_GRADE]
 
 
 def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
     """Return whether values are plausible grades: few different small numbers or words; empty values are ignored."""
-    texts = rated(values)
+    texts = rated_values(values)
     grades = numbers(texts, decimal)
     if grades is None:
         return bool(texts) and len(set(texts)) <= MOST_GRADES and not any(" " in value.strip() for value in texts)
@@ -111,12 +111,12 @@ def are_times(values: Sequence[str]) -> bool:
     return times is not None and min(times) >= FIRST_TIME and max(times) <= LAST_TIME
 
 
-def vary(values: Sequence[str]) -> bool:
+def are_distinct(values: Sequence[str]) -> bool:
     """Return whether values differ, as document ids do; up to two values may be equal."""
     return len(set(values)) > 1 or len(values) < 3
 
 
-def fall(query_ids: Sequence[str], values: Sequence[float]) -> bool:
+def are_falling(query_ids: Sequence[str], values: Sequence[float]) -> bool:
     """Return whether values never rise within a query, and fall in some query."""
     pairs = [
         (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]

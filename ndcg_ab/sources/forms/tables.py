@@ -21,7 +21,7 @@ from ndcg_ab.sources.forms.plausible import (
     match_columns,
     numbers,
     query_column,
-    rated,
+    rated_values,
 )
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample, as_texts
 from ndcg_ab.sources.forms.user_events import are_events
@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
     def reading(self, kind: str, columns: Mapping[str, str]) -> Reading:
         """Return how the rows of the table are read; columns: field -> column."""
-        decimals = rated(value for name in NUMBERS if name in columns for value in self.columns[columns[name]])
+        decimals = rated_values(value for name in NUMBERS if name in columns for value in self.columns[columns[name]])
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
         renamed = {field: column for field, column in columns.items() if field != column}
         records = partial(read_rows, renamed=renamed) if self.format == "json" else None

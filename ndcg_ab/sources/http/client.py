@@ -118,15 +118,15 @@ class Client:
         """
         attempt = 1
         while True:
-            await self.turn()
+            await self.wait_for_turn()
             began = time.perf_counter()
             try:
                 async with asyncio.timeout(self.described.timeout):
                     content = await self.body(request)
                     costs = {LATENCY: 1000 * (time.perf_counter() - began)}
                     answer = parse_answer(content)
-                    hits = self.reader.hits_in(answer)
-                    return hits, costs | self.reader.costs_in(answer, self.costs)
+                    hits = self.reader.read_hits(answer)
+                    return hits, costs | self.reader.read_costs(answer, self.costs)
             except TimeoutError:
                 limit = self.described.timeout
                 error = QueryError(f"no whole answer came within timeout = {limit:g} s", True, limit)
@@ -143,10 +143,10 @@ class Client:
                 times = f" (asked {attempt} times)" if attempt > 1 else ""
                 seconds = time.perf_counter() - began if error.seconds is None else error.seconds
                 raise QueryError(f"{error}{times}", error.may_pass, seconds) from None
-            await asyncio.sleep(self.pause(error, attempt))
+            await asyncio.sleep(self.retry_delay(error, attempt))
             attempt += 1
 
-    def pause(self, error: QueryError, attempt: int) -> float:
+    def retry_delay(self, error: QueryError, attempt: int) -> float:
         """Return the seconds until the next attempt: as the engine asks, else twice as long at each attempt."""
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
@@ -154,7 +154,7 @@ class Client:
         longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
         return float(longest * random.uniform(0.5, 1.0))
 
-    async def turn(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Wait until the rate limit allows another request."""
         now = asyncio.get_running_loop().time
         while (wait := self.next_turn - now()) > 0:  # which another request may have put off meanwhile

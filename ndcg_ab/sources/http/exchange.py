@@ -59,7 +59,7 @@ class Template:
                 f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host"
             )
 
-    def filled(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
+    def fill(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
         """Return the request for one query.
 
         attributes: the columns of the file of queries that the template names.
@@ -188,7 +188,7 @@ class AnswerReader:
             name: (path, compile_path(path, f"{where}.costs.{name}")) for name, path in described.costs.items()
         }
 
-    def hits_in(self, answer: Any) -> list[Hit]:
+    def read_hits(self, answer: Any) -> list[Hit]:
         """Return the hits of an answer; raise QueryError if the answer is invalid."""
         if error := self.find_field("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
@@ -205,7 +205,7 @@ class AnswerReader:
             )
         return [self.hit(hit, place) for place, hit in enumerate(hits, start=1)]
 
-    def costs_in(self, answer: Any, names: Container[str]) -> dict[str, float]:
+    def read_costs(self, answer: Any, names: Container[str]) -> dict[str, float]:
         """Return the named costs that an answer states; missing ones and nulls are left out."""
         costs = {}
         for name, (written, path) in self.costs.items():
@@ -222,7 +222,7 @@ class AnswerReader:
         doc_id = str(self.value(DOC_ID, "id", hit, f"hit {place}"))
         where = f"hit {place}, document {format_value(doc_id)}"
         score = float(self.value(SCORE, "score", hit, where)) if "score" in self.paths else None
-        return Hit(doc_id, score, self.words("title", hit), self.words("url", hit))
+        return Hit(doc_id, score, self.read_words("title", hit), self.read_words("url", hit))
 
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
         """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables."""
@@ -232,7 +232,7 @@ class AnswerReader:
             hint = "; leave results.score out, and places count" if field is SCORE else ""
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
-    def words(self, field: str, hit: Any) -> str | None:
+    def read_words(self, field: str, hit: Any) -> str | None:
         """Return the title or address of a hit, the first one of a list, or None."""
         value = self.find_field(field, hit)
         if isinstance(value, list):

@@ -99,14 +99,14 @@ class SearchEngine(Source):
         if failures:
             remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
             table = with_failed_queries(with_remarks(table, [remark]), list(failures))
-        costs = record.table(self.measured(pull.costs)) if pull.costs else None
+        costs = record.table(self.describe_measurement(pull.costs)) if pull.costs else None
         return PullResult(table, make_documents(found), costs)
 
     def requests(self, pull: PullRequest) -> list[Request]:
         """Return the request for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
         attributes = pull.attributes
-        return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in pull.texts.items()]
+        return [template.fill(query_id, text, attributes.get(query_id, {})) for query_id, text in pull.texts.items()]
 
     @contextlib.contextmanager
     def asking(self, pull: PullRequest) -> Iterator[Ask]:
@@ -133,7 +133,7 @@ class SearchEngine(Source):
 
             yield ask
 
-    def measured(self, costs: CostRequest) -> str:
+    def describe_measurement(self, costs: CostRequest) -> str:
         """Return the clause that says how the latencies were measured."""
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"

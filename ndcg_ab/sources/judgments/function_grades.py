@@ -134,7 +134,7 @@ class JudgeFunctionCaller:
         """Yield the index of each pair with its grade, as grades arrive."""
 
         def ask(query: Query, document: Document) -> float | None:
-            return self.checked(function, query, document, arguments)
+            return self.check_grade(function, query, document, arguments)
 
         if self.workers == 1:
             for at, query, document in pairs:
@@ -155,7 +155,7 @@ class JudgeFunctionCaller:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
-    def checked(
+    def check_grade(
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
         place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
@@ -211,7 +211,7 @@ class GradeCache:
         try:
             self.connection = connect_database(folder and folder / NAME)
         except (OSError, sqlite3.Error) as error:
-            self.give_up(error)
+            self.use_memory(error)
 
     def take(self, keys: Sequence[str], since: float | None = None) -> dict[str, float | None]:
         """Return the cached answers by key; since: seconds since 1970, answers from before do not count."""
@@ -219,7 +219,7 @@ class GradeCache:
         try:
             return dict(row for key in keys for row in self.connection.execute(text, [key, since or 0.0]))
         except sqlite3.Error as error:
-            self.give_up(error)
+            self.use_memory(error)
             return {}
 
     def keep(self, key: str, grade: float | None) -> None:
@@ -227,9 +227,9 @@ class GradeCache:
         try:
             self.connection.execute("insert or replace into said values (?, ?, ?)", [key, grade, time.time()])
         except sqlite3.Error as error:
-            self.give_up(error)
+            self.use_memory(error)
 
-    def give_up(self, error: Exception) -> None:
+    def use_memory(self, error: Exception) -> None:
         self.connection = connect_database(None)
         place = f"{cache_folder()}/{NAME}"
         self.say(f"what the function says is not kept, and will be asked again: {place}: {error}; delete a broken file")

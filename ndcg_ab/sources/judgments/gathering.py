@@ -208,7 +208,7 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     """Return the latest judgment of each document by each judge, without those that another file overrides."""
     names = pc.unique(singles["file"]).to_pylist()
     units = make_units(singles, names)
-    key, judge, file, grade, _ = units.grouped()
+    key, judge, file, grade, _ = units.group()
     rows = latest_rows(key, judge, file, len(names))
     if precedence in ("last", "first"):
         rows = deciding_rows(key, file, units.keys.num_rows, last=precedence == "last")
@@ -219,7 +219,7 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
 
 def refuse_contradictions(units: JudgmentCodes, source: SeveralPlaces) -> None:
     """Raise InputError if a judge gives a document two grades in one file."""
-    key, judge, file, lowest, highest = units.grouped()
+    key, judge, file, lowest, highest = units.group()
     odd = np.flatnonzero(lowest < highest)
     if not len(odd):
         return

@@ -66,7 +66,7 @@ class JudgmentCodes:
     grade: Array
     judges: tuple[str, ...]
 
-    def grouped(self) -> tuple[Array, Array, Array, Array, Array]:
+    def group(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return document, judge, file, lowest and highest grade of each group of judgments, in sorted order."""
         files = int(self.file.max()) + 1
         units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
@@ -78,7 +78,7 @@ class JudgmentCodes:
         key, judge = np.divmod(rest, len(self.judges))
         return key, judge, file, lowest, highest
 
-    def of(self, name: str) -> pa.Table:
+    def of_judge(self, name: str) -> pa.Table:
         """Return the judgments of one judge, in the columns of `JUDGMENT`."""
         mine = self.judge == self.judges.index(name)
         table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
@@ -98,7 +98,7 @@ def combine_judgments(
     combine: the name of a rule, or a function that raises the error if judges disagree; it receives a document, its
     judges with their grades, and the number of such documents.
     """
-    key, judge, file, grade, _ = units.grouped()
+    key, judge, file, grade, _ = units.group()
     now = np.full(units.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):

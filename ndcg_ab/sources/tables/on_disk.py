@@ -78,9 +78,9 @@ class TableWriter:
 
     def part(self, at: int) -> "TableWriter":
         """Return a writer for one part of a table, in a file beside this one; itself if rows stay in memory."""
-        return self.beside(f"part{at}")
+        return self.sibling(f"part{at}")
 
-    def beside(self, name: str) -> "TableWriter":
+    def sibling(self, name: str) -> "TableWriter":
         """Return a writer for another table, in a file beside this one; itself if rows stay in memory."""
         return self if self.path is None else TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
@@ -128,7 +128,7 @@ class TableWriter:
         metadata: called after the last piece; the result is added to the metadata of the replaced table.
         """
         entries = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
-        rewritten = self.beside("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})
+        rewritten = self.sibling("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})
         if self.path is not None and isinstance(rewritten, TableOnDisk):
             rewritten.path = rewritten.path.replace(self.path)
         return rewritten

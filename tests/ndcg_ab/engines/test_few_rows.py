@@ -80,13 +80,13 @@ def test_engines_side_by_side_have_tables_of_their_own() -> None:
         values = [dict(engine.rows("query_score", ("system_id", "value"))) for engine in (one, other)]
     assert values[0]["old"] < values[0]["new"] and values[1] == {"old": 1.0, "new": 0.5}
     with DuckDBEngine() as later:
-        later.expect(0)
+        later.expect_rows(0)
         assert later.connection.execute("from duckdb_tables()").fetchall() == []
 
 
 def test_what_was_read_is_read_again_when_it_is_another() -> None:
     with DuckDBEngine() as engine:
-        engine.expect(1)
+        engine.expect_rows(1)
         for text in ("a", "b"):
             engine.put("pulled_document", pa.table({"doc_id": [text], "title": [None], "url": [None]}))
             assert (

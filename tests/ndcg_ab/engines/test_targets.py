@@ -129,9 +129,9 @@ def test_a_database_file_remembers_what_was_made_in_it(
 
 
 def test_repeated_rows_are_noticed(engine: Counting) -> None:
-    assert not engine.repeats("pulled_number", ["n"])
+    assert not engine.may_repeat("pulled_number", ["n"])
     engine.put("pulled_number", pa.table({"n": [1, 2, 1]}))
-    assert engine.repeats("pulled_number", ["n"])
+    assert engine.may_repeat("pulled_number", ["n"])
 
 
 def test_what_is_released_is_made_anew_and_what_came_from_it_stays() -> None:

@@ -87,7 +87,7 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
     path = tmp_path / "kept.duckdb"
     with DuckDBEngine() as engine:
         evaluate(small(tmp_path), engine)
-        engine.give("coverage", engine.read("coverage").slice(0, 3))
+        engine.put_computed("coverage", engine.read("coverage").slice(0, 3))
         engine.build("system_summary")
         engine.keep(path)
     assert (kinds_of(path)["coverage"], kinds_of(path)["system_summary"]) == ("BASE TABLE", "VIEW")

@@ -54,7 +54,7 @@ def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> li
     with working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store, force=force), stages.PULLS)
-        store.remember(evaluation)
+        store.cache_inputs(evaluation)
     return store.inputs()
 
 
@@ -170,7 +170,7 @@ def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store), stages.PULLS)
         rankings = store.rankings(None, force=anew)
-        store.remember(evaluation)
+        store.cache_inputs(evaluation)
     return {name: pulled.reduced is not None for name, pulled in rankings.items()}
 
 
@@ -316,7 +316,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
         pull_stages.pull_judgments(Context(evaluation, store), "judgments.qrels")
         (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
-        store.remember(evaluation)
+        store.cache_inputs(evaluation)
     (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each["digest"] == slow["digest"])
     assert known["read"] == (FIRST + timedelta(days=1)).isoformat(), "of the one that was ready first"
     assert len(entries(evaluation)) == 3

@@ -144,7 +144,7 @@ def refuse_wrong(engine: Engine, table: pa.Table, at: int, chosen: Sequence[Metr
     values = table["value"].to_pylist()
     values[at] = (values[at] or 0.0) + 1e-6
     place = table.column_names.index("value")
-    engine.give("query_score", table.set_column(place, "value", pa.array(values, pa.float64())))
+    engine.put_computed("query_score", table.set_column(place, "value", pa.array(values, pa.float64())))
     with pytest.raises(ParityError, match=f"query '{table['query_id'][at]}', system {table['system_id'][at]}"):
         recompute_sample(engine, chosen)
 

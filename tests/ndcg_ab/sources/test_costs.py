@@ -83,7 +83,7 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
         return content
 
     monkeypatch.setattr(http_client.Client, "body", body)
-    monkeypatch.setattr(http_client.Client, "pause", lambda *_: 0.0)
+    monkeypatch.setattr(http_client.Client, "retry_delay", lambda *_: 0.0)
     monkeypatch.setattr(http_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     described = HttpRequest.model_validate({"url": "http://localhost"})
     client = http_client.Client(described, AnswerReader(described, "http"))

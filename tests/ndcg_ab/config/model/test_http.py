@@ -193,13 +193,13 @@ def test_a_preset_reads_an_answer_and_refuses_half_of_one(preset: str) -> None:
 
     whole, hits, half = ANSWERS[preset]
     reader = AnswerReader(request(preset=preset), "http")
-    assert reader.hits_in(whole) == hits
+    assert reader.read_hits(whole) == hits
     with pytest.raises(QueryError, match=r"the answer holds an error|must find a list"):
-        reader.hits_in(half)
+        reader.read_hits(half)
 
 
 def test_vespa_leaves_the_list_out_where_it_finds_nothing() -> None:
     reader = AnswerReader(request(preset="vespa"), "http")
-    assert reader.hits_in({"root": {"id": "toplevel", "fields": {"totalCount": 0}}}) == []
+    assert reader.read_hits({"root": {"id": "toplevel", "fields": {"totalCount": 0}}}) == []
     with pytest.raises(QueryError, match=r"must find a list; the answer has the keys root"):
-        reader.hits_in({"root": {"id": "toplevel", "fields": {"totalCount": 5}}})
+        reader.read_hits({"root": {"id": "toplevel", "fields": {"totalCount": 5}}})

@@ -168,7 +168,7 @@ def test_what_each_judge_says_is_what_counts(
     found = pull_judgments(evaluation_of(tmp_path, *texts, judgments_precedence=precedence, combine="mean"))
     assert found.singles is not None
     judged = split_by_judge(found.singles, precedence)
-    tables = {name: judged.of(name) for name in judged.judges}
+    tables = {name: judged.of_judge(name) for name in judged.judges}
     grades_of = {
         name: dict(zip(table["doc_id"].to_pylist(), table["grade"].to_pylist(), strict=True))
         for name, table in tables.items()
