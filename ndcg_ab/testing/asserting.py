@@ -146,9 +146,9 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"gate = {format_value(gate)}: must be a mapping, such as {{'judged': 0.8}}")
     if margins and gate and "not_worse" in gate:
         raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
-    conditions: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins), "proof": True}
-    if margins:
-        conditions["not_worse"] = margins
+    conditions: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins)}
+    if margins or options.get("guardrails"):
+        conditions |= {"proof": True, "not_worse": margins}
     roles = {} if options.get("primary_metrics") or options.get("secondary_metrics") else {"primary_metrics": ALL}
     return arguments | roles | {"gate": conditions | dict(gate or {})}
 

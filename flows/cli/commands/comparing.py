@@ -34,7 +34,7 @@ def compare(
         bool,
         of_output(
             "--gate",
-            help="Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open results, too.",
+            help="Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open guardrails, too.",
         ),
     ] = False,
     require: Annotated[

@@ -65,6 +65,12 @@ def check_queries(evaluation: Any) -> None:
             Setting("slices.by"),
             "`",
         )
+    margins = (evaluation.guardrails, evaluation.costs.guardrails, evaluation.gate and evaluation.gate.not_worse)
+    if evaluation.gate is not None and evaluation.gate.proof and not any(margins):
+        margin = Setting("gate.not_worse", evaluation.metrics[0], 0.01)
+        raise RuleError(
+            Setting("gate.proof"), ": no guardrail or margin could be shown to hold; give one: `", margin, "`"
+        )
     if evaluation.queries is None and not evaluation.scores:
         for system in evaluation.systems:
             if system.source.needs_queries:
