@@ -24,6 +24,7 @@ JUDGE = {"python": "judging:grade"}
         (RANKED | {"baseline": "lod"}, "baseline = 'lod': must be one of the systems (old, new)"),
         (RANKED | {"slices": {"by": ["kind"]}}, "queries: missing; slices.by needs a file of queries"),
         (RANKED | {"queries": "q.csv", "gate": {"slice_regression": 0.1}}, "gate.slice_regression: there are no"),
+        (RANKED | {"gate": {"proof": True}}, "gate.proof: no guardrail or margin could be shown to hold; give one"),
         (RANKED | {"systems": [SYSTEMS[0], {"name": "new", "python": "a:b"}]}, "queries: missing; system 'new' is a"),
         (RANKED | {"careful_unseen": "ids.csv"}, "careful_unseen: goes with `cheap_judgments`"),
         (RANKED | {"judgments": JUDGE}, "queries: missing; the function of judgments"),
