@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import translate_foreign_errors
@@ -53,11 +54,9 @@ class Scores(Source):
         self.origin = described.in_memory.argument if described.in_memory else str(self.path)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        if self.described.in_memory:
-            table = self.in_memory()
-        else:
-            with name_path_in_errors(self.path):
-                table = self.from_file()
+        data = self.described.in_memory
+        with translate_foreign_errors(f"{self.origin}: cannot be read") if data else name_path_in_errors(self.path):
+            table = self.from_memory(data) if data else self.from_file()
         for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
             system, query = format_value(row["system_id"]), format_value(row["query_id"])
             raise InputError(
@@ -72,9 +71,7 @@ class Scores(Source):
         refuse_no_file(self.path)
         reading = self.reading()
         if reading.records is not None:
-            return self.of_records(
-                lambda: ((f"{self.path}, {place}", each) for place, each in read_records(self.path, SCORE, reading))
-            )
+            return self.of_records(lambda: read_records(self.path, SCORE, reading))
         names = Sample.of_file(self.path).column_names
 
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
@@ -99,20 +96,17 @@ class Scores(Source):
         is_lines = plain.format == "trec" or (form is None and plain.delimiter == "\t" and is_plain_number(last))
         return recognised or (LINES if is_lines else plain)
 
-    def in_memory(self) -> pa.Table:
-        in_memory = self.described.in_memory
-        assert in_memory is not None
-        with translate_foreign_errors(f"{in_memory.argument}: cannot be read"):
-            if isinstance(in_memory.data, Mapping):
-                refuse_like_keys(in_memory)
-                with prefix_errors(in_memory.argument):
-                    values = list(numbers_by_query.read_values(in_memory.data))
-                return self.of_records(lambda: ((f"{in_memory.argument}, {place}", each) for place, each in values))
-            return self.of_table(
-                column_names(in_memory),
-                lambda layout, columns: read_in_memory(in_memory, layout, dict(columns)),
-                lambda _: in_memory.argument,
-            )
+    def from_memory(self, given: InMemoryFile) -> pa.Table:
+        if isinstance(given.data, Mapping):
+            refuse_like_keys(given)
+            with prefix_errors(self.origin):
+                values = list(numbers_by_query.read_values(given.data))
+            return self.of_records(lambda: iter(values))
+        return self.of_table(
+            column_names(given),
+            lambda layout, columns: read_in_memory(given, layout, dict(columns)),
+            lambda _: self.origin,
+        )
 
     # ---- as a table
 
@@ -198,11 +192,13 @@ class Scores(Source):
             self.refuse_without_system()
 
         def places(values: Mapping[str, str]) -> str:
-            return " and ".join(
-                place for place, each in records() if key_of({name: each[name] for name in values}) == key_of(values)
-            )
+            known = key_of(values)
+            found = [place for place, each in records() if key_of({name: each[name] for name in values}) == known]
+            return " and ".join(f"{self.origin}, {place}" for place in found)
 
-        plain = ((place, each | {"value": python_number(each["value"])}) for place, each in records())
+        plain = (
+            (f"{self.origin}, {place}", each | {"value": python_number(each["value"])}) for place, each in records()
+        )
         table = self.complete(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")

@@ -215,7 +215,7 @@ def documents(place: Place) -> object:
 
 def scores(place: Place) -> object:
     source = ScoresSource(file=in_memory_file("scores", Raising(place.fail)), system="new")
-    return Scores(source, place.folder).in_memory()
+    return Scores(source, place.folder).pull(RANKING, {})
 
 
 KINDS = [
