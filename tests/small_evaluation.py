@@ -41,7 +41,7 @@ def perform_run(
 
 def pull_inputs(evaluation: Evaluation, *, whole: bool = True) -> PulledInputs:
     """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
-    store = MemoryStore(evaluation, whole=whole)
+    store = MemoryStore(evaluation, complete=whole)
     run_stages(Context(evaluation, store, lambda step: None, measures=False), pipeline_stages.PULLS)
     return store.inputs()
 

@@ -89,7 +89,7 @@ def told(evaluation: Evaluation, *, whole: bool) -> str:
     """The JSON of a comparison, or the sentence that refuses it."""
     with DuckDBEngine(1) as engine:
         try:
-            return evaluate(evaluation, engine, whole=whole)[0].to_json()
+            return evaluate(evaluation, engine, complete=whole)[0].to_json()
         except InputError as error:
             return str(error)
 

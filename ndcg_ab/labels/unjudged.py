@@ -80,25 +80,25 @@ def add_unjudged(
     sampling: Sampling,
     columns: Sequence[Column],
     compared: Sequence[Comparison],
-    shown: ShownResults | None = None,
+    results: ShownResults | None = None,
 ) -> list[Comparison]:
     """Return the comparisons, with the possible effect of unjudged results added to those over all queries.
 
-    columns: the paired differences over all queries. shown: from `read_shown`, if already read.
+    columns: the paired differences over all queries. results: from `read_shown`, if already read.
     """
     if not compared:
         return []
     is_complete = bool(evaluation.scores) or evaluation.declares_complete
     metrics = [] if is_complete else own_metrics(evaluation.metric_list)
     by_name = {metric.name: metric for metric in metrics if has_expected_value(metric)}
-    if by_name and shown is None:
-        shown = read_shown(engine, list(by_name.values()))
+    if by_name and results is None:
+        results = read_shown(engine, list(by_name.values()))
     not_drawn = {} if sampling.log is None else shares_not_drawn(engine, evaluation, sampling.log)
     by_pair = {(column.metric, column.candidate): column for column in columns}
     pairs = {
-        (metric, candidate): shown.pair(by_name[metric], candidate, column.baseline, column.query_ids)
+        (metric, candidate): results.pair(by_name[metric], candidate, column.baseline, column.query_ids)
         for (metric, candidate), column in by_pair.items()
-        if shown is not None and metric in by_name
+        if results is not None and metric in by_name
     }
 
     def describe(row: Comparison) -> Unjudged:

@@ -147,7 +147,7 @@ def measure_by_turns(context: Context, _: str) -> str:
     evaluation, store = context.evaluation, context.store
     asked, queries = costs_to_record(evaluation), store.queries()
     assert asked is not None
-    rankings = store.rankings(None, whole=True)
+    rankings = store.rankings(None, complete=True)
     with contextlib.ExitStack() as opened:
         asks = []
         for system in evaluation.systems:
@@ -176,7 +176,7 @@ def judge_with_function(context: Context, _: str) -> str:
     judge = evaluation.judge
     assert judge is not None
     with store.memory() as memory:
-        rankings = store.rankings(memory, whole=True)
+        rankings = store.rankings(memory, complete=True)
         since = store.asked_since(context.force)
         graded, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
     place = Place(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)

@@ -75,20 +75,20 @@ def verify_sample(context: Context, _: str) -> None:
 def score_by_proxy_judgments(context: Context, _: str) -> None:
     """Score by the proxy judgments in temporary tables, and add the findings about them."""
     with context.store.memory() as memory:
-        context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
+        context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, complete=True))
     context.findings = [*context.findings, *findings]
 
 
 def score_by_judges(context: Context, _: str) -> None:
     """Compare the systems by the judgments of each of several judges, in temporary tables."""
     with context.store.memory() as memory:
-        context.judges = compare_judges(context.evaluation, context.store.read(memory, whole=True))
+        context.judges = compare_judges(context.evaluation, context.store.read(memory, complete=True))
 
 
 def leave_out_labels(context: Context, _: str) -> None:
     """Compare the systems without the judgments that each system alone contributed."""
     with context.store.memory() as memory:
-        context.left_out = leave_out(context.evaluation, context.store.read(memory, whole=True))
+        context.left_out = leave_out(context.evaluation, context.store.read(memory, complete=True))
 
 
 def has_several_judges(context: Context) -> bool:
@@ -224,13 +224,13 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
 
 
 def evaluate(
-    evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, whole: bool = True
+    evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, complete: bool = True
 ) -> tuple[Outcome, MemoryStore]:
     """Run a whole evaluation in memory, and return its outcome and the store with its inputs.
 
-    whole: whether complete rankings are needed afterwards, as for the page. Raises InputError, ParityError.
+    complete: whether complete rankings are needed afterwards, as for the page. Raises InputError, ParityError.
     """
-    store = MemoryStore(evaluation, engine, whole=whole)
+    store = MemoryStore(evaluation, engine, complete=complete)
     context = Context(evaluation, store, say)
     if engine.memory and engine.memory.limit:
         say(f"starting (what memory has no room for: {engine.memory.spill})")
@@ -246,7 +246,7 @@ def score_systems(
 
     summed_up: whether each system's summaries are computed, too.
     """
-    store = MemoryStore(evaluation, engine, whole=False)
+    store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
     run_stages(context, STAGES[: STAGES.index(VERIFY) + 1])
     return context.findings
@@ -254,7 +254,7 @@ def score_systems(
 
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
     """Read and check all inputs without scoring; return the findings, and a sentence with the numbers of rows."""
-    store = MemoryStore(evaluation, engine, whole=False)
+    store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, measures=False)
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()

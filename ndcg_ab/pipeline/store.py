@@ -97,7 +97,7 @@ class Store(ABC):
         """Return the writer for an input while it is read."""
 
     @abstractmethod
-    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+    def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Return every system's ranking by name, reduced to what is needed, or whole.
 
         force: whether to ignore what earlier runs know of it.
@@ -147,12 +147,12 @@ class Store(ABC):
     def get_all(self, keys: Iterator[str]) -> list[Pulled]:
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
-    def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> PulledInputs:
+    def read(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> PulledInputs:
         """Return all inputs, reduced to what the stages need, or whole."""
         return PulledInputs(
             self.judgments(),
             self.queries(),
-            {} if self.evaluation.scores else self.rankings(memory, whole=whole, force=force),
+            {} if self.evaluation.scores else self.rankings(memory, complete=complete, force=force),
             tuple(self.scores()),
             self.get(PROXY),
             tuple(self.files()),
@@ -165,14 +165,14 @@ class MemoryStore(Store):
     """A store in memory, for `compare`, the Python API and the studies.
 
     engine: an open engine, which the caller closes; None if inputs are only read.
-    whole: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks need
+    complete: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks need
         is read, which changes no result.
     """
 
-    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, whole: bool = True) -> None:
+    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
         super().__init__(evaluation)
         self._engine = engine
-        self._whole = whole
+        self._complete = complete
         self._pulled: dict[str, Pulled] = {}
         self._places: dict[str, Place] = {}
         self._wanted: WantedPlaces | None = None
@@ -205,14 +205,14 @@ class MemoryStore(Store):
     def put_costs(self, key: str, costs: pa.Table) -> None:
         self._pulled[key] = replace(self._pulled[key], costs=costs)
 
-    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+    def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)
         rankings = {name: self._pulled[ranking_key(at)] for at, name in names}
-        return {name: each.with_all_rows() for name, each in rankings.items()} if whole else rankings
+        return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
 
     def needed_places(self) -> WantedPlaces | None:
         judgments = self.judgments()
-        if self._whole or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
+        if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
         if self._wanted is None:  # the same of every ranking
             self._wanted = wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))

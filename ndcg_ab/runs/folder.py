@@ -164,9 +164,9 @@ class RunFolder(Store):
 
     # ---- rankings
 
-    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+    def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Return the ranking of every system by name: whole, or reduced to what is needed if that is possible."""
-        about = None if whole else self.result_about()
+        about = None if complete else self.result_about()
         rankings = {}
         for at, system in enumerate(self.evaluation.systems):
             pulled = self.whole_ranking(at, memory)

@@ -226,13 +226,13 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
-    store = MemoryStore(plain, engine, whole=True)
+    store = MemoryStore(plain, engine, complete=True)
     run_stages(Context(plain, store, say), (PULL_QUERIES, PULL_RANKING))
     queries = store.queries()
     assert queries.pulled is not None
     query_ids = queries.pulled.table["query_id"].to_pylist()
     with store.memory() as memory:
-        rankings = store.rankings(memory, whole=True)
+        rankings = store.rankings(memory, complete=True)
     for name, pulled in rankings.items():
         if not set(pulled.query_ids).intersection(query_ids):
             raise InputError(

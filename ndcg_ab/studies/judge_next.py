@@ -170,16 +170,16 @@ def find_documents_to_judge(
 
 
 def label_effects(
-    metric: Metric, column: Column, shown: ShownResults, sampling: Sampling
+    metric: Metric, column: Column, results: ShownResults, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Yield the effect of each unjudged document's grade on the mean difference, if any, as fields of `ToJudge`.
 
     A query without a relevant judgment counts from its first relevant document on.
     """
-    ids = shown.query_ids.to_pylist()
-    pair = shown.pair(metric, column.candidate, column.baseline, ids)
+    ids = results.query_ids.to_pylist()
+    pair = results.pair(metric, column.candidate, column.baseline, ids)
     (chances, effects), query = find_grade_effects(pair), pair.unjudged.query
-    numbers = number_values(pa.array(column.query_ids, pa.string()), shown.query_ids)
+    numbers = number_values(pa.array(column.query_ids, pa.string()), results.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[numbers], is_counted[numbers] = column.differences, True
     weights, total = sampling.weights_and_total(ids, column.query_ids)
@@ -196,14 +196,14 @@ def label_effects(
             yield document, {"effect": size, "lowest": low, "highest": high, "candidate": column.candidate}
 
 
-def read_ranks(shown: ShownResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
+def read_ranks(results: ShownResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
     """Return the ranks of documents in each system, within the metric's depth."""
-    ranks: Ranks = {shown.ids_of(document): {} for document in documents}
+    ranks: Ranks = {results.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
-        places = shown.within(metric, system.name)
+        places = results.within(metric, system.name)
         places = places.take(np.isin(places.doc, [doc for _, doc in documents]))
         for query, doc, rank in zip(places.query.tolist(), places.doc.tolist(), places.rank.tolist(), strict=True):
-            if (key := shown.ids_of((query, doc))) in ranks:
+            if (key := results.ids_of((query, doc))) in ranks:
                 ranks[key][system.name] = rank
     return ranks
 

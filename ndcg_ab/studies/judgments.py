@@ -147,7 +147,7 @@ def compare_judgments(
 
 def evaluate_systems(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
     with open_engine_for(evaluation) as engine:
-        return evaluate(evaluation, engine, lambda step: say(f"{step}, judged by {origin}"), whole=False)[0]
+        return evaluate(evaluation, engine, lambda step: say(f"{step}, judged by {origin}"), complete=False)[0]
 
 
 def measure_agreement(first: Pulled, second: Pulled) -> Agreement:

@@ -54,7 +54,7 @@ def make_answers() -> dict[str, Any]:
         for case in CASES:
             evaluation = configured(case, Path(folder), Path(folder) / "out")
             with open_engine_for(evaluation) as engine:
-                found[case] = to_answer(evaluate(evaluation, engine, whole=False)[0], Path(folder))
+                found[case] = to_answer(evaluate(evaluation, engine, complete=False)[0], Path(folder))
     return found
 
 

@@ -65,7 +65,7 @@ def compare(
     )
     with open_engine_for(evaluation) as engine:
         with Progress(quiet) as say:
-            outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
+            outcome, store = evaluate(evaluation, engine, say, complete=bool(report))
         if markdown:
             from ndcg_ab.report.markdown import QUERIES, format_comment
 

@@ -49,7 +49,7 @@ class CostSettings(Model):
         )
     )
     warm_up: int = Field(
-        0, strict=True, ge=0, le=10_000, description="Requests to each system before those that are counted."
+        0, strict=True, ge=0, le=10_000, description="Uncounted requests to each system at the beginning."
     )
     by_turns: bool = Field(
         False, strict=True, description="Ask every query once more, of all systems by turns; only these requests count."

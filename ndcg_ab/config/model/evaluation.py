@@ -165,7 +165,7 @@ class Evaluation(Model):
         ),
         Option(
             *("--format", "rankings", DATA, "FORMAT", "[].format"),
-            help="Format of every ranking: trec, csv, tsv, jsonl or parquet; by default told by the file's name.",
+            help="Format of every ranking: trec, csv, tsv, jsonl or parquet; by default recognised by the file's name.",
         ),
         Option(
             *("--columns", "rankings", DATA, "FIELD=COLUMN,…", "[].columns"),

@@ -163,7 +163,7 @@ class Prefect(Model):
 
     server: Literal["temporary"] | None = Field(
         None,
-        description="temporary: where no server is named, one is started for the run; by default it runs without one.",
+        description="temporary: start a server for the run if none is named; by default the run needs none.",
     )
     api_url: Annotated[SecretText | None, check_address(server_address_fault), Trait.LATE] = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."

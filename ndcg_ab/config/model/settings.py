@@ -34,14 +34,14 @@ class Statistics(Model):
     weighted: Annotated[
         bool | None,
         Option("--unweighted", "weights", TESTED, read="negate", help="Ignore the queries' weights."),
-    ] = Field(None, strict=True, description="Weigh queries; by default where the queries have a weight.")
+    ] = Field(None, strict=True, description="Weigh queries; by default if the queries have weights.")
     clustered: Annotated[
         bool | None,
         Option("--unclustered", "compared", TESTED, read="negate", help="Ignore the queries' clusters."),
     ] = Field(
         None,
         strict=True,
-        description="Test clusters of queries as wholes; by default where the queries have a cluster.",
+        description="Test clusters as units; by default if the queries have clusters.",
     )
     cluster_prefix: Annotated[str | None, Option("--cluster-prefix", "clusters", TESTED, "TEXT")] = Field(
         None,
@@ -135,7 +135,7 @@ class Gate(Model):
         default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse, as a guardrail."
     )
     proof: bool = Field(
-        False, strict=True, description="Guardrails and not_worse must be shown to hold: what is open fails, too."
+        False, strict=True, description="Guardrails and not_worse must be shown to hold: open ones fail, too."
     )
     no_drop: bool | Literal["any"] | dict[str, float] = Field(
         False,

@@ -254,7 +254,7 @@ def in_memory(folder: Path) -> Callable[[str], tuple[Outcome, Any]]:
     def computed(case: str) -> tuple[Outcome, Any]:
         evaluation = configured(case, folder, folder / "out")
         with open_engine_for(evaluation) as engine:
-            outcome, store = evaluate(evaluation, engine, whole=False)
+            outcome, store = evaluate(evaluation, engine, complete=False)
             return outcome, store.describe_inputs()
 
     return computed

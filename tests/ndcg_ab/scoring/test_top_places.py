@@ -93,6 +93,6 @@ def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypat
 
 def run_pipeline_text(given: Evaluation, engine: DuckDBEngine, *, whole: bool) -> str:
     try:
-        return evaluate(given, engine, whole=whole)[0].to_json()
+        return evaluate(given, engine, complete=whole)[0].to_json()
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -104,7 +104,7 @@ class Storage(Model):
 
     endpoint: str | None = Field(None, description="Address of a store that speaks S3, as http://127.0.0.1:9000.")
     region: str | None = Field(None, description="The region of an S3 bucket.")
-    anonymous: bool = Field(False, strict=True, description="Ask without credentials, for what is public.")
+    anonymous: bool = Field(False, strict=True, description="Read without credentials, for public objects.")
     access_key: SecretText | None = Field(None, description="S3: the access key's id. Azure: the account's name.")
     secret_key: SecretText | None = Field(None, description="The secret key, as {env: NAME}.")
     session_token: SecretText | None = Field(None, description="The token of a passing S3 session, as {env: NAME}.")

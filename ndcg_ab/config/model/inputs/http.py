@@ -137,9 +137,9 @@ class HttpRequest(Model):
 
     preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
     url: Annotated[str, *FILLED] = Field(
-        description="The address that is asked, as https://host/index/_search; texts are filled in."
+        description="Address of the request, such as https://host/index/_search; texts are filled in."
     )
-    method: Literal["GET", "POST"] | None = Field(None, description="By default POST where there is a body, else GET.")
+    method: Literal["GET", "POST"] | None = Field(None, description="By default POST with a body, else GET.")
     headers: Annotated[dict[str, Any], *FILLED] = Field(
         default_factory=dict, description="Headers; secrets as {env: NAME}."
     )
@@ -151,7 +151,7 @@ class HttpRequest(Model):
     costs: dict[str, str] = Field(
         default_factory=dict, description="COST: JMESPath of a number in the answer, as took_ms: took (docs/costs.md)."
     )
-    depth: int = Field(100, strict=True, ge=1, le=100_000, description="How many results are asked for: {depth}.")
+    depth: int = Field(100, strict=True, ge=1, le=100_000, description="Number of requested results: {depth}.")
     concurrency: int = Field(4, strict=True, ge=1, le=64, description="Requests at the same time.")
     per_second: float | None = Field(None, gt=0, description="Requests that begin in a second, at the most.")
     timeout: float = Field(30.0, gt=0, le=3600, description="Seconds for one request, from its begin to its last byte.")

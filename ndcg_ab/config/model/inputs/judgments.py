@@ -58,7 +58,8 @@ class Clicks(TableSource):
     contents = "events"
 
     events: Literal["ubi", "table"] | None = Field(
-        None, description="ubi: User Behavior Insights. table: counts. By default told by a file's columns; else ubi."
+        None,
+        description="ubi: User Behavior Insights. table: counts. By default recognised by a file's columns; else ubi.",
     )
     model: Literal["position", "rate", "opensearch"] = Field(
         "position", description="How clicks become values: docs/clicks.md."
@@ -98,7 +99,7 @@ class Clicks(TableSource):
 class ClicksSource(DescribedPlace):
     """User events from which grades are computed; the texts of the queries say which query an event belongs to."""
 
-    clicks: Clicks = Field(description="Events of users, of which grades are made: docs/clicks.md.")
+    clicks: Clicks = Field(description="User events from which grades are computed: docs/clicks.md.")
 
     @property
     def display_name(self) -> str:
@@ -122,7 +123,7 @@ class JudgmentSource(Place):
 
     main_key = "file"
 
-    version: Mark = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
+    version: Mark = Field(None, description="Name of these judgments, such as a release or a date; changes no result.")
     grades: Literal["integer"] | dict[str, float] | None = Field(
         None,
         description="integer: a grade with a fraction is an error; or {WORD: NUMBER, …} of grades that are words;"

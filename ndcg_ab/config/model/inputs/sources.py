@@ -77,7 +77,7 @@ class FileSource(Readable, DescribedPlace):
         " one table."
     )
     format: FileFormat | None = Field(
-        None, description="trec, csv, tsv, jsonl or parquet; by default told by the file's name."
+        None, description="trec, csv, tsv, jsonl or parquet; by default recognised by the file's name."
     )
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
     parts: bool = Field(
@@ -110,7 +110,7 @@ class DocumentsSource(FileSource):
         None, description="Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", min_length=1
     )
     own: Literal["drop", "keep"] | None = Field(
-        None, description="drop: a document whose id is that of the query is left out, as the preset beir does."
+        None, description="drop: leave out the document whose id equals the query's, as the preset beir does."
     )
 
     @model_validator(mode="after")
@@ -178,7 +178,7 @@ class JudgeSource(OfFunction):
     )
     workers: int | None = Field(
         None,
-        description="How many documents it is asked about at the same time, each by a thread; by default 1.",
+        description="Number of documents that it grades at the same time, each in a thread; by default 1.",
         ge=1,
         le=MOST_WORKERS,
     )
@@ -368,7 +368,9 @@ class ScoresSource(Readable):
         description="Path of the file, relative to the configuration."
     )
     system: str | None = Field(None, description="Whose values these are; without it the column system_id says it.")
-    format: ScoresFormat | None = Field(None, description="The file's format; by default told by its name and lines.")
+    format: ScoresFormat | None = Field(
+        None, description="Format of the file; by default recognised by its name and lines."
+    )
     columns: dict[str, str] = Field(
         default_factory=dict, description="Names of columns that differ: system_id, query_id, metric, value."
     )
