@@ -98,7 +98,7 @@ class Store(ABC):
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return every system's ranking by name, reduced to what is needed, or whole.
+        """Return every system's ranking by name, complete, or reduced to what is needed.
 
         force: whether to ignore what earlier runs know of it.
         """
@@ -148,7 +148,7 @@ class Store(ABC):
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> PulledInputs:
-        """Return all inputs, reduced to what the stages need, or whole."""
+        """Return all inputs, complete, or reduced to what the stages need."""
         return PulledInputs(
             self.judgments(),
             self.queries(),
@@ -165,8 +165,8 @@ class MemoryStore(Store):
     """A store in memory, for `compare`, the Python API and the studies.
 
     engine: an open engine, which the caller closes; None if inputs are only read.
-    complete: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks need
-        is read, which changes no result.
+    complete: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks
+        need is read, which changes no result.
     """
 
     def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
