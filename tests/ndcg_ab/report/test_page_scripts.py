@@ -1,6 +1,7 @@
 """What the page's script says of numbers, without a browser: by hand, for three queries."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -21,15 +22,27 @@ DATA: dict[str, Any] = {
     "limits": {"full": 2000, "groups": 1000, "cells": 40},
     "nights": [
         {"metric": "ndcg@10", "ordinal": ordinal, "system": system, "mean": mean, "regressed": ordinal == 2}
+        | {"night": f"2026-11-0{ordinal}", "verdict": None}
         for ordinal, system, mean in [(2, "old", 0.5), (3, "old", 0.5625), (3, "new", 0.25)]
     ],
 }
 
 
+# Elements of the page: each writes down its attributes and contents.
+ELEMENTS = """
+class Node {
+  constructor(name) { this.name = name; this.attributes = {}; this.children = []; }
+  setAttribute(key, value) { this.attributes[key] = value; }
+  append(...children) { this.children.push(...children); }
+}
+const document = { addEventListener() {}, createElementNS: (space, name) => new Node(name) };
+"""
+
+
 @pytest.fixture(scope="module")
 def script() -> MiniRacer:
     found = MiniRacer()
-    found.eval("const document = { addEventListener() {} }")
+    found.eval(ELEMENTS)
     for name in ("core.js", "queries.js", "figures.js"):
         found.eval((TEMPLATES / name).read_text(encoding="utf-8"))
     found.eval(f"data = {json.dumps(DATA)}")
@@ -49,6 +62,15 @@ def test_the_largest_loss_and_the_largest_win(script: MiniRacer) -> None:
     caption = called(script, "figures.differences(names()).caption")
     script.eval("data.baseline = 0, state.candidate = 1")
     assert "Largest loss -0.2500 (tea), largest win +0.6250 (bread)." in caption
+
+
+@pytest.mark.parametrize(("name", "marks"), [("differences", 3), ("values", 3), ("nights", 3)])
+def test_every_mark_has_a_place(name: str, marks: int, script: MiniRacer) -> None:
+    """A field of data or rows that is misspelt makes the places NaN, which browsers leave out."""
+    script.eval(f"figure = figures.{name}(names())")
+    figure = str(script.eval("JSON.stringify(figure.plot(figure.rows, 640, names()))"))
+    assert figure.count('"class":"mark') == marks
+    assert not re.search(r"NaN|undefined|Infinity|null", figure), figure
 
 
 def test_bars_stand_in_the_order_of_their_differences(script: MiniRacer) -> None:

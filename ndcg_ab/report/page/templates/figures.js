@@ -150,7 +150,7 @@ function plotDifferences(rows, width, words) {
 
 function plotValues(rows, width, words) {
   const side = Math.min(width, 520);
-  const ends = [rows[0].least_impressions, rows[0].most];
+  const ends = [rows[0].least, rows[0].most];
   const { svg, x, y } = frame(side, side, ends, ends, { across: words.baseline, up: words.candidate });
   svg.append(drawn("line", { class: "axis", x1: x(ends[0]), x2: x(ends[1]), y1: y(ends[0]), y2: y(ends[1]) }));
   for (const row of rows) {
