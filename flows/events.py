@@ -1,6 +1,6 @@
 """Make the events on which automations of Prefect can act (docs/scheduling.md)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ndcg_ab.comparing.since_last import SinceLast
@@ -37,15 +37,11 @@ def events_of(
     changed = {system.system_id: list(system.changed) for system in since.systems}
     for row in since.dropped:
         payload = common | comparison_payload(row) | {"since": since.ordinal, "changed": changed[row.candidate]}
-        payload["message"] = f"{evaluation.name}: {drop_text(row, since.ordinal, changed[row.candidate])}"
+        cause = f"; changed: {', '.join(changed[row.candidate])}" if changed[row.candidate] else ""
+        dropped = f"{row.candidate} dropped since evaluation {since.ordinal}, {figure_text(row)}{cause}"
+        payload["message"] = f"{evaluation.name}: {dropped}"
         resource = event_resource(evaluation.name, row.candidate)
         yield {"event": "ndcg-ab.dropped", "resource": resource, "payload": payload}
-
-
-def drop_text(row: Comparison, since: int, changed: Sequence[str]) -> str:
-    """Return a sentence: ``dense dropped since evaluation 6, ndcg@10 -0.0400 [-0.0600, -0.0200]; changed: ranking``."""
-    cause = f"; changed: {', '.join(changed)}" if changed else ""
-    return f"{row.candidate} dropped since evaluation {since}, {figure_text(row)}{cause}"
 
 
 def figure_text(row: Comparison) -> str:

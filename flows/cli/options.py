@@ -29,10 +29,7 @@ JsonFile = Annotated[
 ]
 Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")]
 Sheet = Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")]
-Details = Annotated[
-    bool,
-    of_output("--details", help="Print every table and number."),
-]
+Details = Annotated[bool, of_output("--details", help="Print every table and number.")]
 Explain = Annotated[
     bool,
     of_output("--explain", help="Explain the result in plain words: how sure, what could overturn it, what next."),

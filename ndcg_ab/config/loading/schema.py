@@ -55,11 +55,7 @@ def json_schema() -> Schema:
     needed = made["required"]
     ranked = [*needed, "judgments", "systems"]
     somewhere = {"items": {"anyOf": [{"required": [name]} for name in kinds]}}
-    ways = [
-        {"required": ranked},
-        {"required": [*needed, "scores"]},
-        {"required": [EXTENDS]},
-    ]
+    ways = [{"required": way} for way in (ranked, [*needed, "scores"], [EXTENDS])]
     return {
         "$schema": DIALECT,
         "title": "ndcg-ab",

@@ -146,10 +146,7 @@ def read_values(value: Any) -> Records:
     """Yield the record of each value."""
     for query_id, measures in read_queries(value):
         for measure, number in read_object(measures, place_of(query_id), "must map every measure to its value").items():
-            yield (
-                f"{place_of(query_id)}, {measure}",
-                {"query_id": query_id, "metric": measure, "value": number},
-            )
+            yield f"{place_of(query_id)}, {measure}", {"query_id": query_id, "metric": measure, "value": number}
 
 
 SCORES_READING = Reading(SCORES, "json", records=read_values)

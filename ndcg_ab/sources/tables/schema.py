@@ -164,10 +164,7 @@ JUDGED = Layout(  # with who judged and where the judgment came from, which a fi
     ),
     ("query_id", "doc_id", "judge", "source"),
 )
-SINGLE_JUDGMENT = Layout(
-    JUDGMENT.kind,
-    (*JUDGED.fields, Field("file", pa.string())),
-)
+SINGLE_JUDGMENT = Layout(JUDGMENT.kind, (*JUDGED.fields, Field("file", pa.string())))
 RANKING = Layout(
     "ranking",
     (
