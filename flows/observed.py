@@ -90,7 +90,11 @@ def named_server() -> str | None:
 
 
 def server_for_run() -> tuple[str, str | None]:
-    """Return the address of the server that is named, or of a temporary one; and why it cannot be used."""
+    """Return the address of the Prefect server for this run, and the reason if it cannot be used, else None.
+
+    The server is the one that the settings name, else a temporary one that is started here. The address is empty if
+    none is named and temporary ones are switched off.
+    """
     if url := named_server():
         return url, explain_no_answer(url)
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():

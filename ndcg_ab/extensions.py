@@ -56,8 +56,7 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
     failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise
         instead.
     Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit, except KeyboardInterrupt and
-    the
-    exception with which Prefect ends a task that takes too long.
+    the exception with which Prefect ends a task that takes too long.
     """
     try:
         yield

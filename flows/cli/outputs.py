@@ -68,7 +68,7 @@ class Output:
         self.write("json", lambda: json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n")
 
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
-        """Draw what a function of `ndcg_ab.report` prints if a picture is wanted, and print it if it is to be shown."""
+        """Write what `printer` prints as a picture if one is wanted, and print it unless printing is switched off."""
         if picture := self.paths.get("picture"):
             from ndcg_ab.report.terminal.grid import draw_picture
 

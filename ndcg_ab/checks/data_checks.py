@@ -143,7 +143,7 @@ def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]
     return {"unanswered": scores, "no_relevant": value + (", by the metric" if len(no_relevant) > 1 else "")}
 
 
-def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
+def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     """Return findings on metrics that count nothing as relevant in queries with grades above 0."""
     findings = []
     uncounted = engine.rows("uncounted_query", ("metric_id", "query_id"), order="query_id")

@@ -151,7 +151,10 @@ def check_group(
 
 
 def is_beyond_bound(engine: Engine, look: OrderCheckKey) -> bool:
-    """Return whether ties affect more than `BOUNDED` results, without making a table of them."""
+    """Return whether more than `BOUNDED` results belong to queries whose top places are decided by ties.
+
+    The table `sensitive_doc` is made only if the results in the top places alone are within the bound.
+    """
     looked_at = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
     if (looked_at or 0) > BOUNDED:
         return True

@@ -73,7 +73,7 @@ def make_changes(
     rows: of `query_change`, by rising query_id. about: the evaluation and the depth.
     """
     evaluation, depth = about
-    is_changed = places_of_longer(rows) != rows["in_place"].to_numpy()
+    is_changed = longer_lengths(rows) != rows["in_place"].to_numpy()
     overlaps = overlaps_of(rows)
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
     rbo = rows["rbo"].to_pylist()
@@ -100,7 +100,7 @@ def make_changes(
     )
 
 
-def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
+def longer_lengths(rows: pa.Table) -> NDArray[np.int64]:
     """Return, per query, the number of places of the longer of the two rankings."""
     sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
     longest: NDArray[np.int64] = np.maximum(*sides)
@@ -109,7 +109,7 @@ def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
 
 def overlaps_of(rows: pa.Table) -> list[float]:
     """Return, per query, the share of the longer ranking's places that hold common documents; 1 if both are empty."""
-    longest = places_of_longer(rows)
+    longest = longer_lengths(rows)
     overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
     return overlaps
 

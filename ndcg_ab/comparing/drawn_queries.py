@@ -76,7 +76,10 @@ class DrawnQueries:
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
-    """Read the log that queries were drawn from; return None if no query was drawn."""
+    """Describe the query log that the judged queries were drawn from; return None if there was no weighted draw.
+
+    It is None if no query has a probability, no queries are given, or weights are switched off.
+    """
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
     rows = engine.read("query", where={"is_named": True}, order="query_id")

@@ -288,8 +288,8 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
     """Return a sentence if the verdict over all queries contradicts the tested slices, else None.
 
     It does if a difference is detected over all queries but points elsewhere in every slice, or is detected in every
-    slice
-    but not over all queries.  Reasons are weights, small slices that are not tested, and slices with opposite effects.
+    slice but not over all queries.  Reasons are weights, small slices that are not tested, and slices with opposite
+    effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion

@@ -78,7 +78,7 @@ class Engine(ABC):
         return value in self.held.get(column, {value})
 
     @abstractmethod
-    def number(self, column: str, texts: Iterable[str]) -> None:
+    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Declare every text that incoming tables have in columns of this name.
 
         An engine may store numbers instead of these texts; the rows that it returns do not change.
@@ -143,9 +143,9 @@ class Engine(ABC):
                 self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
-        """Drop tables and the views that read them; each is made again when something needs it.
+        """Drop tables and the views that read them; each is made again when it is next read.
 
-        Tables that were made from them stay. Memory then holds what is still to be read, and not every step before it.
+        Tables computed from them are kept. This frees the memory of steps that nothing later reads.
         """
         for name in names:
             if self.made.pop(name, None) is not None:

@@ -73,7 +73,7 @@ class BoundaryEngine(Engine):
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         return self.local.may_repeat(name, columns)
 
-    def number(self, column: str, texts: Iterable[str]) -> None:
+    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Ignore the announcement: texts stay texts."""
 
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:

@@ -317,9 +317,9 @@ def score_by_judgments(
     judged = judgments.read("judgment")
     tables = {name: pa.concat_tables([each.read(name) for each in rankings]) for name in OF_RANKINGS}
     with scoring.open_engine_for(evaluation) as engine:
-        engine.number("system_id", systems)
+        engine.declare_texts("system_id", systems)
         columns = [table["query_id"] for table in (judged, *tables.values())]
-        engine.number("query_id", {text for ids in columns for text in ids.unique().to_pylist()})
+        engine.declare_texts("query_id", {text for ids in columns for text in ids.unique().to_pylist()})
         put_metrics(engine, metrics)
         engine.put("pulled_judgment", judged)
         engine.put("pulled_query", TEXT_SCHEMA.empty_table())

@@ -38,8 +38,7 @@ class Monitor:
     looks: number of distinct contents, >= 1. latest: the look of the last evaluation. detected: the looks that
         detected.
     mde, mde_alone: difference that the latest look detects with 80 % power, and that its evaluation alone would; None
-        if
-        nothing varies. mde is None as well if the queries are too few for the level of the look.
+        if nothing varies. mde is None as well if the queries are too few for the level of the look.
     has_range: whether the range of the metric is known. Without it, skewed differences can break the bound on alpha.
     """
 
@@ -94,7 +93,10 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable(row: Row, level: float) -> float | None:
-    """Return the difference that a comparison detects with 80 % power at a family-wise level; None if none varies."""
+    """Return the difference that a comparison detects with 80 % power; None if its differences do not vary.
+
+    row: a stored comparison. level: of its whole family; the comparison gets level / family_size.
+    """
     if row["mde"] is None:
         return None
     deviation = deviation_of_interval(row["queries"], row["high"] - row["low"], 1 - row["alpha"])

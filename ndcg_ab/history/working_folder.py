@@ -134,7 +134,10 @@ def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[s
 
 
 def refuse_output(parent: Path, output: str) -> None:
-    """Raise InputError if evaluations cannot be stored below a folder, which need not exist; nothing is written."""
+    """Raise InputError if evaluations cannot be stored below `parent`, which need not exist; write nothing.
+
+    output: the configured value, for the message.
+    """
     if "\\" in str(parent):
         raise InputError(f"output = {output!r}: holds a backslash, which DuckDB takes for '/': name another folder")
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:

@@ -78,7 +78,7 @@ def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tup
 
 
 def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
-    """Compare every two judges on the documents that both judged, the pair with the most documents first."""
+    """Compare the judges in pairs on documents both judged; keep the `MOST_PAIRS` pairs with the most documents."""
     pairs = []
     for first, second in combinations(range(len(judged.judges)), 2):
         ours, theirs = judged.judge == first, judged.judge == second

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.data_checks import check_queries, check_scored
+from ndcg_ab.checks.data_checks import check_queries, find_uncounted_queries
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.plausibility_checks import check_clusters
@@ -76,7 +76,7 @@ def make_outcome(
     else:
         ours = own_metrics(evaluation.metric_list)
         all_findings += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
-        all_findings += [*check_scored(engine, ours), *check_coverage(systems)]
+        all_findings += [*find_uncounted_queries(engine, ours), *check_coverage(systems)]
         all_findings += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
         if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:
             message = "what changed in the first places was left out: they are too many"
@@ -180,7 +180,7 @@ def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
 
 
 def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
-    """Return the rows about judgments, click logs, rankings and answered queries, once the data are checked."""
+    """Return the ledger rows of click logs, judgments, rankings and answered queries, after the data check."""
     judged = {query_id: count for query_id, count in engine.rows("query", ("query_id", "judged")) if count}
     repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
     parts = [*read.files, *([read.by_function] if read.by_function else [])]
@@ -214,7 +214,10 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
 
 
 def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
-    """Yield the rows of each system: its results, and the judged queries that it answers."""
+    """Yield two ledger rows per system: its results, and the judged queries that it answers, with what is left out.
+
+    judged: number of judged documents by id of each judged query.
+    """
     columns = ("system_id", "results", "unjudged_results", "judged")
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
     for name, pulled in rankings.items():

@@ -82,7 +82,7 @@ def resources_for(context: Context) -> Resources:
 
 
 def check_coverage_once_pulled(context: Context) -> None:
-    """Raise InputError if proxy judgments do not cover every judged query and enough others, once both are complete."""
+    """Raise InputError if proxy judgments lack a judged query or have too few others; pass until both are pulled."""
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
         check_proxy_coverage(judgments, proxy)

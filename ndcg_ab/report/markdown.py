@@ -19,7 +19,7 @@ from ndcg_ab.report.sections import (
     cost_cells,
     cost_head,
     cost_notes,
-    cost_pairs,
+    costs_with_differences,
     format_judges_line,
     notes_on_metric,
 )
@@ -194,7 +194,7 @@ def format_costs(outcome: Outcome) -> str:
     """Return the costs of requests as a Markdown table with notes; empty if no costs are known."""
     if outcome.costs is None:
         return ""
-    rows = [[escape_text(cell) for cell in cost_cells(*pair)] for pair in cost_pairs(outcome.costs)]
+    rows = [[escape_text(cell) for cell in cost_cells(*pair)] for pair in costs_with_differences(outcome.costs)]
     return f"{format_table(cost_head(outcome), rows)}\n\n{format_items(cost_notes(outcome.costs))}".strip()
 
 

@@ -40,7 +40,7 @@ def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ..
     return tuple(guarded or [row for row in rows if (row.cost, row.statistic) == (costs.names[0], SHOWN_FIRST)])
 
 
-def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
+def costs_with_differences(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
     """Yield every cost value with its difference from the baseline, or None for the baseline."""
     pairs = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
     for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
@@ -109,7 +109,7 @@ def print_costs(console: Console, outcome: Outcome) -> None:
     if outcome.costs is None:
         return
     head = cost_head(outcome)
-    rows = [cost_cells(*pair) for pair in cost_pairs(outcome.costs)]
+    rows = [cost_cells(*pair) for pair in costs_with_differences(outcome.costs)]
     title = table_title("what requests cost", counted_queries(outcome.costs))
     lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
     Grid(head[:2], head[2:5], lines).print(console, title)

@@ -80,12 +80,10 @@ class CostDifference:
         Number of queries for which every system has this cost.
     difference : float or None
         Candidate - baseline in the unit of the cost; negative if the candidate costs less.  None without queries, and
-        if
-        the values of both systems are lower bounds.
+        if the values of both systems are lower bounds.
     low, high : float or None
         Ends of the interval.  With a guardrail, low holds simultaneously for all cost guardrails, so that harm is
-        falsely
-        shown with probability at most alpha / 2.
+        falsely shown with probability at most alpha / 2.
     margin : float or None
         Largest acceptable difference of a guardrail; None without one.
     conclusion : Verdict or None
@@ -166,8 +164,7 @@ class CostDifference:
         """The verdict with numbers in words: ``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``.
 
         For an open guardrail the text adds the number of queries needed, and the number of failed requests that hide
-        the
-        high end.
+        the high end.
         """
         more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_settled else ""
         if self.is_hidden:

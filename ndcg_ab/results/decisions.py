@@ -159,7 +159,7 @@ def measured_state(row: Comparison) -> State:
 
 
 def settled_state(row: Comparison) -> State:
-    """Return the state that also holds if unjudged results are better or worse than judged ones by the label factor."""
+    """Return the state of a comparison if it holds for unjudged results within the label factor, else UNKNOWN."""
     return State.UNKNOWN if row.unjudged is None else row.unjudged.state
 
 

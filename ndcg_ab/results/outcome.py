@@ -197,14 +197,12 @@ class FunctionJudge:
     """The work of a judge function, and its agreement with the judgments in files.
 
     function: module:function. judged: number of documents graded by the function, >= 0. unsaid: number of documents
-        that
-        nobody judged and for which the function returned no grade.
+        that nobody judged and for which the function returned no grade.
     compared: number of documents, drawn from those shown, that both the files and the function grade; at most 200, 0
         without files. equal: number of them with equal grades. mean_difference: grade of the function minus
         grade of the files; None if none is compared.
     cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: likewise, for ordinal grades. Both are None if all
-        grades
-        are equal, or none is compared.
+        grades are equal, or none is compared.
     """
 
     function: str

@@ -46,8 +46,8 @@ def load_tables(
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
         engine.memory.refuse_beyond(values, VALUE, "values of queries")
     engine.expect_rows(sum(pulled.count for pulled in (judgments, *rankings.values())))
-    engine.number("system_id", rankings)
-    engine.number("query_id", query_ids_of(judgments, queries, rankings))
+    engine.declare_texts("system_id", rankings)
+    engine.declare_texts("query_id", query_ids_of(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)
     engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
     if judgments.singles is not None:
@@ -78,7 +78,7 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
     tables = metric_tables(metrics)
     for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
         holding = (table[column] for table in tables.values() if column in table.column_names)
-        engine.number(column, (text for texts in holding for text in texts.to_pylist()))
+        engine.declare_texts(column, (text for texts in holding for text in texts.to_pylist()))
     for name, table in tables.items():
         engine.put(name, table)
     rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]

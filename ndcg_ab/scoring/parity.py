@@ -196,7 +196,7 @@ def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
     is_kept = np.ones(len(codes), dtype=bool)
     for start, end in pairwise(edges):
         if end - start > places:
-            is_kept[start:end] = reachable_places([values[start:end] for values in keys], places)
+            is_kept[start:end] = are_reachable([values[start:end] for values in keys], places)
     return rows.filter(pa.array(is_kept))
 
 
@@ -217,11 +217,11 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
         return [scores.astype(np.float32), -ranks]
 
 
-def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
-    """Return which results of a query can be within the first ranks, by score or by given rank.
+def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
+    """Return a mask of the results of one query that can be within the first `places` ranks by any of the keys.
 
-    keys: of the query's results. Scores are compared as 32-bit floats, so that results that tie with the last rank in
-        any precision are included.
+    keys: one array per order, higher first, NaN if missing, from `order_keys`, whose 32-bit scores keep what ties in
+    any precision.
     """
     is_reachable = np.zeros(len(keys[0]), dtype=bool)
     for values in keys:

@@ -175,7 +175,7 @@ class Source(ABC):
         return PullResult(self.pull(layout, pull.texts))
 
     def check(self, layout: Layout) -> None:
-        """Raise InputError if the source cannot be read; the rows of a file are not read for this."""
+        """Raise InputError if the source cannot be read; by default by pulling it, for a file by its first record."""
         self.pull(layout, {})
 
     def reduce(

@@ -238,7 +238,7 @@ def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Make the rows to judge by query, with documents sorted by id, which does not reveal the system."""
+    """Return a row per query and document to judge, sorted by their ids, so that the order hides the system."""
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := documents_source(evaluation)):

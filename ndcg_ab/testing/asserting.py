@@ -100,9 +100,10 @@ def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
 
 
 def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
-    """Return the comparison of a baseline and a candidate; raise AssertionError if a condition of the gate fails.
+    """Compare a baseline and a candidate; raise AssertionError if the comparison fails a condition of the gate.
 
-    options: those of `assert_not_worse`.  Tracebacks of errors end in the test, not in this package.
+    options: those of `assert_not_worse`. An InputError is raised without the frames of this package, so that pytest
+    shows the line of the test. What stays open is added to `UNDECIDED`.
     """
     __tracebackhide__ = True
     try:

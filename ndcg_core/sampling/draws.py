@@ -111,7 +111,7 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
 
 
 def ratio_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return u / x of the query at an index of the order; infinity beyond the end, 0 for a negative index."""
+    """Return number / size of the query at a place of the order; infinity beyond the end, 0 for a negative place."""
     if place < 0:
         return 0.0
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf

@@ -1,8 +1,8 @@
--- shown_place: one result of a judged query with its grade, down to a given depth.
+-- shown_place: one result of a judged query down to a depth, for the effect of unjudged results.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth
--- grade is null if the document is unjudged, and doc_id if it is judged. group_size: with ties = average, the number of
+-- doc_id is null if the document is judged, grade if it is not. group_size: with ties = average, the number of
 -- results of equal score, counting judged ones; else 1.
 with tied_group as (
     select

@@ -1,4 +1,4 @@
-"""Define the commands that plan an evaluation, or write one for a database: power, sql."""
+"""Define the commands `power`, which plans an evaluation, and `sql`, which writes a metric as a query."""
 
 import sys
 from collections.abc import Callable

@@ -125,7 +125,7 @@ class DuckDBEngine(Engine):
         hashes.sort()
         return bool((hashes[1:] == hashes[:-1]).any())
 
-    def number(self, column: str, texts: Iterable[str]) -> None:
+    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Create an enum type for the texts of a column: a number instead of a text in every join, window and group.
 
         The order of an enum is that of the texts.

@@ -76,7 +76,7 @@ class SparkEngine(Engine):
         """Return True: finding out takes as long as making the table of repetitions."""
         return True
 
-    def number(self, column: str, texts: Iterable[str]) -> None:
+    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Ignore the announcement: texts stay texts."""
 
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
@@ -155,8 +155,7 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
     The columns are the lowest value of each column under its name, ``rows``, the number of invalid values of each
     column
     (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum), which do
-    not
-    depend on the order of the rows.
+    not depend on the order of the rows.
     """
     columns = [column for column in place.columns if column.source is not None]
     with name_table_in_errors(place.table):

@@ -27,7 +27,7 @@ def print_plans(console: Console, plans: Sequence[Plan], settings: PowerSettings
     for plan in plans:
         console.print(Text(plan.name, style="bold"))
         if plan.queries is not None:
-            console.print(", ".join(plan_facts(plan)))
+            console.print(", ".join(plan_phrases(plan)))
         if not plan.obstacle:
             print_plan(console, plan)
         for question in plan.questions:
@@ -36,7 +36,7 @@ def print_plans(console: Console, plans: Sequence[Plan], settings: PowerSettings
     console.print(f"[dim]alpha {settings.alpha:g}, power {100 * settings.power:g} %, {settings.holds}[/]")
 
 
-def plan_facts(plan: Plan) -> Iterator[str]:
+def plan_phrases(plan: Plan) -> Iterator[str]:
     adjective = "drawn " if plan.is_drawn else ""
     yield f"{plan.queries:,} {adjective}quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
     weighted = ""

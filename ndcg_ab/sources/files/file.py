@@ -210,7 +210,10 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
 
 
 def untold_hint(path: Path, layout: Layout) -> str:
-    """Return advice for a file without queries, titles or events: its probable content, and the command for it."""
+    """Return a hint for a file that is not of the expected kind: what it seems to hold, and a command for it.
+
+    It is empty if the file looks like nothing known.
+    """
     name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
     if form := recognise_file(path):
         files = f"{name} BASELINE CANDIDATE" if form.kind == JUDGMENTS else f"JUDGMENTS {name}"

@@ -130,10 +130,7 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
 
 
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
-    """Return the documents and their combined grades, and how many have several judges and differing grades.
-
-    Rows must be sorted by document.
-    """
+    """Return documents, combined grades, and the numbers with several judges and, of these, with unequal grades."""
     documents, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)

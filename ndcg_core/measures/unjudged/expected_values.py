@@ -125,7 +125,7 @@ class ShownPair:
         return self._expect(Gains(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True))))
 
     def measure(self) -> FloatArray:
-        """Return the (queries,) differences with unjudged results gaining nothing.
+        """Return the (queries,) differences, candidate - baseline, with a gain of 0 for every unjudged result.
 
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """

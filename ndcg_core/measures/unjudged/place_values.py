@@ -148,7 +148,7 @@ class Pool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return the (queries,) sums of one value per row, each counted `number` times."""
+        """Return the (queries,) sums of a value per row, in which each row counts `self.number` times."""
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 

@@ -232,8 +232,8 @@ def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
 def reach_together(of: Moments, quantile: float, level: float) -> float | None:
     """Return the half-width, in standard errors, of a simultaneous interval of a family; None if n is too small.
 
-    quantile: of the largest |sum| / norm of the centred family (`hypothesis_tests.procedures`). A sum of n centred
-        values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)).
+    quantile: c, of the largest |sum| / norm of the centred values in the family (`hypothesis_tests.procedures`). As a t
+        statistic it is c * sqrt((n - 1) / (n - c^2)), so that n must exceed c^2.
     level: of all intervals together, in (0, 1). The interval is never narrower than the one that holds by itself.
     """
     single = reach_alone(of, level)

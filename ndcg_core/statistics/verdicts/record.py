@@ -181,8 +181,8 @@ class Comparison:
     labels : Labels or None
         The judged shares of the two systems; None for slices, pairs and margins of the gate, and if unknown.
     harm_p_adjusted : float or None
-        For a guardrail the two-sided p-value of the difference, adjusted over all guardrails of the evaluation: at most
-        alpha with a difference below 0 shows that the candidate is worse. None if not tested.
+        Two-sided p-value of a guardrail's difference, adjusted over all guardrails of the evaluation. If it is at most
+        alpha and the difference is below 0, the candidate is worse. None for other comparisons and if not tested.
     queries_needed : int or None
         Number of queries (or clusters) like those observed, >= 2, with which the deciding rule decides with 80 %
         probability: for an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); for

@@ -56,7 +56,7 @@ def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> Non
     """A database file holds texts, which later versions read."""
     answers = pa.table({"query_id": IDS, "system_id": ["new"] * len(IDS)})
     with DuckDBEngine() as engine:
-        engine.number("query_id", reversed(IDS))
+        engine.declare_texts("query_id", reversed(IDS))
         engine.put("pulled_failed_query", answers)
         engine.keep(tmp_path / "kept.duckdb")
         for tables, kind in ((engine, "ENUM"), (StoredTables(tmp_path / "kept.duckdb"), "VARCHAR")):
@@ -71,7 +71,7 @@ def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> Non
 def test_texts_are_numbered_anew_with_what_is_pulled_anew() -> None:
     with DuckDBEngine() as tables:
         for ids in (["a", "b"], ["b", "c"]):
-            tables.number("query_id", ids)
+            tables.declare_texts("query_id", ids)
             tables.put("pulled_failed_query", pa.table({"system_id": ["new", "new"], "query_id": ids}))
             assert tables.rows("pulled_failed_query", ("query_id",), order="query_id") == [(each,) for each in ids]
         tables.put("pulled_failed_query", pa.table({"system_id": ["new"], "query_id": ["a"]}))
