@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
-from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
+from ndcg_ab.report.terminal.grid import STYLES, shorten_middle, shorten_names
 from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
@@ -77,16 +77,17 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
 
 def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
     """Yield each candidate's decision and reason; for many candidates, unless `is_whole`, the names by decision."""
+    short = shorten_names([candidates.name for candidates in answer.candidates], NAMES[1])
     if is_whole or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
         most = sys.maxsize if is_whole else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
         for candidates in answer.candidates:
-            text = f"{candidates.choice.words:<{words}}  {shorten_middle(candidates.name, NAMES[1])}: "
+            text = f"{candidates.choice.words:<{words}}  {short[candidates.name]}: "
             yield from wrap_decision(candidates.choice, text, candidates.reason.split("; "), "; ", width, most)
         return
     doubted = {each.name for each in answer.candidates if each.doubt}
     for choice, names in group_decisions(answer.choices):
-        each = [f"{shorten_middle(name, NAMES[1])}{DOUBTED * (name in doubted)}" for name in names]
+        each = [f"{short[name]}{DOUBTED * (name in doubted)}" for name in names]
         yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", each, ", ", width, GROUP_LINES)
 
 
@@ -127,10 +128,11 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text
         for column, is_wide in zip(columns, wide, strict=False)
     ]
     yield Text(GAP.join([set_cell_size(head, 2 + names), *heads]), style="bold")
+    short = shorten_names(rows, names)
     for at, name in enumerate(rows):
         choice = choices[name].choice if name in choices else None
         line = Text(f"{choice.mark} " if choice else "  ", style=STYLES[choice.traits.tone] if choice else "")
-        line.append(set_cell_size(shorten_middle(name, names), names), style="bold")
+        line.append(set_cell_size(short[name], names), style="bold")
         for column, is_wide in zip(columns, wide, strict=False):
             cell = column.cells[at]
             line.append(f"{GAP}{set_cell_size(cell[is_wide], column.width(is_wide))}", style=cell[2])

@@ -5,8 +5,9 @@ even these do not fit, each row becomes a block of lines. `draw_picture` makes a
 """
 
 import io
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -161,6 +162,24 @@ def shorten_middle(text: str, width: int) -> str:
     text = remove_known_secrets(text)
     head = width // 2
     return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], width - 1 - head)[::-1]}"
+
+
+def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
+    """Return each name in at most `width` columns; names that would look alike keep the parts in which they differ."""
+    short = {name: shorten_middle(name, width) for name in names}
+    for text in set(short.values()):
+        alike = [name for name in short if short[name] == text]
+        if len(alike) < 2:
+            continue
+        plain = list(map(remove_known_secrets, alike))
+        start = os.path.commonprefix(plain)  # noqa: RUF071
+        end = os.path.commonprefix([each[len(start) :][::-1] for each in plain])[::-1]  # noqa: RUF071
+        for name, each in zip(alike, plain, strict=True):
+            core = shorten_middle(each[len(start) : len(each) - len(end)], width - 2)
+            room = width - 2 - cell_len(core)
+            head, tail = set_cell_size(start, room // 2), set_cell_size(end[::-1], room - room // 2)[::-1]
+            short[name] = f"{head.rstrip()}…{core}…{tail.lstrip()}" if core else text
+    return short
 
 
 def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:

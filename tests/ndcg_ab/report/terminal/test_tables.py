@@ -25,7 +25,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import words as wording
 from ndcg_ab.report.terminal import tables
-from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, wrap_items
+from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, shorten_names, wrap_items
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.terminal.tables import print_findings, print_tables, verdict_cell
 from ndcg_ab.results import numbers
@@ -221,6 +221,14 @@ def test_one_query_is_one_query(outcome: Outcome) -> None:
 def test_huge_values_are_written_short() -> None:
     texts = (numbers.signed(1e80), numbers.format_plain(-1.5e20), numbers.format_plain(0.25))
     assert texts == ("+1.0000e+80", "-1.5000e+20", "0.2500")
+
+
+def test_names_that_would_look_alike_keep_what_differs() -> None:
+    names = ["manual_ance_bert_variant_0", "manual_ance_variant_0", "manual_bm25_variant_0", "short"]
+    for width in (14, 20, 25):
+        short = shorten_names(names, width)
+        assert len(set(short.values())) == len(names) and max(map(len, short.values())) <= width
+    assert short["short"] == "short" and shorten_names(names, 20)[names[0]] == "manual…bert_…riant_0"
 
 
 def test_names_are_shortened_in_their_middle() -> None:
