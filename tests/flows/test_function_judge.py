@@ -24,6 +24,7 @@ from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
 from ndcg_ab.sources.judgments.function_grades import cache_folder
+from tests.inputs import write_judgments, write_rankings
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, perform_run, plain_page, undrawn
@@ -172,13 +173,7 @@ def test_what_it_said_is_not_asked_again_but_without_a_source_it_is() -> None:
 
 def configured(folder: Path, body: str, judgments: Any = None, **changes: Any) -> Evaluation:
     """The systems and queries as files, and a module whose function returns `body`."""
-    for name, ranking in SYSTEMS.items():
-        lines = [
-            f"{query} Q0 {doc} {rank} {score} t\n"
-            for query, results in ranking.items()
-            for rank, (doc, score) in enumerate(results.items(), start=1)
-        ]
-        (folder / f"{name}.run").write_text("".join(lines))
+    write_rankings(folder, SYSTEMS)
     rows = [f"{query}\t{about['text']}\t{about['kind']}" for query, about in QUERIES.items()]
     (folder / "queries.tsv").write_text("\n".join(["query_id\ttext\tkind", *rows]) + "\n")
     (folder / "own_judge.py").write_text(MODULE.replace("BODY", body))
@@ -203,7 +198,7 @@ def asked(folder: Path) -> list[str]:
 
 
 def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
-    (tmp_path / "people.qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 0\n" for query in QUERIES))
+    write_judgments(tmp_path / "people.qrels", {query: {"a": 2, "b": 0} for query in QUERIES})
     body = "{'a': 2, 'b': 1}.get(document.doc_id, 0)"
     evaluation = configured(tmp_path, body, "people.qrels", workers=3, attributes=["kind"])
     called: list[str] = []

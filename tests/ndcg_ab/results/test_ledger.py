@@ -16,6 +16,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.testing import assert_not_worse
 from tests.commands import invoke
+from tests.inputs import write_rankings
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
 
@@ -92,9 +93,7 @@ def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
     deep["event_attributes"] = {"object": {"object_id": "x"}, "position": {"ordinal": 10**6}}
     log = click_log(tmp_path / "log.jsonl", [*searches, [view, view, incomplete, deep]])
     (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta\n")
-    for name, docs in ("old", "xy"), ("new", "yx"):
-        rows = [f"q1 Q0 {doc} {at} {-at} {name}" for at, doc in enumerate(docs, 1)]
-        (tmp_path / f"{name}.run").write_text("\n".join(rows) + "\n")
+    write_rankings(tmp_path, {"old": {"q1": "xy"}, "new": {"q1": "yx"}})
     evaluation = Evaluation.model_validate(
         {
             "name": "t",

@@ -20,6 +20,7 @@ from ndcg_ab.scoring.parity import read_results, recompute_sample
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange_places, score_query
+from tests.inputs import write_evaluation
 
 pytestmark = pytest.mark.slow
 
@@ -102,19 +103,14 @@ def test_results_of_which_only_some_have_a_score_are_refused_as_by_the_core() ->
 def evaluation(tmp_path: Path) -> Evaluation:
     """Three systems of which two answer all queries; one query is answered at length by one system alone."""
     draw = random.Random(7)
-    for system in ("old", "new", "short"):
-        lines = []
-        for query in range(8):
-            count = 3 if system == "short" or query == 0 else draw.randint(5, 40)
-            for rank, doc in enumerate(draw.sample(range(60), count), 1):
-                lines.append(f"q{query} Q0 d{doc} {rank} {50 - rank // 2} {system}\n")
-        (tmp_path / f"{system}.run").write_text("".join(lines[3 * (system == "short") :]))
-    judged = [f"q{query} 0 d{doc} {draw.randint(0, 3)}\n" for query in range(8) for doc in range(0, 60, 3)]
-    (tmp_path / "qrels").write_text("".join(judged))
-    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new", "short")]
-    content = {"name": "small", "directory": tmp_path, "judgments": {"file": "qrels"}, "systems": systems}
+    rankings: dict[str, dict[str, dict[str, float]]] = {"old": {}, "new": {}, "short": {}}
+    for system, ranking in rankings.items():
+        for query in range(system == "short", 8):
+            docs = draw.sample(range(60), 3 if system == "short" or query == 0 else draw.randint(5, 40))
+            ranking[f"q{query}"] = {f"d{doc}": 50 - rank // 2 for rank, doc in enumerate(docs, 1)}
+    grades = {f"q{query}": {f"d{doc}": draw.randint(0, 3) for doc in range(0, 60, 3)} for query in range(8)}
     named = ["ap", "ndcg@5", "ndcg(ties=average)", "bpref(ties=given)", "ndcg(unjudged=condense)@3"]
-    return Evaluation.model_validate({**content, "metrics": named, "statistics": {"resamples": 100}})
+    return write_evaluation(tmp_path, grades, rankings, metrics=named)
 
 
 @pytest.mark.parametrize(("long", "batch"), [(4, 6), (15, 10**6), (40, 50)])

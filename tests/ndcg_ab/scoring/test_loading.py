@@ -19,6 +19,7 @@ from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Queries
 from ndcg_ab.sources.base import Pulled
+from tests.inputs import write_evaluation
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import pull_inputs
 
@@ -34,25 +35,19 @@ TABLES = {
 
 def made(folder: Path, chance: random.Random, metrics: list[str], *, bounds: bool = False) -> Evaluation:
     """Rankings of 20 queries, the last 17 judged, with many equal scores, and a few ids that are spelt otherwise."""
-    judged = (
-        f"q{query:02} 0 d{document:02} {chance.choice([-1, 0, 0, 1, 2, 3])}\n"
+    grades = {
+        f"q{query:02}": {f"d{doc:02}": chance.choice([-1, 0, 0, 1, 2, 3]) for doc in chance.sample(range(40), 15)}
         for query in range(3, 20)
-        for document in chance.sample(range(40), 15)
-    )
-    (folder / "judgments.qrels").write_text("".join(judged))
-    for name in SYSTEMS:
-        lines = []
+    }
+    rankings: dict[str, dict[str, dict[str, float]]] = {name: {} for name in SYSTEMS}
+    for ranking in rankings.values():
         for query in range(20):
             documents = chance.sample(range(40), chance.randrange(1, 25))
             scores = sorted((round(chance.uniform(0, 1), 1) for _ in documents), reverse=True)
-            for place, (document, score) in enumerate(zip(documents, scores, strict=True), 1):
-                letters = chance.choice(("D", "x-d")) if chance.random() < 0.1 else "d"
-                lines.append(f"q{query:02} Q0 {letters}{document:02} {place} {score} {name}\n")
-        (folder / f"{name}.run").write_text("".join(lines))
-    systems = [{"name": name, "file": f"{name}.run"} for name in SYSTEMS]
-    content = {"name": "placed", "directory": folder, "judgments": {"file": "judgments.qrels"}, "systems": systems}
+            ids = [f"{chance.choice(('D', 'x-d')) if chance.random() < 0.1 else 'd'}{doc:02}" for doc in documents]
+            ranking[f"q{query:02}"] = dict(zip(ids, scores, strict=True))
     statistics = {"resamples": 100, "bounds": bounds, "all_pairs": True}
-    return Evaluation.model_validate({**content, "metrics": metrics, "statistics": statistics})
+    return write_evaluation(folder, grades, rankings, metrics=metrics, statistics=statistics)
 
 
 def found_of(evaluation: Evaluation, engine: DuckDBEngine) -> tuple[str, list[list[Any]]]:

@@ -10,6 +10,7 @@ from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring import top_places as reducing
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.files import file as files
+from tests.inputs import write_evaluation
 from tests.small_evaluation import pull_inputs
 
 QUERIES, DOCUMENTS = 6, 20
@@ -17,17 +18,10 @@ QUERIES, DOCUMENTS = 6, 20
 
 def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str = "d{}") -> Evaluation:
     """Two systems, of which the second is the first but for one document far down."""
-    for name, last in (("old", "d19"), ("new", "other")):
-        lines = []
-        for query in range(QUERIES):
-            documents = [f"d{place}" for place in range(DOCUMENTS - 1)] + [last]
-            lines += [f"q{query} Q0 {doc} {at + 1} {50 - at} {name}\n" for at, doc in enumerate(documents)]
-        (folder / f"{name}.run").write_text("".join(lines))
-    judged = [f"q{query} 0 {spelt.format(place)} 1\n" for query in range(QUERIES) for place in (0, 5)]
-    (folder / "qrels").write_text("".join(judged))
-    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
-    content = {"name": "small", "directory": folder, "judgments": {"file": "qrels"}, "systems": systems}
-    return Evaluation.model_validate({**content, "metrics": list(metrics), "statistics": {"resamples": 100}})
+    queries, first = [f"q{query}" for query in range(QUERIES)], [f"d{place}" for place in range(DOCUMENTS - 1)]
+    rankings = {name: dict.fromkeys(queries, (*first, last)) for name, last in (("old", "d19"), ("new", "other"))}
+    grades = {query: {spelt.format(place): 1 for place in (0, 5)} for query in queries}
+    return write_evaluation(folder, grades, rankings, metrics=list(metrics))
 
 
 def read_of(given: Evaluation, *, whole: bool) -> PulledInputs:

@@ -10,6 +10,7 @@ import ndcg_ab
 from ndcg_ab import thresholds
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.document_rules import match_texts
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import rows_of, small, undrawn
 
 TEXTS = {str(at): f"{chr(97 + at)} red shoe" for at in range(12)}
@@ -40,7 +41,7 @@ def codes(result: ndcg_ab.CompareResult) -> list[tuple[str, int]]:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("which", ["judgments", "rankings", "both"])
+@pytest.mark.parametrize("which", mostly_soaked(["judgments", "rankings", "both"], kept=["both"]))
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("memory_limit", [None, "1GB"])
 def test_texts_have_the_ids(

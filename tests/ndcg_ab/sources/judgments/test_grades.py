@@ -13,6 +13,7 @@ import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from tests.commands import invoke
+from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import DATA, small, undrawn
 
 LETTERS = [("1", "a", "E"), ("1", "b", "I"), ("1", "c", "S"), ("2", "a", "C"), ("2", "d", "E")]
@@ -33,11 +34,6 @@ def files(folder: Path) -> dict[str, Path]:
         (folder / name).write_text(text)
     papq.write_table(pa.table(columns), folder / "j.parquet")
     return {name: folder / name for name in [*texts, "j.parquet"]}
-
-
-def write_ranking(path: Path, ranking: dict[str, dict[str, int]]) -> None:
-    rows = [(query, doc, score) for query, docs in ranking.items() for doc, score in docs.items()]
-    path.write_text("".join(f"{query} Q0 {doc} 1 {score} {path.stem}\n" for query, doc, score in rows))
 
 
 @pytest.mark.first_case
@@ -78,7 +74,7 @@ def test_words_of_other_files(tmp_path: Path) -> None:
     files(tmp_path)
     (tmp_path / "first.csv").write_text("query_id,doc_id,grade\n1,a,E\n2,d,I\n")
     (tmp_path / "own.csv").write_text("query_id,doc_id,grade\n2,x,E\n2,y,4\n")
-    write_ranking(tmp_path / "old.run", RANKINGS["old"])
+    write_rankings(tmp_path, RANKINGS)
     from tests.small_evaluation import pull_inputs
 
     read = pull_inputs(Evaluation.model_validate({**content, "directory": tmp_path}))
@@ -132,9 +128,8 @@ COMMANDS = {
 def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     files(tmp_path)
-    for name, ranking in RANKINGS.items():
-        write_ranking(Path(f"{name}.run"), ranking)
-    Path("numbers.qrels").write_text("".join(f"{query} 0 {doc} {ESCI[word]:g}\n" for query, doc, word in LETTERS))
+    write_rankings(tmp_path, RANKINGS)
+    write_judgments(Path("numbers.qrels"), NUMBERS)
     Path("queries.csv").write_text("query_id,text\n1,one\n2,two\n")
     words = command.format(j="j.csv").split()
     refused = invoke(words)

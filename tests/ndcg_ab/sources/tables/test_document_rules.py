@@ -19,6 +19,7 @@ from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, pi
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
 from tests.commands import invoke
+from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import small
 
 Row = tuple[str, str, float | None, int | None]
@@ -101,14 +102,6 @@ def chunked(ranking: dict[str, dict[str, float]], sign: str = "#") -> dict[str, 
     }
 
 
-def write_rankings(folder: Path, rankings: dict[str, Any]) -> dict[str, str]:
-    for name, ranking in rankings.items():
-        rows = [(query, doc, score) for query, docs in ranking.items() for doc, score in docs.items()]
-        text = "".join(f"{query} Q0 {doc} 1 {score} {name}\n" for query, doc, score in rows)
-        (folder / f"{name}.run").write_text(text)
-    return {name: str(folder / f"{name}.run") for name in rankings}
-
-
 def left_out(result: ndcg_ab.CompareResult, reason: str) -> list[int]:
     return [
         each.count
@@ -123,7 +116,8 @@ def left_out(result: ndcg_ab.CompareResult, reason: str) -> list[int]:
 @pytest.mark.parametrize("in_files", [True, False])
 def test_chunks_count_as_their_documents(in_files: bool, tmp_path: Path) -> None:
     chunks = {name: chunked(ranking) for name, ranking in PLAIN.items()}
-    systems: Any = write_rankings(tmp_path, chunks) if in_files else chunks
+    write_rankings(tmp_path, chunks)
+    systems: Any = {name: str(tmp_path / f"{name}.run") for name in chunks} if in_files else chunks
     result = ndcg_ab.compare(JUDGED, systems, document_prefix="#", resamples=100)
     assert result.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
     assert left_out(result, "chunks of the same document") == [24, 24]
@@ -148,7 +142,8 @@ def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
 
 @pytest.mark.slow
 def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
-    for name, path in write_rankings(tmp_path, PLAIN).items():
+    write_rankings(tmp_path, PLAIN)
+    for name, path in {name: str(tmp_path / f"{name}.run") for name in PLAIN}.items():
         text = Path(path).read_text()
         Path(path).write_text(text + text.replace(name, "other"))
     files = {name: str(tmp_path / f"{name}.run") for name in PLAIN}
@@ -227,9 +222,7 @@ def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     write_rankings(tmp_path, {name: chunked(ranking) for name, ranking in PLAIN.items()})
     for name in PLAIN:
         Path(f"{name}.run").write_text(Path(f"{name}.run").read_text() * 2)
-    Path("j.qrels").write_text(
-        "".join(f"{q} 0 {doc} {grade}\n" for q, docs in JUDGED.items() for doc, grade in docs.items())
-    )
+    write_judgments(Path("j.qrels"), JUDGED)
     options = ["--document-prefix", "#", "--own", "drop"]
     refused = invoke([*command.split(), *options])
     assert refused.exit_code == 2
