@@ -1,6 +1,7 @@
 """Check how far a value depends on the order of equal scores, and on ordering by scores or by given ranks."""
 
 import dataclasses
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -194,8 +195,8 @@ def rank_finding(
     by_score, there = judged.mean(values), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
-        f" {queries[0]!r}). Scores decide here: {metric.name} is {by_score:.4f}; by its ranks it would be {there:.4f}."
-        f" If the ranks are right, ask for {by_rank.name}"
+        f" {queries[0]!r}); scores decide: {metric.name} is {by_score:.4f}, by its ranks it would be {there:.4f}; if"
+        f" the ranks are right → --metric {shlex.quote(by_rank.name)}"
     )
     row = (len(queries), system_id, metric.name, abs(there - by_score), query_examples(queries))
     return [make_finding("rank_disagrees", message, *row)]

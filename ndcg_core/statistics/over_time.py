@@ -94,9 +94,10 @@ def detectable_at(
 ) -> float | None:
     """Return the mean difference that a look at this level detects with the given power; None if none is large enough.
 
-    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None. If known,
-    `bounded_p_value` must detect the difference, too, in an unlucky sample: half its values are one deviation above its
-    mean, half below, and only a share 1 - power of samples has a lower mean. The larger result is returned.
+    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None.
+    If the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample: half its
+    values are one deviation above its mean, half below, and only a share 1 - power of samples has a lower mean. The
+    larger result is returned.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:

@@ -92,7 +92,7 @@ def test_ranks_that_agree_are_silent(q1: tuple, metric: str) -> None:
 )
 def test_what_ranks_move_by_hand(metric: str, judged: dict[str, int], values: tuple, rows: tuple) -> None:
     (found,) = findings({"new": {"q1": ranked(*rows)}}, "rank_disagrees", metric, {"q1": judged})
-    assert "{} is {:.4f}; by its ranks it would be {:.4f}".format(metric, *values) in found.message
+    assert "{} is {:.4f}, by its ranks it would be {:.4f}".format(metric, *values) in found.message
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
     assert found.severity == "warning"
     assert found.count == 1
     # By score b is the first relevant, at rank 2; by rank a, at rank 1. The other query has 1.
-    assert "rr@3 is 0.7500; by its ranks it would be 1.0000" in found.message
-    assert "ask for rr(ties=given)@3" in found.message
+    assert "rr@3 is 0.7500, by its ranks it would be 1.0000" in found.message
+    assert "→ --metric 'rr(ties=given)@3'" in found.message
 
 
 @pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(ideal=local)@3", "ndcg(unjudged=condense)@3", "recall", "dcg@3"])
@@ -124,7 +124,7 @@ def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
     (found,) = findings({"new": rankings}, "rank_disagrees", metric, judgments)
     by_rank = dataclasses.replace(parse(metric), ties="given")
     values = [score_query(by_rank, rankings[query], judgments[query], 3.0) for query in rankings]
-    assert f"by its ranks it would be {sum(values) / len(values):.4f}." in found.message
+    assert f"by its ranks it would be {sum(values) / len(values):.4f};" in found.message
 
 
 ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
@@ -202,7 +202,7 @@ def test_the_findings_quote_weighted_means_where_the_table_does(tmp_path: Path) 
     found = {row["code"]: row["message"] for row in content["findings"]}
     assert "between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found["tied_places"]
     # By ranks a is first in q1, too, where its score is tied.
-    assert "precision@1 is 0.5000; by its ranks it would be 0.7000" in found["rank_disagrees"]
+    assert "precision@1 is 0.5000, by its ranks it would be 0.7000" in found["rank_disagrees"]
 
 
 def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
