@@ -141,6 +141,6 @@ def test_the_number_of_a_disagreement_is_what_its_advice_gives() -> None:
         (found,) = [
             one for one in outcome_of(judgments, {"new": rows}, [metric]).findings if one.code == "rank_disagrees"
         ]
-        advised = found.message.rpartition("ask for ")[2]
+        advised = found.message.rpartition("--metric ")[2].strip("'")
         (summary,) = outcome_of(judgments, {"new": rows}, [advised]).systems
         assert f"by its ranks it would be {summary.mean:.4f}" in found.message
