@@ -1,5 +1,6 @@
 """Print the first screen: each candidate's decision and reason, then a matrix of systems and metrics."""
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -65,7 +66,8 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
     room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if is_whole else MOST_WARNINGS
     doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
-    further = [*legend(answer, outcome, is_whole=is_whole), *warnings]
+    has_letter = any(re.search(rf"[0-9\]] {OPEN_LABELS}( |$)", line.plain) for line in lines)
+    further = [*legend(answer, outcome, has_letter, is_whole=is_whole), *warnings]
     below = warning_lines(further, console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
@@ -210,9 +212,9 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     return warnings[:above], warnings[above:]
 
 
-def legend(answer: Answer, outcome: Outcome, *, is_whole: bool) -> Iterator[Line]:
+def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, is_whole: bool) -> Iterator[Line]:
     """Yield the meaning of the letter beside a difference and, unless `is_whole`, hints on slices and effects."""
-    if any(is_turned(each) for found in answer.candidates for each in found.rows):
+    if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
     if is_whole:

@@ -314,7 +314,7 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
         console.print(Text(f"  {failed_nights.began[5:10]} {COULD_NOT_RUN}: {failed_nights.reason_text}"))
     print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
-    print_part(console, "open", open_lines(digest, last.ordinal))
+    print_part(console, "to look at", open_lines(digest, last.ordinal))
     console.print(Text(f"now (the latest evaluation, {last.began[:10]})", style="bold"))
     for line in latest_decisions(last):
         console.print(line)

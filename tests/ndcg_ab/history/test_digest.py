@@ -51,7 +51,7 @@ def test_what_dropped_since_then_with_its_cause() -> None:
         "shop, ndcg@10, since 2026-11-04: 2 evaluations, 2 more in which nothing had changed",
         "dropped",
         "  2  11-04  new -0.2000: -0.2100 ranking, +0.0100 judgments",
-        "open",
+        "to look at",
         "  new dropped in 2 (known? --acknowledge 2)",
         "  gate failed: no regression (new), since evaluation 2",
         "  logging is pending: 3 (ndcg-ab publish CONFIG)",
