@@ -166,7 +166,7 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
         raise type(error)(message.replace(str(part.path), address)) from None
 
 
-READING = 3  # to be raised with every change of how bytes become rows
+READING = 4  # to be raised with every change of how bytes become rows
 
 
 @dataclass(frozen=True)
