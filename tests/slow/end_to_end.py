@@ -213,7 +213,8 @@ def check_deployment(lab: Lab) -> None:
     expect("parameters evaluation, force, at", set(schema["properties"]) == {"evaluation", "force", "at"}, schema)
     fields = schema["definitions"]["Evaluation"]["properties"]
     expect("the form describes the metrics", "Metrics" in fields["metrics"]["description"], fields)
-    expect("and the gate", "primary" in schema["definitions"]["Gate"]["properties"]["no_regression"]["description"])
+    gate = next(each for each in schema["definitions"]["Gate"]["anyOf"] if "properties" in each)  # else it is a boolean
+    expect("and the gate", "primary" in gate["properties"]["no_regression"]["description"])
 
     entrypoint = "ndcg_ab.flows.evaluation.evaluation_flow"
     expect(f"entrypoint {entrypoint}", found["entrypoint"] == entrypoint, found["entrypoint"])
