@@ -57,10 +57,10 @@ def print_plan(console: Console, plan: Plan) -> None:
     for effect, queries in plan.needed:
         needed.add_row(f"{effect:g}", format_query_count(queries))
     console.print(needed)
-    curve = plain_table("", ("queries", "detectable effect", ""), text_heads=[""], no_wrap=True)
+    curve = plain_table("", ("queries", "MDE", ""), text_heads=[""], no_wrap=True)
     longest = max(row.effect for row in plan.curve)
     mark = " ← here"
-    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + mark) - 8
+    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries MDE" + mark) - 8
     for row in plan.curve:
         bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
         curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + mark * (row.n == plan.queries))
@@ -124,7 +124,7 @@ def plan_sentences(study: DrawStudy) -> Iterator[str]:
 
 
 SHORT = {"jarvelin_kekalainen": "järvelin-k."}
-MARKS = {"improved": "▲", "regressed": "▼", "identical": "=", "not testable": "?", "undecided": "·"}
+MARKS = {"improved": "▲", "regressed": "▼", "identical": "=", "not testable": "●", "undecided": "●"}
 COLOURS = {"improved": "green", "regressed": "red"}
 
 

@@ -249,7 +249,7 @@ def test_the_answer_in_words(scores: Path) -> None:
     )
     assert words in found.stdout
     assert "40 queries (40 differing)" in found.stdout
-    for head in ("effect", "queries needed", "queries", "detectable effect", "█ ← here"):
+    for head in ("effect", "queries needed", "queries", "MDE", "█ ← here"):
         assert head in found.stdout
     assert found.stdout.count("for one two-sided comparison alone; each one of a family needs more queries") == 1
     assert found.stdout.count("← here") == 1
