@@ -72,9 +72,9 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
 
 @contextlib.contextmanager
 def hide_packages(*names: str) -> Iterator[None]:
-    """Let imports of packages that are not loaded yet fail inside, for libraries that work without them.
+    """Make imports of the named packages fail within the block, unless the packages are already loaded.
 
-    (None in `sys.modules` would do, but imports of Cython take the None.)
+    It is for libraries that work without them. (None in `sys.modules` is not enough: Cython would import the None.)
     """
 
     class Hidden:

@@ -66,7 +66,7 @@ def replace_atomically(path: Path) -> Iterator[Path]:
 
 
 def make_locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
-    """Return a new temporary file beside the target, and its lock, which lasts as long as the file is open."""
+    """Create and lock a temporary file beside the target; return its path, and the open file that holds the lock."""
     while True:
         partial = target.with_name(f".{os.getpid()}-{next(_numbers)}{PARTIAL}{target.suffix}")
         lock = partial.open("wb")

@@ -173,14 +173,16 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
         return []
     judged = [row for row in rows if row[3]]
-    summary = clusters_by_id([row[0] for row in judged]) or clusters_by_text([row[:2] for row in judged if row[1]])
+    summary = describe_shared_ids([row[0] for row in judged]) or describe_repeated_texts(
+        [row[:2] for row in judged if row[1]]
+    )
     if summary is None:
         return []
     message, count = summary
     return [make_finding("looks_clustered", message, count)]
 
 
-def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
+def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
     """Return a description of the clusters that ids suggest, and the number of queries in them; None if none."""
     parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
@@ -194,7 +196,7 @@ def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
     return f"{summary}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
 
 
-def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+def describe_repeated_texts(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
     """Return a description of clusters of equal texts, up to case and space, and the number of queries, or None."""
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}

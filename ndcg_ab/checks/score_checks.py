@@ -31,10 +31,10 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
             )
             row = (summary.queries, summary.system_id, summary.metric, summary.judged)
             findings.append(make_finding("few_judged", message, *row))
-    return [*findings, *check_difference(systems)]
+    return [*findings, *check_judged_shares_differ(systems)]
 
 
-def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
+def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Return warnings of metrics with a higher judged share for one system than for another."""
     findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_place):

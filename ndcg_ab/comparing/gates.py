@@ -186,7 +186,10 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
-    """Return whether a guardrail fails the gate. proof: whether an open guardrail fails, too."""
+    """Return whether a guardrail fails its gate: it is worse, has no difference, or its loss is beyond the margin.
+
+    proof: whether a guardrail that is open fails, too.
+    """
     if row.difference is None or row.conclusion.is_harm:
         return True
     return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))

@@ -81,7 +81,10 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """Return the result of `read` on a cache entry, or None if the entry is missing or damaged."""
+    """Return the result of `read` on a cache entry; None if the entry is missing or damaged, or the cache switched off.
+
+    A damaged entry is removed, and the use of another one is recorded.
+    """
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
         return None
@@ -185,7 +188,10 @@ def files_in(entry: Path) -> dict[str, os.stat_result]:
 
 
 def touch(entry: Path) -> None:
-    """Record that an entry was used; without permission to write it is only removed earlier."""
+    """Set the time of an entry's last use to now; do nothing if the entry cannot be written.
+
+    An entry that is not touched is removed sooner from a full cache.
+    """
     try:
         os.utime(entry / ENTRY)
     except OSError:

@@ -236,7 +236,10 @@ def modules_first_in(directory: Path) -> Iterator[None]:
 
 
 def has_other_module(top: str, directory: Path) -> bool:
-    """Return whether `directory` holds a module of the given top-level name that differs from the loaded one."""
+    """Return whether `directory` has a module of this name whose file is not that of the loaded module.
+
+    The result is False for modules of the standard library and of ndcg-ab.
+    """
     if top in sys.stdlib_module_names or top in OURS:
         return False
     here = [directory / top / "__init__.py", directory / f"{top}.py"]

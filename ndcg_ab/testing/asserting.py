@@ -84,7 +84,7 @@ def assert_not_worse(
 
 
 def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
-    """Raise TypeError for an argument that `compare` does not accept, and InputError for scores."""
+    """Raise TypeError for an argument that `compare` lacks, and InputError if the argument `scores` is given."""
     __tracebackhide__ = True
     if options.get("scores") is not None:
         raise InputError(

@@ -118,7 +118,7 @@ def quote_table(option: str, name: str, dialect: Dialect) -> str:
 
 
 def quote_column(option: str, columns: Mapping[str, str], field: str, dialect: Dialect) -> str:
-    """Return the column of a field for a query."""
+    """Return the name of a field's column for SQL; raise InputError, naming `option`, if it is no name."""
     return quote_path(option, "column", columns.get(field, field), dialect)
 
 

@@ -245,9 +245,10 @@ def translate_name(text: str) -> str | None:
 
 
 def translate(text: str) -> str:
-    """Return a metric in built-in notation (``precision@10`` for ``P_10``); leave other texts unchanged.
+    """Return a metric's name in built-in notation (``precision@10`` for ``P_10``); leave other texts unchanged.
 
-    The choices stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never translated.
+    Arguments in parentheses stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never
+    translated.
     """
     if match := RBP_NAME.fullmatch(text.lower()):
         return f"rbp(p=0.{match[1]})"

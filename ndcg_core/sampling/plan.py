@@ -29,8 +29,9 @@ collections the planned variance of the mean is then within 15 % of the true one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """The queries of a log; those with a size above 0 can be drawn.
+    """The queries of a log from which a sample is to be drawn for judging.
 
+    Only queries whose `sizes` (relative disagreement * weight) are above 0 can be drawn.
     disagreements, relative: (N,) disagreements of each query's rankings, and the relative disagreements made from them.
     weights: (N,) > 0, of each query in the mean; None for equal weights. deviation: standard deviation of the
         difference of one query picked at random from the whole log, in the metric's unit.

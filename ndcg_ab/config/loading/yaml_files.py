@@ -48,7 +48,7 @@ class Loader(yaml.SafeLoader):
         return node
 
     def size_of(self, node: yaml.Node) -> int:
-        """Return the number of values in a node with all aliases written out; the sizes of inner nodes are known."""
+        """Return the number of values in a node with aliases written out; inner nodes must be measured before."""
         if id(node) not in self.sizes:
             inner = node.value if isinstance(node, yaml.CollectionNode) else []
             if isinstance(node, yaml.MappingNode):

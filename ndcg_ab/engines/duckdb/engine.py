@@ -236,9 +236,10 @@ class DuckDBEngine(Engine):
             self._create(self._kind(file), file.name, file.text, parameters)
 
     def _kind(self, file: SqlFile) -> str:
-        """Return the kind of object to create: with few rows, a view that several files read becomes a temporary table.
+        """Return the SQL kind of object to create for a file; with few rows every object is temporary.
 
-        It is temporary since `shared_database` serves several engines.
+        Then a view that several files read becomes a table. They are temporary since `shared_database` serves several
+        engines.
         """
         if not self.is_few or file.kind == "table":
             return f"temp {file.kind}" if self.is_few else file.kind

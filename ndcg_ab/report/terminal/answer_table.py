@@ -213,7 +213,7 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
 
 
 def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, is_whole: bool) -> Iterator[Line]:
-    """Yield the meaning of the letter beside a difference and, unless `is_whole`, hints on slices and effects."""
+    """Yield the meaning of the mark L (unjudged results could turn it) and, unless `is_whole`, further hints."""
     if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)

@@ -35,7 +35,7 @@ from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
-from ndcg_ab.sources.files.stores import door_of
+from ndcg_ab.sources.files.stores import bounds_key
 from ndcg_ab.sources.files.streams import (
     BLOCK,
     JsonObjectStream,
@@ -77,7 +77,7 @@ class File(Source):
         self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
         self.directory = directory
-        self.door = door_of(described.file)
+        self.door = bounds_key(described.file)
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         keep = pull.keep

@@ -35,7 +35,7 @@ REFUSED = (401, 403, 407)
 TRANSIENT = (408, 425, 429)
 
 
-def door_of(file: Path | str) -> str:
+def bounds_key(file: Path | str) -> str:
     """Return the key in `BOUNDS` of the limits for a path or an address."""
     if isinstance(file, Path):
         return "file"
@@ -54,7 +54,7 @@ class Store(ABC):
 
     def fetch(self, name: str, target: Path) -> None:
         """Download an object; raise InputError if it is missing, refused, changing, or beyond the limits."""
-        passage = Passage(BOUNDS[door_of(self.shown)], self.address_of(name))
+        passage = Passage(BOUNDS[bounds_key(self.shown)], self.address_of(name))
         passage.wait(lambda: self.copy(name, target, passage))
 
     @abstractmethod

@@ -241,9 +241,9 @@ def open_bytes(path: Path) -> BinaryIO:
 def open_table(path: Path) -> "ParquetFile | ArrowTable":
     """Open a Parquet or Arrow file; raise InputError if its counts disagree or it declares too much data.
 
-    Page checksums, if there are any, are verified while reading.  The declared size is that of the pages, or eight
-    bytes per value and row, since a few bytes can declare a billion repetitions.  Errors of the library over broken
-    bytes are passed on.
+    Page checksums, if there are any, are verified while reading.  The declared size is the larger of the size of its
+    pages and eight bytes for each cell, since a few bytes can declare a billion repetitions.  Errors of the library
+    over broken bytes are passed on.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile

@@ -56,8 +56,9 @@ class Unjudged:
     """The effect of two systems' unjudged results on the conclusion about one metric (`verdicts.tipping`).
 
     documents: number of unjudged documents, >= 0, over all queries, that either system shows within the metric's depth.
-    state: the state that holds at `label_factor`; UNKNOWN if it is not the state on judged results, or if the measure
-        has no expected value.
+    state: the state on judged results, or a weaker one of the same direction, that still holds at `label_factor`;
+    UNKNOWN
+        if no direction holds, or if the measure has no expected value. A state that is open on judged results stays.
     label_factor: >= 1, by how much unjudged results may be better or worse than judged ones.
     tipping_factor: the smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
     low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;

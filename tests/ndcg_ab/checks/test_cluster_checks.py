@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_ab.checks.plausibility_checks import clusters_by_id, clusters_by_text
+from ndcg_ab.checks.plausibility_checks import describe_repeated_texts, describe_shared_ids
 
 
 def grouped(groups: int, size: int, mark: str = "_") -> list[str]:
@@ -24,7 +24,7 @@ def grouped(groups: int, size: int, mark: str = "_") -> list[str]:
     ],
 )
 def test_ids(query_ids: list[str], count: int | None) -> None:
-    found = clusters_by_id(query_ids)
+    found = describe_shared_ids(query_ids)
     assert (found and found[1]) == count
 
 
@@ -38,5 +38,5 @@ def test_ids(query_ids: list[str], count: int | None) -> None:
     ],
 )
 def test_texts(texts: list[str], count: int | None) -> None:
-    found = clusters_by_text([(f"q{place}", text) for place, text in enumerate(texts)])
+    found = describe_repeated_texts([(f"q{place}", text) for place, text in enumerate(texts)])
     assert (found and found[1]) == count
