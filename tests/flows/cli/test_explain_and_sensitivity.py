@@ -84,7 +84,7 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     picture = tmp_path / "matrix.svg"
     text = run("sensitivity", *BOTH, "--picture", str(picture), "--json", str(tmp_path / "out.json"))
     assert "old against new under 72 definitions:" in text
-    assert picture.read_text().count("▲") + picture.read_text().count("·") >= 36
+    assert picture.read_text().count("▲") + picture.read_text().count("●") >= 36
     content = json.loads((tmp_path / "out.json").read_text())
     assert len({metric["hash"] for metric in content["metrics"]}) == 72
     rows = {row["metric"]: row for row in content["comparisons"]}
@@ -123,7 +123,7 @@ def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pyte
     found = invoke(["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])
     assert found.exit_code == 0, found.output
     assert len(re.findall(r"^ *exponential +järvelin-k. +[+-]", found.stdout, re.M)) == tables
-    assert len(re.findall(r"[+-]0\.\d{4} [▲▼=?·]", found.stdout)) == 4
+    assert len(re.findall(r"[+-]0\.\d{4} [▲▼=?●]", found.stdout)) == 4
     assert max(map(len, found.stdout.splitlines())) <= width and "…" not in found.stdout
 
 
