@@ -99,10 +99,9 @@ class Answer:
     matrix: system -> metric -> cell; the baseline first, then the candidates in their order; deciding metrics first.
     metric: the first metric, which decides. queries, mean: number of scored queries and mean of the baseline on
     `metric`; None if no query was scored. kind: "drawn" if the queries were drawn from a log, else empty.
-    candidates: the best decision first, then the largest difference. doubts: reasons to doubt the whole answer.
-    warnings: one line per cause over all systems. findings: all findings of the data check, in lines.
-    notes: remarks about the comparisons. gate: whether the gates passed, in one line; empty without gates.
-    is_clean: whether there is nothing to report.
+    candidates: the best decision first, then the largest difference. warnings: one line per cause over all systems;
+    errors are reasons to doubt the answer. notes: notes of the data check, and remarks about the comparisons.
+    gate: whether the gates passed, in one line; empty without gates. is_clean: whether there is nothing to report.
     """
 
     baseline: str
@@ -111,10 +110,8 @@ class Answer:
     mean: float | None
     candidates: tuple[Candidate, ...]
     matrix: Mapping[str, Mapping[str, Cell]]
-    doubts: tuple[Doubt, ...]
     warnings: tuple[Line, ...]
-    findings: tuple[Line, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Line, ...]
     gate: str
     is_clean: bool
     kind: str = ""
@@ -124,12 +121,21 @@ class Answer:
         """Return the decision on each candidate."""
         return {each.name: each.choice for each in self.candidates}
 
+    @property
+    def doubts(self) -> list[Line]:
+        """Return the reasons to doubt the answer, which stand above it."""
+        return [line for line in self.warnings if line.severity == "error"]
+
+    @property
+    def findings(self) -> list[Line]:
+        """Return the warnings and notes that stand below the answer."""
+        return [line for line in (*self.warnings, *self.notes) if line.severity != "error"]
+
 
 def make_answer(outcome: Outcome) -> Answer:
     first = outcome.metrics[0]
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
-    findings = tuple(finding_lines(outcome))
-    doubts, few_weights = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
+    findings, doubts = finding_lines(outcome), list_doubts(outcome)
     gates = ", ".join(gate.name for gate in outcome.failures or outcome.gates)
     candidates = tuple(describe_candidates(outcome))
     return Answer(
@@ -139,12 +145,13 @@ def make_answer(outcome: Outcome) -> Answer:
         mean=base.mean if base else None,
         candidates=candidates,
         matrix=arrange_matrix(outcome, [outcome.baseline, *(each.name for each in candidates)]),
-        doubts=doubts,
         warnings=tuple(list_warnings(outcome, doubts, findings)),
-        findings=findings,
-        notes=tuple(comparison_notes(outcome)),
+        notes=(
+            *(line for line in findings if line.severity == "note"),
+            *(Line("note", text) for text in comparison_notes(outcome)),
+        ),
         gate=f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {gates}" if gates else "",
-        is_clean=not (outcome.findings or doubts or few_weights),
+        is_clean=not (outcome.findings or doubts or warn_of_few_weights(outcome)),
         kind=query_kind(outcome),
     )
 
@@ -184,12 +191,17 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
     lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
         lines.append(Line("warning", judges, command="ndcg-ab judgments"))
-    causes: dict[str, Line] = {CAUSES["few_judged"]: lines[0]} if any(each.reason == HARDLY for each in doubts) else {}
+    causes: dict[str, int] = {}  # the place of each cause's line
+    for place, doubt in enumerate(doubts):
+        if doubt.reason == HARDLY:
+            causes[CAUSES["few_judged"]] = place
     for line in findings:
-        cause = CAUSES.get(line.code, line.code)
-        if line.severity in ("error", "warning") and cause not in causes:
-            causes[cause] = line
-            lines.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
+        if line.severity == "warning":
+            place = causes.setdefault(CAUSES.get(line.code, line.code), len(lines))
+            if place == len(lines):
+                lines.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
+            else:
+                lines[place] = lines[place]._replace(more=(*lines[place].more, line))
     return sorted(lines, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
 
 

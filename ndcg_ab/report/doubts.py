@@ -162,12 +162,19 @@ class Line(NamedTuple):
     """One line of a report: one finding, several findings of one kind, or another warning.
 
     severity, code: severity and code of the findings. command: the command that helps, or empty.
+    more: further lines of the same cause.
     """
 
     severity: str
     text: str
     code: str = ""
     command: str = ""
+    more: tuple["Line", ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the text of the line and of every further line of its cause."""
+        return [self.text, *(line.text for line in self.more)]
 
 
 Kind = tuple[str, str, str]  # severity and code of findings of one line, and what they are about, as a metric

@@ -16,7 +16,6 @@ from ndcg_ab.report.words import (
     format_clusters,
     format_confidence_level,
     format_weights,
-    is_drawn,
     query_kind,
 )
 from ndcg_ab.results.cost_records import requests_text
@@ -119,7 +118,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     for row in rows:
         values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
-        beside = format_log_difference(row) if is_drawn(outcome) else format_means(row, *values)
+        beside = format_log_difference(row) if query_kind(outcome) else format_means(row, *values)
         beside = "" if row.family == GUARDRAILS else beside
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:

@@ -2,7 +2,7 @@
 
 A document named ``![x](http://…)`` must not load a picture, which would send the reader's address to a server. Some
 renderers make links of bare addresses and of ``@somebody`` even if they are escaped. Only an invisible character
-between the signs prevents that.
+between the signs prevents that, or code, as for a metric that somebody may copy.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.report.answer import Answer, candidates_by_choice, group_decisions, make_answer
-from ndcg_ab.report.doubts import join_first, warn_of_few_weights
+from ndcg_ab.report.doubts import join_first
 from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_outcome
 from ndcg_ab.report.over_time import since_lines, since_title
 from ndcg_ab.report.sections import (
@@ -20,7 +20,6 @@ from ndcg_ab.report.sections import (
     cost_head,
     cost_notes,
     costs_with_differences,
-    format_judges_line,
     notes_on_metric,
 )
 from ndcg_ab.report.words import (
@@ -29,6 +28,7 @@ from ndcg_ab.report.words import (
     describe_metric_role,
     format_confidence_level,
     format_interval,
+    format_marked,
     format_verdict,
     format_wins_ties_losses,
 )
@@ -42,7 +42,8 @@ EXPLAINED = 3  # candidates, the best decisions first
 QUERIES = 10  # that moved most
 TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
 JOINER = "\N{WORD JOINER}"
-ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", JOINER: "&#8288;"})
+METRIC = re.compile(r"((?:--metric )?'?\w+\([\w=.,:/+-]*\)@\d+'?)(?!\w)")  # ndcg(ties=given)@10, to be copied as it is
 SIGNS = re.compile(r"([\\`*_\[\]|~#])")
 LIST = re.compile(r"^(\d{1,9})?([-+.)])(?=[-+\s]|$)")  # what would begin an item of a list, or a rule, at the start
 LIVE = re.compile(
@@ -58,10 +59,11 @@ LIVE = re.compile(
 
 def escape_text(text: str) -> str:
     """Return the text on one line, escaped so that Markdown and HTML renderers show it unchanged, also in tables."""
-    one_line = " ".join(visible(" ".join(text.split())).split())
-    dead = LIVE.sub(JOINER, one_line)
-    marked = LIST.sub(r"\1\\\2", SIGNS.sub(r"\\\1", dead))
-    return re.sub(r"[&<>$]", lambda match: ENTITIES[match[0]], marked)
+    parts = METRIC.split(" ".join(visible(" ".join(text.split())).split()))
+    for place in range(0, len(parts), 2):
+        marked = SIGNS.sub(r"\\\1", LIVE.sub(JOINER, parts[place]))
+        parts[place] = LIST.sub(r"\1\\\2", marked).translate(ENTITIES)
+    return "`".join(parts)
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -74,7 +76,8 @@ def format_items(texts: Iterable[str]) -> str:
 
 
 def format_folded(summary: str, content: str) -> str:
-    return f"<details><summary>{escape_text(summary)}</summary>\n\n{content}\n\n</details>"
+    title = LIVE.sub(JOINER, visible(summary)).translate(ENTITIES)  # HTML, in which backslashes are shown
+    return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
 
 
 def format_words(words: PlainWords) -> str:
@@ -103,7 +106,7 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
         format_folded(f"In plain words: {words.candidate}", format_words(words))
         for words in explain_outcome(outcome)[:EXPLAINED]
     ]
-    if notes := notes_to_keep(outcome, answer):
+    if notes := notes_to_keep(answer):
         parts.append(format_folded(f"What to keep in mind ({len(notes)})", format_items(notes)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
@@ -120,7 +123,7 @@ def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
         parts.append(format_since(since))
     if costs := format_costs(outcome):
         parts.append(f"**What requests cost**\n\n{costs}")
-    if notes := notes_to_keep(outcome, answer):
+    if notes := notes_to_keep(answer):
         parts.append(f"**What to keep in mind**\n\n{format_items(notes)}")
     return "\n\n".join(parts)
 
@@ -144,7 +147,7 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
         for choice, names in group_decisions(candidates_by_choice(outcome))
     ]
     parts = [f"### {' · '.join(lines) or 'Nothing is compared'}"]
-    parts += [f"> **{escape_text(doubt.sentence)}**" for doubt in answer.doubts]
+    parts += [f"> **{escape_text(' · '.join(doubt.texts))}**" for doubt in answer.doubts]
     if answer.candidates:
         parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(answer)))
     if answer.gate:
@@ -173,11 +176,10 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
     for name, cells in answer.matrix.items():
         row = [escape_text(name)]
         for cell in cells.values():
-            compared = cell.row
-            texts = [format_plain(cell.mean)]
-            if compared:
-                texts += [comparison_mark(compared), signed(compared.difference), format_interval(compared)]
-            row.append(" ".join(texts).replace(" ", TOGETHER))
+            text = format_plain(cell.mean)
+            if found := cell.row:
+                text += f" {format_marked(found, f'{signed(found.difference)} {format_interval(found)}')}"
+            row.append(text.replace(" ", TOGETHER))
         yield row
 
 
@@ -198,12 +200,9 @@ def format_costs(outcome: Outcome) -> str:
     return f"{format_table(cost_head(outcome), rows)}\n\n{format_items(cost_notes(outcome.costs))}".strip()
 
 
-def notes_to_keep(outcome: Outcome, answer: Answer) -> list[str]:
-    """Return warnings, findings and remarks about the comparisons, each with its severity."""
-    judges = format_judges_line(outcome)
-    notes = [f"warning: {text}" for text in (judges, *warn_of_few_weights(outcome)) if text]
-    notes += [f"{line.severity}: {line.text}" for line in answer.findings]
-    return notes + [f"note: {text}" for text in answer.notes]
+def notes_to_keep(answer: Answer) -> list[str]:
+    """Return warnings, one for each cause, and notes, each with its severity."""
+    return [f"{line.severity}: {' · '.join(line.texts)}" for line in answer.findings]
 
 
 # ---- the table

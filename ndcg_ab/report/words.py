@@ -50,6 +50,7 @@ def deciding_interval(row: Comparison) -> Interval | None:
 
 MARKS = {kind: kind.traits.mark for kind in Verdict if kind.traits.mark}
 UNDECIDED_MARK = "●"
+OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
 
 
 def comparison_mark(comparison: Comparison) -> str:
@@ -62,15 +63,14 @@ def comparison_mark(comparison: Comparison) -> str:
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
-def speaks_for_candidate(comparison: Comparison) -> bool | None:
-    """Return whether a primary metric or guardrail favours the candidate; None if neither.
+def open_labels_mark(comparison: Comparison) -> str:
+    """Return `` L`` for a verdict that unjudged results could turn, else an empty text."""
+    return f" {OPEN_LABELS}" if is_turned(comparison) else ""
 
-    A verdict that unjudged results could turn favours nobody.
-    """
-    if comparison.conclusion.is_harm:
-        return None if is_turned(comparison) else False
-    favours = comparison.conclusion.holds_margin or comparison.conclusion.direction > 0
-    return True if favours and not is_turned(comparison) else None
+
+def format_marked(comparison: Comparison, number: str) -> str:
+    """Return a number with the mark of its verdict and, if unjudged results could turn it, ``L``: ``▼ -0.0481 L``."""
+    return f"{comparison_mark(comparison)} {number}{open_labels_mark(comparison)}"
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
@@ -157,19 +157,14 @@ def format_weights(outcome: Outcome) -> str | None:
     if counts and round(min(counts)[0]) < min(counts)[1]:
         effective, queries = min(counts)
         tail = f"{queries_text(queries)} settle as much as {effective:.0f} of equal weight"
-    if is_drawn(outcome):
+    if query_kind(outcome):
         return tail or None
     return f"means and differences are weighted by the queries' weights{': ' * bool(tail)}{tail}"
 
 
-def is_drawn(outcome: Outcome) -> bool:
-    """Return whether the queries were drawn from a log."""
-    return any(found.code == "drawn_queries" for found in outcome.findings)
-
-
 def query_kind(outcome: Outcome) -> str:
     """Return "drawn" if the scored queries were drawn from a log, else an empty text."""
-    return "drawn" if is_drawn(outcome) else ""
+    return "drawn" if any(found.code == "drawn_queries" for found in outcome.findings) else ""
 
 
 def format_clusters(outcome: Outcome) -> str | None:

@@ -86,6 +86,13 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
     assert asked == [address] * len(opens)
 
 
+@pytest.fixture
+def empty_page(browser: Any) -> Iterator[Open]:
+    """Makes empty pages; at the end nothing was said on the console of any."""
+    with watched_pages(browser, []) as made:
+        yield made
+
+
 class Tab(NamedTuple):
     """What tests share that want a page of the usual size, and what it did: see `open_page`."""
 
@@ -208,7 +215,7 @@ class TestTable:
 NUMBERS = ("baseline", "candidate", "difference")
 
 
-def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
+def test_rounds_as_python_does(empty_page: Open, tmp_path: Path) -> None:
     """Halves go to the even digit; the tables beside it are written by Python."""
     sizes = [0.03125, 0.09375, 0.15625, 0.5, 0.00005, 0.12345, 1.0, 0.99995, 1.96875, 0.0, 1 / 3]
     ids = [f"q{place:02d}" for place in range(len(sizes))]
@@ -217,7 +224,7 @@ def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
     queries = pa.table({"query_id": ids, "text": pa.array([None] * len(ids), pa.string())})
     outcome = small_outcome(["old", "new"])
     write_page(tmp_path / "r.html", PageData(outcome, ABOUT | {"inputs": []}, queries, scores, NO_RANKINGS))
-    page = browser.new_page()
+    page = empty_page()
     page.goto((tmp_path / "r.html").as_uri())
     page.wait_for_selector("html[data-ready]")
     head(page, "id").get_by_role("button").click()
@@ -226,24 +233,22 @@ def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
     page.get_by_role("button", name="q01").click()
     assert ranking(page, "candidate") == [["returned nothing"]]
     assert not head(page, "text").is_visible()
-    page.close()
 
 
-def test_one_system_alone(browser: Any, tmp_path: Path) -> None:
+def test_one_system_alone(empty_page: Open, tmp_path: Path) -> None:
     scores = {"system_id": ["old"], "query_id": ["q"], "metric": ["ndcg@10"], "value": [1.0]}
     rankings = {"system_id": ["old"], "query_id": ["q"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
     queries = pa.table({"query_id": ["q"], "text": pa.array([None], pa.string())})
     about = ABOUT | {"inputs": []}
     alone = PageData(small_outcome(["old"]), about, queries, pa.table(scores), pa.table(rankings))
     write_page(tmp_path / "r.html", alone)
-    page = browser.new_page()
+    page = empty_page()
     page.goto((tmp_path / "r.html").as_uri())
     page.wait_for_selector("html[data-ready]")
     assert (column(page, "baseline"), column(page, "candidate")) == (["1.0000"], ["–"])
     page.get_by_role("button", name="q", exact=True).click()
     assert ranking(page, "baseline") == [["1", "a", "1", "–", "= same"]]
     assert page.locator("#detail .pair table").count() == 1 and not page.locator("figure:visible").count()
-    page.close()
 
 
 NO_RANKINGS = pa.table(
@@ -393,7 +398,7 @@ class TestFigures:
 
     def test_one_bar_for_each_query_and_a_mark_for_the_bad_night(self, page: Any) -> None:
         assert page.locator("#figure-differences rect.mark").count() == 40
-        assert page.locator("#figure-values path.mark").count() == 40
+        assert page.locator("#figure-values path.mark:visible").count() == 40
         assert page.locator("#figure-nights path.mark.loss").count() == 1
 
     def test_bars_are_as_high_as_their_differences(self, page: Any) -> None:
@@ -477,7 +482,7 @@ def test_narrow_screens_scroll_inside_tables_alone(open_in_tab: Open, width: int
 
 
 @pytest.mark.parametrize(("width", "name"), [(1400, "new"), (390, "long-name-" * 8)])
-def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str) -> None:
+def test_nothing_sticks_out(empty_page: Open, tmp_path: Path, width: int, name: str) -> None:
     """On a wide screen no table, if by a pixel, or it has a scroll bar; on a telephone no list of long names."""
     names = ["old", f"a {name}", f"b {name}"]
     rows = [{"system_id": each, "query_id": "q1", "metric": "ndcg@10", "value": 0.5} for each in names]
@@ -486,7 +491,7 @@ def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str)
     write_page(
         tmp_path / "r.html", PageData(small_outcome(names), ABOUT | {"inputs": []}, queries, scores, NO_RANKINGS)
     )
-    page = browser.new_page(viewport={"width": width, "height": 844})
+    page = empty_page(viewport={"width": width, "height": 844})
     page.goto((tmp_path / "r.html").as_uri())
     page.wait_for_selector("html[data-ready]")
     assert page.locator("select[data-choice=candidate]").first.is_visible()
@@ -495,7 +500,6 @@ def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str)
         page.evaluate("document.querySelectorAll('#metrics > details').forEach(each => { each.open = true; })")
         tables = "[...document.querySelectorAll('#metrics .scroll')].filter(e => e.checkVisibility()).slice(0, 3)"
         assert page.evaluate(f"{tables}.map(e => e.scrollWidth - e.clientWidth)") == [0, 0, 0]
-    page.close()
 
 
 @pytest.mark.parametrize("scheme", DARK_AND_LIGHT)
@@ -548,11 +552,9 @@ def test_the_keyboard_reaches_what_the_mouse_does(page: Any) -> None:
     assert "search" in seen and "q01" in seen and seen.index("search") < seen.index("q01")
 
 
-def test_works_inside_another_page(browser: Any, data: PageData) -> None:
+def test_works_inside_another_page(empty_page: Open, data: PageData) -> None:
     """As MLflow shows an artifact: in a frame whose links would lead to the page around it."""
-    around = browser.new_page()
-    said: list[str] = []
-    around.on("console", lambda message: said.append(message.text))
+    around = empty_page()
     around.set_content("<iframe sandbox='allow-scripts' style='width: 900px; height: 700px'></iframe>")
     around.evaluate("text => { document.querySelector('iframe').srcdoc = text; }", render_page(data))
     inside = around.frame_locator("iframe")
@@ -564,8 +566,7 @@ def test_works_inside_another_page(browser: Any, data: PageData) -> None:
     assert inside.locator("#detail-title").inner_text() == "q01 · words of 1"
     inside.get_by_role("button", name="Close").click()
     assert not inside.locator("#detail").count()
-    assert inside.locator("#figure-differences svg").count() and said == []
-    around.close()
+    assert inside.locator("#figure-differences svg").count()
 
 
 def test_links_inside_stay_on_the_page(page: Any) -> None:

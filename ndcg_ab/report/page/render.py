@@ -26,11 +26,9 @@ from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_kind
 from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import (
-    UNDECIDED_MARK,
     deciding_interval,
     format_confidence_level,
     format_verdict,
-    speaks_for_candidate,
 )
 from ndcg_ab.results import numbers
 from ndcg_ab.results.codec import decode
@@ -209,13 +207,7 @@ def script_digest(script: str) -> str:
 
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
-MOVED = {1: "improved", -1: "regressed"}  # what colours a difference that is shown
 MOVES = 3  # queries that a card names, won and lost
-SPEAKS: dict[bool | None, tuple[str, str]] = {
-    True: ("✓", "win"),
-    False: ("✗", "loss"),
-    None: (UNDECIDED_MARK, "tie"),
-}
 
 
 def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[MovedQuery, str]]]]:
@@ -241,18 +233,13 @@ def query_address(query_id: str, candidate: str) -> str:
     return "#" + urlencode({"q": query_id, "c": candidate}, safe="*").replace("~", "%7E")
 
 
-def card_mark(row: Comparison) -> tuple[str, str]:
-    """Return the mark of a comparison on a card, and its class: win, loss or tie."""
-    return SPEAKS[speaks_for_candidate(row)]
-
-
 def card_colour(row: Comparison) -> str:
-    """Return the colour of a difference on a card: improved, regressed, or none, as for every guardrail."""
-    return "" if row.family == GUARDRAILS else MOVED.get(row.conclusion.direction, "")
+    """Return the colour class of a difference on a card: that of its verdict, or none, as for every guardrail."""
+    return "" if row.family == GUARDRAILS else verdict_kind(row.conclusion)
 
 
 # What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
 OF_TEMPLATES = (
-    *(card_colour, card_mark, format_count, format_document_counts, format_moment, fully_judged_difference),
+    *(card_colour, format_count, format_document_counts, format_moment, fully_judged_difference),
     *(largest_reach, split_verdict, strip_marks, verdict_kind),
 )

@@ -13,7 +13,7 @@ from rich.text import Text
 from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle, shorten_names
-from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level
+from ndcg_ab.report.words import OPEN_LABELS, deciding_interval, format_confidence_level, format_marked
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, Severity
@@ -33,7 +33,6 @@ INDENT = "    "
 DOUBTED = " (in doubt)"
 TERMS = "ndcg-ab help terms"  # what explains the words of the screen
 TOGETHER = "\N{NO-BREAK SPACE}"  # at which no line ends
-OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
 
 
 class Column(NamedTuple):
@@ -181,9 +180,9 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
             continue
         interval = deciding_interval(cell.row)
         between = f" [{short_number(interval.low)}, {short_number(interval.high)}]" if interval else ""
-        labels = f" {OPEN_LABELS}" * is_turned(cell.row)
-        text += f" {comparison_mark(cell.row)} {short_number(cell.row.difference)}"
-        column_cells.append((text + labels, text + between + labels, STYLES[cell.row.conclusion.traits.tone]))
+        number = short_number(cell.row.difference)
+        short, wide = (f"{text} {format_marked(cell.row, shown)}" for shown in (number, number + between))
+        column_cells.append((short, wide, STYLES[cell.row.conclusion.traits.tone]))
     return Column(name, column_cells)
 
 
@@ -207,9 +206,8 @@ def short_number(value: float | None, sign: str = "+") -> str:
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     """Return the warnings to print above the answer, which question all of it, and those to print below."""
-    warnings = answer.warnings
-    above = min(sum(each.severity == "error" for each in warnings), MOST_WARNINGS - 1)
-    return warnings[:above], warnings[above:]
+    above = min(len(answer.doubts), MOST_WARNINGS - 1)
+    return answer.warnings[:above], answer.warnings[above:]
 
 
 def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, is_whole: bool) -> Iterator[Line]:
@@ -271,7 +269,7 @@ def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool
         counts = {row.clusters.count for row in outcome.main if row.clusters is not None}
         clusters = f", {min(counts)} clusters" if counts else ""
         parts.append(f"[low, high]: {format_confidence_level(outcome.alpha)} interval{comparisons}{clusters}")
-    notes = sum(line.severity == "note" for line in answer.findings) + len(answer.notes)
+    notes = len(answer.notes)
     noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
     reasons = "reasons, " if len(answer.candidates) > MOST_REASONS else ""
     parts += [f"{noted}{reasons}every number: --details"] * (not is_whole) + [f"terms: {TERMS}"]

@@ -9,14 +9,13 @@ from rich.text import Text
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shorten
 from ndcg_ab.report.answer import format_headline, make_answer
-from ndcg_ab.report.doubts import Line
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
 from ndcg_ab.report.sections import notes_on_metric
 from ndcg_ab.report.terminal.answer_table import print_answer_table
 from ndcg_ab.report.terminal.grid import print_dimmed
 from ndcg_ab.report.terminal.tables import LONGEST, print_findings, print_tables
-from ndcg_ab.results.outcome import Outcome, Severity
+from ndcg_ab.results.outcome import Outcome
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundle import Bundle
@@ -45,12 +44,10 @@ def print_details(console: Console, outcome: Outcome) -> None:
     """Print what the first screen leaves out: further findings, notes about comparisons, and all tables."""
     console.print()
     answer = make_answer(outcome)
-    above = {line.text for line in answer.warnings}
-    findings = [line for line in answer.findings if line.text not in above]
-    for line in [*findings, *(Line("note", text) for text in answer.notes)]:
-        traits = Severity(line.severity).traits
+    further = [("  also: ", line) for warned in answer.warnings for line in warned.more]
+    for mark, line in [*further, *(("i ", line) for line in answer.notes)]:
         code = (f" [{line.code}]" if line.code else "", "dim")
-        console.print(Text.assemble((traits.mark, traits.colour), f" {shorten(redact(line.text), LONGEST)}", code))
+        console.print(Text.assemble((mark, "dim"), shorten(redact(line.text), LONGEST), code))
     if answer.is_clean:
         print_findings(console, [])
     for metric in outcome.metrics:

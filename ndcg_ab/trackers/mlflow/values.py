@@ -10,7 +10,7 @@ from ndcg_ab.report.answer import candidates_by_choice, format_decisions, format
 from ndcg_ab.report.markdown import escape_text, format_note, format_system_note
 from ndcg_ab.report.over_time import since_mark
 from ndcg_ab.report.sections import shown_first
-from ndcg_ab.report.words import comparison_mark, system_rows
+from ndcg_ab.report.words import format_marked, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
@@ -116,7 +116,7 @@ def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
     """Return the values of all systems on one metric as one line: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
     for system, row in system_rows(outcome, metric):
-        value = f"{comparison_mark(row)} {signed(row.difference)}" if row else format_plain(system.mean)
+        value = format_marked(row, signed(row.difference)) if row else format_plain(system.mean)
         texts.append(f"{system.system_id} {value}")
     more = f" and {len(texts) - SYSTEMS} more" if len(texts) > SYSTEMS else ""
     return ", ".join(texts[:SYSTEMS]) + more
@@ -137,7 +137,7 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:
                 mean = format_plain(system.mean)
-                value = f"{comparison_mark(row)} {mean} ({signed(row.difference)})" if row else mean
+                value = format_marked(row, f"{mean} ({signed(row.difference)})") if row else mean
                 tags[metric_name(metric)] = value
     return tags
 

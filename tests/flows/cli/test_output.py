@@ -115,7 +115,7 @@ def test_a_comment_is_markdown() -> None:
 def test_a_comment_has_the_matrix_notes_below_and_the_texts_of_queries() -> None:
     found = invoke([*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
     (row,) = re.findall(r"^\| new .*", found.stdout, flags=re.MULTILINE)
-    assert re.fullmatch(r"\| new \| 0\.\d{4} ▲ \+0\.\d{4} \[\+.*\] \|", row.replace("\xa0", " "))
+    assert re.fullmatch(r"\| new \| 0\.\d{4} ▲ \+0\.\d{4} \[\+.*\] L \|", row.replace("\xa0", " "))
     assert "\n- note: small sample: new on ndcg@5\n" in found.stdout
     assert "| query | text | candidate | difference |" in found.stdout
     assert "\n| tofu | tofu recipe | new | -0.7012 |\n" in found.stdout

@@ -163,7 +163,7 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
     assert f"i {note}" in told
     assert ": corrected by 800 queries with proxy judgments" in (case.folder / "comment.md").read_text()
     page = (case.folder / "page.html").read_text()
-    assert "corrected by 800 queries with proxy judgments" in page and f"<li>C{note[1:]}" in page
+    assert "corrected by 800 queries with proxy judgments" in page and f": {note}" in page
     assert "proxy judgments</td>" in page, "the inputs"
 
 

@@ -54,6 +54,24 @@ def test_it_concerns_the_systems_that_it_names() -> None:
     assert len(answer.doubts) == 1, "a cause is told once"
 
 
+def test_every_report_counts_one_warning_for_each_cause() -> None:
+    """By hand: two causes, of which one has two lines, and a note."""
+    codes = ("few_judged", "judged_differs", "looks_clustered", "fractional_grades")
+    findings = tuple(Finding(code, "note" if code == codes[-1] else "warning", f"{code} it is", 3) for code in codes)
+    outcome = dataclasses.replace(undoubted(2), findings=findings)
+    texts = [line.texts for line in make_answer(outcome).findings]
+    assert texts[:3] == [
+        ["few_judged it is", "judged_differs it is"],
+        ["looks_clustered it is"],
+        [f"{codes[-1]} it is"],
+    ]
+    screen = printed(outcome, 200, details=True)
+    assert [line[:5] for line in screen if " it is" in line] == ["! few", "! loo", "  als", "i fra"]
+    comment = format_comment(outcome)
+    assert f"({len(texts)})" in comment and comment.count("- warning: ") == 2
+    assert render.template_functions(outcome)["severities"].startswith("2 warnings, ")
+
+
 @pytest.mark.slow
 def test_of_the_baseline_it_concerns_every_candidate() -> None:
     outcome = evaluated(4, ["c00", "c02"])
@@ -87,7 +105,7 @@ def test_hardly_judged_is_doubted_where_it_decides(metric: str, judged: float | 
 @pytest.mark.slow
 def test_many_systems_share_a_sentence() -> None:
     (banner,) = make_answer(evaluated(20, [f"c{place:02d}" for place in range(1, 9)])).doubts
-    assert banner.sentence == (
+    assert banner.text == (
         "8 of 20 systems give ranks that disagree with their scores, which decide, in queries:"
         " c01 3, c02 3, c03 3, c04 3, c05 3, c06 3 and 2 more"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_ab.history.bundle import Bundle, read_bundle
 from ndcg_ab.report.markdown import format_comment
-from ndcg_ab.report.words import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.words import comparison_mark, open_labels_mark
 from ndcg_ab.results.outcome import Finding, GateResult
 from ndcg_ab.trackers.json_lines import bundle_records
 from ndcg_core.statistics.verdicts.record import Unjudged
@@ -45,11 +45,11 @@ def test_what_questions_the_answer_is_above_it_in_a_comment(bundle: Bundle) -> N
     assert "> **" not in format_comment(dataclasses.replace(bundle.outcome, findings=()))
 
 
-def test_a_guardrail_that_labels_could_turn_is_open_and_speaks_for_nobody(bundle: Bundle) -> None:
+def test_a_guardrail_that_labels_could_turn_is_open(bundle: Bundle) -> None:
     row = dataclasses.replace(bundle.outcome.comparisons[0], conclusion=Verdict.NOT_WORSE)
     states = (State.HOLDS, State.UNKNOWN)
     rows = [dataclasses.replace(row, unjudged=Unjudged(3, state, 1.2)) for state in states]
     assert [comparison_mark(each) for each in rows] == ["✓", "?"]
-    assert [speaks_for_candidate(each) for each in rows] == [True, None]
+    assert [open_labels_mark(each) for each in rows] == ["", " L"]
     unknown = dataclasses.replace(row, unjudged=None)
-    assert (comparison_mark(unknown), speaks_for_candidate(unknown)) == ("?", None)
+    assert (comparison_mark(unknown), open_labels_mark(unknown)) == ("?", " L")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ndcg_ab.report.markdown import JOINER, escape_text
+from ndcg_ab.report.markdown import JOINER, escape_text, format_folded
 from ndcg_ab.visible import visible
 
 HOSTILE = (
@@ -93,6 +93,23 @@ def test_hostile_texts_stay_texts(text: str) -> None:
 @given(texts)
 def test_every_text_stays_itself(text: str) -> None:
     held(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ask for ndcg(ties=given)@10, @joe", "ask for `ndcg(ties=given)@10`, @&#8288;joe"),
+        ("is 1 best? → --metric 'ndcg(gain=1:2/2:1)@10'", "is 1 best? → `--metric 'ndcg(gain=1:2/2:1)@10'`"),
+    ],
+)
+def test_what_is_pasted_holds_nothing_invisible(text: str, told: str) -> None:
+    assert escape_text(text) == told
+
+
+def test_a_folded_title_is_html() -> None:
+    assert (
+        format_folded("of a_b <@10>", "") == "<details><summary>of a_b &lt;@&#8288;10&gt;</summary>\n\n\n\n</details>"
+    )
 
 
 @pytest.mark.parametrize("text", ["ndcg@10", "new on ndcg@5: improved (+0.0800)", "+0.0400 … -0.0100", "a:b/c.d"])

@@ -16,7 +16,7 @@ from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.doubts import Line, comparison_notes, find_hardly_judged, finding_lines
 from ndcg_ab.report.terminal.answer_table import MOST_WARNINGS, short_number, split_warnings
 from ndcg_ab.report.terminal.screen import print_outcome
-from ndcg_ab.report.words import comparison_mark, deciding_interval, speaks_for_candidate
+from ndcg_ab.report.words import comparison_mark, deciding_interval
 from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
@@ -318,7 +318,7 @@ def test_hardly_judged_stands_above_the_decision() -> None:
         "new": {query: in_order(*unknown, "a") for query in QUERIES},
     }
     found = outcome_of(judgments, rankings, ["ndcg@12", "rr@1"])
-    (banner,) = (doubt.sentence for doubt in make_answer(found).doubts)
+    (banner,) = (doubt.text for doubt in make_answer(found).doubts)
     assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
     lines = printed(found, 200)
     assert lines[0] == f"! {banner} → ndcg-ab judge-next"
@@ -369,9 +369,9 @@ def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
 
 def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: Outcome) -> None:
     row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
-    assert (comparison_mark(row), speaks_for_candidate(row)) == ("=", None)
+    assert comparison_mark(row) == "="
     open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
-    assert (comparison_mark(open_row), speaks_for_candidate(open_row)) == ("●", None)
+    assert comparison_mark(open_row) == "●"
 
 
 @pytest.mark.slow
