@@ -14,7 +14,7 @@ from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, gr
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle, shorten_names
 from ndcg_ab.report.words import OPEN_LABELS, deciding_interval, format_confidence_level, format_marked
-from ndcg_ab.results.decisions import Choice, is_turned
+from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, Severity
 from ndcg_ab.results.wording import queries_text
