@@ -40,9 +40,12 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
         for name in ("judgments", "system"):
             if given.get(name):
                 raise InputError(f"--{name}: goes with rankings, and --scores hold none: take one of the two out")
-    elif (count := len(given.get("system") or ())) < least_systems:
-        problem = f"given {count} times; at least {least_systems} systems are needed"
-        raise InputError(f"--system: {problem}; add --system NAME=FILE")
+    elif len(systems := given.get("system") or ()) < least_systems:
+        files = {str(file) for _, file, *_ in systems}
+        is_placed = any(str(text).endswith(tuple(files)) for text in given.get("files") or ())
+        known = f"{', '.join(files)}: is the only ranking" if is_placed else f"--system: {len(systems)} given"
+        missing = "a second FILE" if is_placed else "--system NAME=FILE"
+        raise InputError(f"{known}; at least {least_systems} systems are needed; add {missing}")
     if given.get("gate"):
         given["require"] = given.get("require") or []
     if cluster := given.get("cluster"):

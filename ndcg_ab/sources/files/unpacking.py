@@ -12,6 +12,7 @@ and Parquet up to 241 relative to eight bytes a value.  Repeated lines reach 135
 import bz2
 import functools
 import io
+import itertools
 import lzma
 import os
 import re
@@ -192,7 +193,7 @@ class UnpackedFile(io.RawIOBase):
         return InputError(
             f"{self.path}: the {self.packing.name} file of {self.path.stat().st_size:,} bytes unpacks to more than"
             f" {self.ratio} bytes for each of its own, and no ranking does: where it is meant, unpack it yourself"
-            f" ({self.packing.remedy} {shlex.quote(str(self.path))} > NEW), or set {SETTING} to more"
+            f" ({filter_command(self.path)}), or set {SETTING} to more"
         )
 
     def close(self) -> None:
@@ -230,7 +231,7 @@ def open_bytes(path: Path) -> BinaryIO:
         reader = io.BufferedReader(UnpackedFile(path, inner, stream, cast(BinaryIO, reader)), BUFFER)
         inner = packing_of(reader.peek(LONGEST_START))
     if inner is not None:
-        remedy = f"unpack it: {packing.remedy} {shlex.quote(str(path))} > NEW"
+        remedy = f"unpack it: {filter_command(path)}"
         raise InputError(f"{path}: is packed more than twice, or holds a ZIP file; {remedy}")
     return cast(BinaryIO, reader)
 
@@ -345,15 +346,17 @@ PACKED = {  # how a file begins -> what it is, what to do
 }
 
 
-def filter_command(path: Path, program: str, number: str = "") -> str:
-    """Return the shell command that pipes a file, decompressed, through a program.
+def filter_command(path: Path, program: str = "", number: str = "") -> str:
+    """Return the shell command that decompresses a file, pipes it through a program, and writes a file that is new.
 
     number: the number in the name of the new file, if several files are written.
     """
-    file = shlex.quote(str(path))
     packing = find_packing(path)
-    new = f"NEW{number}" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
-    return f"{packing.remedy} {file} | {program} > {new}" if packing else f"{program} {file} > {new}"
+    command = f"{packing.remedy if packing else program} {shlex.quote(str(path))}"
+    end = next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
+    names = (f"NEW{number}{f'-{at}' if at > 1 else ''}{end}" for at in itertools.count(1))
+    new = next(name for name in names if not Path(name).exists())
+    return f"{command} | {program} > {new}" if packing and program else f"{command} > {new}"
 
 
 def packed_hint(path: Path, start: bytes) -> str | None:

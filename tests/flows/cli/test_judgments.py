@@ -185,7 +185,7 @@ def test_formats_and_columns_of_each_file(folder: Path) -> None:
         ("people model --seed 0", "--seed: is about systems, and none is given: add two rankings or more"),
         (
             "people model --system old=old.run",
-            "--system: given 1 times; at least 2 systems are needed; add --system NAME=FILE",
+            "--system: 1 given; at least 2 systems are needed; add --system NAME=FILE",
         ),
         (
             f"people model {'--judgments-format trec ' * 3}",

@@ -154,13 +154,19 @@ def test_the_command_makes_queries_match(spelt: tuple[str, int], folder: Path) -
     assert findings(mended) == findings(mended, "no_shared_query") == []
 
 
-def test_judgments_are_respelled_alone_if_that_makes_the_ids_match(tmp_path: Path) -> None:
+def test_judgments_are_respelled_alone_if_that_makes_the_ids_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An id of the ranking that the spelling would change, too, stays as it is."""
     judgments, ranking = tmp_path / "j.qrels", tmp_path / "new.run"
     judgments.write_text("q 0 007 1\nq 0 008 0\n")
     ranking.write_text("q Q0 8 1 3 t\nq Q0 7 2 2 t\nq Q0 01 3 1 t\n")
     (finding,) = findings([judgments, ranking])
     assert finding.message.count(" → ") == 1 and finding.message.endswith(f"{judgments} > NEW")
+    monkeypatch.chdir(tmp_path)
+    other = judgments.rename("NEW").absolute()
+    (finding,) = findings([other, ranking])
+    assert finding.message.endswith(f"{other} > NEW-2"), "the file that is there stays as it is"
 
 
 @pytest.mark.parametrize(
