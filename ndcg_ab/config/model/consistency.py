@@ -24,6 +24,8 @@ def check_consistency(evaluation: Any) -> None:
     refuse_judging_function(evaluation)
     check_names(evaluation)
     check_queries(evaluation)
+    if evaluation.gate is not None:
+        check_gate(evaluation.gate, evaluation)
 
 
 def missing_places(evaluation: Any, value: Any) -> list[InitErrorDetails]:
@@ -51,25 +53,23 @@ def check_names(evaluation: Any) -> None:
         raise RuleError(Setting("baseline"), rule)
 
 
+def check_gate(gate: Gate, evaluation: Any) -> None:
+    """Raise RuleError if a condition of the gate needs slices, or a margin, and none is given."""
+    if gate.slice_regression is not None and not evaluation.slices.by:
+        rule = ": there are no slices to look at; name attributes with `"
+        raise RuleError(Setting("gate.slice_regression"), rule, Setting("slices.by"), "`")
+    if gate.proof and not (gate.not_worse or evaluation.guardrails or evaluation.costs.guardrails):
+        margin = Setting("gate.not_worse", evaluation.metrics[0], 0.01)
+        rule = ": no guardrail or margin could be shown to hold; give one: `"
+        raise RuleError(Setting("gate.proof"), rule, margin, "`")
+
+
 def check_queries(evaluation: Any) -> None:
     """Raise RuleError if another key needs queries or slices that are not given."""
     if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
         key = "slices.by" if evaluation.slices.by else "statistics.weighted"
         raise RuleError(
             Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
-        )
-    if evaluation.gate is not None and evaluation.gate.slice_regression is not None and not evaluation.slices.by:
-        raise RuleError(
-            Setting("gate.slice_regression"),
-            ": there are no slices to look at; name attributes with `",
-            Setting("slices.by"),
-            "`",
-        )
-    margins = (evaluation.guardrails, evaluation.costs.guardrails, evaluation.gate and evaluation.gate.not_worse)
-    if evaluation.gate is not None and evaluation.gate.proof and not any(margins):
-        margin = Setting("gate.not_worse", evaluation.metrics[0], 0.01)
-        raise RuleError(
-            Setting("gate.proof"), ": no guardrail or margin could be shown to hold; give one: `", margin, "`"
         )
     if evaluation.queries is None and not evaluation.scores:
         for system in evaluation.systems:

@@ -1,6 +1,5 @@
 """Print the first screen: each candidate's decision and reason, then a matrix of systems and metrics."""
 
-import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -56,7 +55,8 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
     lines = list(decision_lines(answer, console.width, is_whole=is_whole))
-    lines += matrix_lines(answer, console.width, is_whole=is_whole)
+    matrix, has_letter = matrix_lines(answer, console.width, is_whole=is_whole)
+    lines += matrix
     if answer.gate:
         lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
     method = method_lines(outcome, answer, console.width, is_whole=is_whole)
@@ -65,7 +65,6 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
     room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if is_whole else MOST_WARNINGS
     doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
-    has_letter = any(re.search(rf"[0-9\]] {OPEN_LABELS}( |$)", line.plain) for line in lines)
     further = [*legend(answer, outcome, has_letter, is_whole=is_whole), *warnings]
     below = warning_lines(further, console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
@@ -109,8 +108,8 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
     return lines
 
 
-def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text]:
-    """Yield a line for each system, with the mark of its decision; metrics without room are named below."""
+def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> tuple[list[Text], bool]:
+    """Return a line for each system, and below them the metrics without room; and whether a line has the mark L."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if is_whole else most])
     columns = [
@@ -128,7 +127,7 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text
         set_cell_size(shorten_middle(column.head, column.width(is_wide)), column.width(is_wide))
         for column, is_wide in zip(columns, wide, strict=False)
     ]
-    yield Text(GAP.join([set_cell_size(head, 2 + names), *heads]), style="bold")
+    lines = [Text(GAP.join([set_cell_size(head, 2 + names), *heads]), style="bold")]
     short = shorten_names(rows, names)
     for at, name in enumerate(rows):
         choice = choices[name].choice if name in choices else None
@@ -137,11 +136,13 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> Iterator[Text
         for column, is_wide in zip(columns, wide, strict=False):
             cell = column.cells[at]
             line.append(f"{GAP}{set_cell_size(cell[is_wide], column.width(is_wide))}", style=cell[2])
-        yield line
+        lines.append(line)
     if more := len(answer.matrix) - len(rows):
-        yield Text(f"and {more} more systems: --details", style="dim")
+        lines.append(Text(f"and {more} more systems: --details", style="dim"))
     if left_out := [column.head for column in columns[len(wide) :]]:
-        yield Text(f"no room for {', '.join(left_out)}: {'tables below' if is_whole else '--details'}", style="dim")
+        where = "tables below" if is_whole else "--details"
+        lines.append(Text(f"no room for {', '.join(left_out)}: {where}", style="dim"))
+    return lines, any(cell[0].endswith(f" {OPEN_LABELS}") for column in columns[: len(wide)] for cell in column.cells)
 
 
 def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
