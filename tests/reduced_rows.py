@@ -8,18 +8,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import (
+from ndcg_ab.sources.tables.reduced_ranking import (
     ANSWER,
+    NeededResults,
     NotPlainError,
     Real,
     ReducedRanking,
-    WantedPlaces,
     Whole,
     make_table,
     query_starts,
     refuse_apart,
 )
+from ndcg_ab.sources.tables.schema import RANKING
 
 NEAR = 2e-6  # of a score: what lies no further below it is kept like a tie
 LARGEST_SCORE = 1e38  # beyond the largest 32-bit float scores tie that are far apart
@@ -30,7 +30,7 @@ MASKS = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 Words = npt.NDArray[np.uint64]
 
 
-def reduce_rows(table: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
+def reduce_rows(table: pa.Table, wanted: NeededResults) -> ReducedRanking:
     """Whole queries one after the other, in the columns of a ranking and one piece each: what is kept of them.
 
     The rank may be a real number, or null.  NotPlainError where a query's rows do not stand together, scores rise,

@@ -28,7 +28,7 @@ from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.fast_reader import choice as plain
 from ndcg_ab.sources.files import file as files
-from ndcg_ab.sources.tables.top_places import WantedPlaces
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.fuzzing import VALUES, mutated
 from tests.readings import read_table, reduce_ranking
 from tests.repeated import require_work
@@ -114,7 +114,7 @@ def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
     chance = random.Random(seed)
     evaluation = written(folder, chance)
     with small_samples(chance.choice(SIZES)):
-        if reduce_ranking(folder / "new.run", "trec", {}, WantedPlaces(3, frozenset())) is None:
+        if reduce_ranking(folder / "new.run", "trec", {}, NeededResults(3, frozenset())) is None:
             return False, None
         quick, careful = told(evaluation, whole=False), told(evaluation, whole=True)
     if quick != careful:
@@ -127,7 +127,7 @@ def kept_otherwise(folder: Path, seed: int) -> tuple[bool, str | None]:
     chance = random.Random(seed)
     path, size = folder / "new.run", chance.choice(SIZES)
     path.write_bytes(mutated(ranking(chance, "d{}"), chance, VALUES))
-    found = reduce_ranking(path, "trec", {}, WantedPlaces(3, frozenset({"q1"})), 1, size)
+    found = reduce_ranking(path, "trec", {}, NeededResults(3, frozenset({"q1"})), 1, size)
     if found is None:
         return False, None
     try:

@@ -35,10 +35,10 @@ _numbers = itertools.count()
 
 
 def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
-    """Return the options with `judgments` and `system` from the files without an option (`place_files`)."""
-    from ndcg_ab.config.options.positional import place_files
+    """Return the options with `judgments` and `system` from the files without an option (`assign_files`)."""
+    from ndcg_ab.config.options.positional import assign_files
 
-    inputs = place_files(options, command, otherwise)
+    inputs = assign_files(options, command, otherwise)
     return inputs | {"system": spread_files(inputs["system"])}
 
 

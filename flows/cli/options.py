@@ -117,7 +117,7 @@ def type_of(option: "Option") -> Any:
     from ndcg_ab.config.model.keys import inner_types
     from ndcg_ab.config.options import from_options
 
-    *_, field = fields_of(option.place)
+    *_, field = fields_of(option.key_path)
     *_, reader = inspect.signature(getattr(from_options, option.read)).parameters.values()
     kinds = inner_types(field.annotation) if reader.annotation is Any else [reader.annotation]
     kind = next((each for each in kinds if each in (bool, int, float)), str)
@@ -130,7 +130,7 @@ def make_option(option: "Option") -> Any:
     """Return the typer option of a key of the configuration, with names, group and help text from the key's model."""
     from ndcg_ab.config.loading.keys import fields_of
 
-    *_, field = fields_of(option.place)
+    *_, field = fields_of(option.key_path)
     text = option.help or field.description or ""
     if type_of(option) == list[str] | None:
         text = f"{text.removesuffix('.')}; again for more."

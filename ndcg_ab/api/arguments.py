@@ -84,7 +84,7 @@ def is_of(option: Option, kind: type) -> bool:
 
     Keys that also accept a number or a model, such as a source of data, do not count.
     """
-    *_, field = fields_of(option.place)
+    *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)
     choices = get_args(field.annotation) if is_union else (field.annotation,)
     return kind in {get_origin(each) for each in choices} and float not in choices and not models_in(field.annotation)

@@ -99,7 +99,7 @@ def check_loaded_rows(
     for (code, subject), row in notices.items():
         if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
             continue
-        example, document = row.places[0]
+        example, document = row.documents[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
         words = (
             agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
@@ -110,7 +110,7 @@ def check_loaded_rows(
         if code == "no_shared_query":
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
-        examples = examples_of(pulled, row.places)
+        examples = examples_of(pulled, row.documents)
         findings.append(make_finding(code, message, row.count, system, examples=examples))
     return findings
 
@@ -180,7 +180,7 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
     for query_id, doc_id, lowest, highest in rows:
         total = len(rows)
         raise InputError(
-            f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
+            f"{judgments.locate(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
             f" {format_number(lowest)} and {format_number(highest)}: a document has one grade ({total} such);"
             " take all but one out: of TREC text awk '!seen[$1 FS $3]++' FILE > NEW keeps the first"
         )
@@ -201,7 +201,7 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
     for metric, least, most, worst_first, rule in limits:
         order = f"{worst_first}, query_id, doc_id"
         for query_id, doc_id, grade in engine.rows("refused_grade", order=order, lowest=least, highest=most):
-            where = judgments.place_of(query_id, doc_id)
+            where = judgments.locate(query_id, doc_id)
             raise InputError(f"{where}: grade = {format_number(grade)}: with the metric {metric.name} it {rule}")
 
 
@@ -246,7 +246,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                 )
                 continue
             raise InputError(
-                f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} is {copies} times in the ranking of"
+                f"{pulled.locate(query_id, doc_id)}: document {doc_id!r} is {copies} times in the ranking of"
                 f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
                 f"{copies_hint(pulled)}"
             )

@@ -31,8 +31,8 @@ def refuse_errors(
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
-    places = {system: f"{origin}: " for system, origin in (origins or {}).items()}
-    lines = [f"{places.get(finding.system or '', '')}{finding.message} [{finding.code}]" for finding in errors]
+    prefixes = {system: f"{origin}: " for system, origin in (origins or {}).items()}
+    lines = [f"{prefixes.get(finding.system or '', '')}{finding.message} [{finding.code}]" for finding in errors]
     usually = {(finding.code, finding.message) for finding in findings if finding.severity == "error"}
     if raised := list(dict.fromkeys(row.code for row in errors if (row.code, row.message) not in usually)):
         why = "strict makes warnings errors" if evaluation.strict else "the configuration makes it one"
@@ -63,21 +63,21 @@ def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])
 
 
-def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the first examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
 
     Large tables, and tables on a cluster, have no line.
 
-    places: (query_id, doc_id); an empty doc_id stands for the query, whose first line is given.
+    ids: (query_id, doc_id); an empty doc_id stands for the query, whose first line is given.
     """
-    return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(places))[:MOST])
+    return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(ids))[:MOST])
 
 
 def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
-    place = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
+    ids_text = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
     if pulled.count > LOCATED or pulled.elsewhere:
-        return place
+        return ids_text
     if not doc_id:
         rows = select_queries(pulled.table, [query_id])
         doc_id = rows["doc_id"][0].as_py() if rows.num_rows else ""
-    return f"{pulled.place_of(query_id, doc_id)}: {place}" if doc_id else place
+    return f"{pulled.locate(query_id, doc_id)}: {ids_text}" if doc_id else ids_text

@@ -120,9 +120,9 @@ def compare_tables(
     else:
         rankings = partial(changed_rankings, tuple(shared), field)
         message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
-    places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
+    locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
-    examples = examples_of(first.pulled, places)
+    examples = examples_of(first.pulled, locations)
     return [make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)]
 
 

@@ -155,11 +155,11 @@ def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tupl
     lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
     for text in longer if lengths else ():
         for length in lengths[: bisect_left(lengths, len(text))]:
-            place = len(text) - length
+            index = len(text) - length
             # An id begins after a sign, or if digits follow letters.
-            before, after = text[place - 1], text[place]
-            if text[place:] in shorter and (not before.isalnum() or (before.isalpha() and after.isdigit())):
-                yield True, text[:place]
+            before, after = text[index - 1], text[index]
+            if text[index:] in shorter and (not before.isalnum() or (before.isalpha() and after.isdigit())):
+                yield True, text[:index]
             if text[:length] in shorter and not text[length].isalnum():
                 yield False, text[length:]
 

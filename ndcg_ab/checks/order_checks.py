@@ -64,9 +64,9 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
         looks = [look for look in groups if look.rule == rule]
         ranks = find_rank_score_disagreements(engine, looks)
         findings |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
-    places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
+    order = {name: index for index, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
     return sorted(
-        (finding for look in groups for finding in findings[look]), key=lambda finding: places[finding.system or ""]
+        (finding for look in groups for finding in findings[look]), key=lambda finding: order[finding.system or ""]
     )
 
 
@@ -103,15 +103,15 @@ def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
     columns = ("system_id", "query_id", "first_rank")
-    suspicious = {(system, query): place for system, query, place in engine.iter_rows("suspicious_query", columns)}
+    suspicious = {(system, query): rank for system, query, rank in engine.iter_rows("suspicious_query", columns)}
     disagreeing: dict[str, dict[str, int]] = defaultdict(dict)
     if suspicious:  # else spares a look at every result
         beyond = any(look.beyond for look in looks)
         engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
         engine.build("disagreeing_query", cutoff=reach)
         columns = ("system_id", "query_id", "first_place")
-        for system, query, place in engine.iter_rows("disagreeing_query", columns, order="query_id"):
-            disagreeing[system][query] = place
+        for system, query, rank in engine.iter_rows("disagreeing_query", columns, order="query_id"):
+            disagreeing[system][query] = rank
     return suspicious, disagreeing
 
 
@@ -121,7 +121,7 @@ def check_group(
     """Return the findings of metrics that share rank rule and cutoff."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "places"))
-    disagree = any(place <= look.reach for queries in ranks[1].values() for place in queries.values())
+    disagree = any(rank <= look.reach for queries in ranks[1].values() for rank in queries.values())
     if not tied and not disagree:
         return []
     if disagree:
@@ -142,12 +142,12 @@ def check_group(
         mine: dict[str, list[Result]] = defaultdict(list)
         for query_id, *row in rows_of(sensitive, system_id):
             mine[query_id].append(Result(*row))
-        places = dict(rows_of(tied, system_id))
+        tied_counts = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
             findings += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
-            if places:
-                findings.append(tie_finding(metric, system_id, known, mine, judged, places))
+            if tied_counts:
+                findings.append(tie_finding(metric, system_id, known, mine, judged, tied_counts))
     return findings
 
 
@@ -180,8 +180,8 @@ def rank_finding(
     suspicious, disagreeing = ranks
     queries = [
         query
-        for query, place in disagreeing.get(system_id, {}).items()
-        if place <= reach and suspicious[system_id, query] <= reach
+        for query, rank in disagreeing.get(system_id, {}).items()
+        if rank <= reach and suspicious[system_id, query] <= reach
     ]
     if not queries:
         return []
@@ -207,10 +207,10 @@ def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequ
 
     judged: all grades of the query.
     """
-    results = [Result(str(place), rank_given=place) for place in range(len(grades))]
-    judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}
+    results = [Result(str(index), rank_given=index) for index in range(len(grades))]
+    judgments = {str(index): grade for index, grade in enumerate(grades) if grade is not None}
     others = Counter(judged) - Counter(judgments.values())
-    judgments |= {f"not returned {place}": grade for place, grade in enumerate(others.elements())}
+    judgments |= {f"not returned {index}": grade for index, grade in enumerate(others.elements())}
     return score_query(by_rank, results, judgments, highest) or 0.0
 
 
@@ -220,19 +220,19 @@ def tie_finding(
     values: Mapping[str, float],
     answers: Mapping[str, Sequence[Result]],
     judged: TieJudgments,
-    places: Mapping[str, int],
+    tied_counts: Mapping[str, int],
 ) -> Finding:
     """Return a finding on how many ranks equal scores decide, and the bounds of the mean over their orders.
 
-    places: number of tied ranks within the metric's depth, by query.
+    tied_counts: number of tied ranks within the metric's depth, by query.
     """
-    decided = sum(places.values())
+    decided = sum(tied_counts.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
     start = (
-        f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
-        f" {min(places)!r}), ordered here by ties = {metric.ties}"
+        f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(tied_counts))} (such as"
+        f" {min(tied_counts)!r}), ordered here by ties = {metric.ties}"
     )
-    examples = query_examples(sorted(places))
+    examples = query_examples(sorted(tied_counts))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
         return make_finding("tied_places", start, decided, system_id, metric.name, examples=examples)
     low, expected, high = mean_bounds(metric, values, answers, judged)

@@ -129,12 +129,12 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
         ("system_id", "query_id", "doc_id", "rank"),
         where={"query_id": chosen, "rank_rule": rank_rule(metric)},
     )
-    places: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    returned_grades: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     for system, query, doc, rank in ranked:
         if rank <= depth and (query, doc) in grades:
-            places[system, query][rank] = grades[query, doc]
+            returned_grades[system, query][rank] = grades[query, doc]
     orders: dict[str, list[float]] = defaultdict(list)
-    for (system, _), by_rank in sorted(places.items()):
+    for (system, _), by_rank in sorted(returned_grades.items()):
         if (value := concordance([by_rank[rank] for rank in sorted(by_rank)])) is not None:
             orders[system].append(value)
     return dict(orders)

@@ -39,13 +39,13 @@ HALF = 0.5  # share of the queries from which on a fault is that of the whole ra
 class TableNotice:
     """The observations that the SQL made under one code about one subject: a system, or the judgments.
 
-    count: number of queries, results or judgments. queries: number of queries. places: the first (query_id, doc_id);
+    count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id);
         the doc_id is empty for observations about a query.
     """
 
     count: int
     queries: int
-    places: list[tuple[str, str]]
+    documents: list[tuple[str, str]]
 
 
 class AnswerCounts(NamedTuple):
@@ -68,7 +68,7 @@ def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
     for code, subject, query_id, doc_id, count, queries in engine.rows(
         "finding", columns, order="code, subject, place"
     ):
-        counts.setdefault((code, subject), TableNotice(count, queries, [])).places.append((query_id, doc_id))
+        counts.setdefault((code, subject), TableNotice(count, queries, [])).documents.append((query_id, doc_id))
     return counts
 
 
@@ -128,11 +128,11 @@ def check_ranks(
     findings = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
-        examples = examples_of(pulled, notices[code, name].places)
+        examples = examples_of(pulled, notices[code, name].documents)
         return make_finding(code, message, count, name, examples=examples, severity=severity)
 
     if row := notices.get(("repeated_rank", name)):
-        query_id = row.places[0][0]
+        query_id = row.documents[0][0]
         if pulled.lacks("score"):
             message = (
                 f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
@@ -147,8 +147,8 @@ def check_ranks(
         findings.append(finding_of("repeated_rank", message, row.queries))
     if row := notices.get(("rank_gap", name)):
         message = (
-            f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
-            " first result or between two: results may have been lost"
+            f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.documents[0][0]!r}), above"
+            " the first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
         findings.append(finding_of("rank_gap", message, row.count, severity))
@@ -156,7 +156,7 @@ def check_ranks(
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
         message = (
-            f"system {name}: ranks begin {start} in {queries_text(row.queries)} (such as {row.places[0][0]!r});"
+            f"system {name}: ranks begin {start} in {queries_text(row.queries)} (such as {row.documents[0][0]!r});"
             " their order alone counts"
         )
         if not below and row.queries < answers.answered:
@@ -166,7 +166,7 @@ def check_ranks(
     if row := notices.get(("constant_score", name)):
         message = (
             f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
-            f" several results (such as {row.places[0][0]!r}): scores do not order them"
+            f" several results (such as {row.documents[0][0]!r}): scores do not order them"
         )
         severity = "warning" if row.count >= HALF * answers.several else "note"
         findings.append(finding_of("constant_score", message, row.count, severity))

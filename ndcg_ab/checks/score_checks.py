@@ -23,7 +23,7 @@ NO_GAIN = "no query can be scored: no judged document has a grade that gains any
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Return warnings of systems with many unjudged results, which count as not relevant."""
     findings = []
-    for summary in sorted(systems, key=lambda summary: metric_place(summary.metric)):
+    for summary in sorted(systems, key=lambda summary: metric_sort_key(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
             message = (
                 f"system {summary.system_id}: only {percent_below(summary.judged, FEW_JUDGED)} of the results that"
@@ -37,7 +37,7 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Return warnings of metrics with a higher judged share for one system than for another."""
     findings = []
-    for metric in sorted({summary.metric for summary in systems}, key=metric_place):
+    for metric in sorted({summary.metric for summary in systems}, key=metric_sort_key):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
         if len(rows) < 2:
             continue
@@ -66,7 +66,7 @@ def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
     return findings
 
 
-def metric_place(metric: str) -> tuple[int, str]:
+def metric_sort_key(metric: str) -> tuple[int, str]:
     """Return a sort key that puts metrics with a smaller cutoff first, then sorts by name."""
     return make_metric(metric).cutoff or EVERYTHING, metric
 

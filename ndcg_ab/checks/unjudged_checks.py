@@ -50,14 +50,14 @@ def check_rankings_alone(
     findings += check_spellings(engine, metrics, None, rankings)
     findings += check_depths(engine, metrics)
     for metric in metrics:
-        findings += check_places(engine, metric)
+        findings += check_order(engine, metric)
     refuse_errors(findings, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
     names = ", ".join(metric.name for metric in metrics)
     return apply_severities(findings, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
 
 
-def check_places(engine: Engine, metric: Metric) -> list[Finding]:
+def check_order(engine: Engine, metric: Metric) -> list[Finding]:
     """Return findings on ties within a metric's depth, and on given ranks that order these results differently."""
     if metric.ties == "given":
         return []

@@ -133,14 +133,14 @@ def profiles_path() -> Path:
 
 def tracking_uri(evaluation: Evaluation) -> str:
     """Return the MLflow address: from the configuration, MLFLOW_TRACKING_URI, or a SQLite file beside the results."""
-    place = f"{evaluation.name}: mlflow.tracking_uri"
-    configured = reveal_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
+    key_name = f"{evaluation.name}: mlflow.tracking_uri"
+    configured = reveal_address(evaluation.mlflow.tracking_uri, key_name, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
     if not named:
         return embedded_store(evaluation)
     remember_address(named)
     if fault := tracker_address_fault(named):
-        where = place if configured else "MLFLOW_TRACKING_URI"
+        where = key_name if configured else "MLFLOW_TRACKING_URI"
         raise InputError(f"{where} = {format_value(without_password(named))}: {fault}")
     return named
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Place = tuple[int | str, ...]
+KeyPath = tuple[int | str, ...]
 """The path to a value in a configuration, such as ("systems", 1, "file")."""
 
 
-def dotted_key(place: Place) -> str:
+def dotted_key(key_path: KeyPath) -> str:
     """Return a place as a dotted key: systems[1].file for ("systems", 1, "file")."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key_path)
     return text.removeprefix(".")
 
 
@@ -19,19 +19,19 @@ def general_key(key: str) -> str:
     return re.sub(r"\[\d+\]", "[]", key)
 
 
-def walk_texts(content: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     """Yield the place and the value of every text in nested lists and mappings, without mapping keys."""
     if isinstance(content, str):
-        yield place, content
+        yield key_path, content
     elif isinstance(content, dict | list):
         for key, value in content.items() if isinstance(content, dict) else enumerate(content):
-            yield from walk_texts(value, (*place, key))
+            yield from walk_texts(value, (*key_path, key))
 
 
-def map_texts(content: Any, change: Callable[[str, Place], Any], place: Place = ()) -> Any:
+def map_texts(content: Any, change: Callable[[str, KeyPath], Any], key_path: KeyPath = ()) -> Any:
     """Return nested lists, tuples and mappings with every text changed, without mapping keys."""
     if isinstance(content, dict):
-        return {key: map_texts(value, change, (*place, key)) for key, value in content.items()}
+        return {key: map_texts(value, change, (*key_path, key)) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [map_texts(value, change, (*place, at)) for at, value in enumerate(content)]
-    return change(content, place) if isinstance(content, str) else content
+        return [map_texts(value, change, (*key_path, at)) for at, value in enumerate(content)]
+    return change(content, key_path) if isinstance(content, str) else content

@@ -25,7 +25,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.memory import bytes_of
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.sources.files.parts import Content, digest_of_file
-from ndcg_ab.sources.tables.top_places import ReducedRanking
+from ndcg_ab.sources.tables.reduced_ranking import ReducedRanking
 from ndcg_ab.visible import visible
 
 INPUTS = "inputs"
@@ -67,7 +67,7 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
     def read(entry: Path) -> EntryFacts | None:
         facts: EntryFacts = decode(EntryFacts, read_entry(entry))
-        if facts.is_remarked and facts.places != content.places:
+        if facts.is_remarked and facts.places != content.locations:
             return None
         link_or_copy(entry / TABLE, target)
         if digest_of_file(target) != facts.table:
@@ -118,7 +118,7 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
     """Make a cache entry in a working folder from a table there. facts: fields of `EntryFacts` about the table."""
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
-    seal_entry(entry, encode(EntryFacts(**facts, places=content.places, table=digest_of_file(table))))
+    seal_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:

@@ -21,7 +21,7 @@ from ndcg_ab.pipeline.store import (
     PROXY,
     QUERIES,
     UNSEEN,
-    Place,
+    StoreEntry,
     judgments_key,
     ranking_key,
     scores_key,
@@ -31,7 +31,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, make_source, pul
 from ndcg_ab.sources.base import CostRequest, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
-from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
+from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgment_source
 from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
@@ -41,11 +41,11 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 def pull_judgments(context: Context, name: str) -> str | None:
     """Read one source of judgments. name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
-    place, key = context.evaluation.judgment_places[at], judgments_key(at)
-    source, layout, texts = place.source, judgments_layout(place, context.evaluation), context.store.queries().texts
+    entry, key = context.evaluation.judgment_entries[at], judgments_key(at)
+    source, layout, texts = entry.source, judgments_layout(entry, context.evaluation), context.store.queries().texts
     return context.store.add(
-        Place(key, source, layout, source.display_name, "judgments", place.version, about=digest_texts(texts)),
-        lambda: pull_judgments_place(source, context.evaluation.directory, texts, resources_for(context), layout),
+        StoreEntry(key, source, layout, source.display_name, "judgments", entry.version, about=digest_texts(texts)),
+        lambda: pull_judgment_source(source, context.evaluation.directory, texts, resources_for(context), layout),
         force=context.force,
     )
 
@@ -56,14 +56,14 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
     version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
     message = context.store.add(
-        Place(PROXY, source, layout, source.display_name, "cheap judgments", version, about=digest_texts(texts)),
+        StoreEntry(PROXY, source, layout, source.display_name, "cheap judgments", version, about=digest_texts(texts)),
         lambda: pull_source(source, layout, context.evaluation.directory, texts, resources=resources_for(context)),
         force=context.force,
     )
     check_coverage_once_pulled(context)
     if (unseen := context.evaluation.careful_unseen) is not None:
         context.store.add(
-            Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.display_name, "careful unseen", is_remembered=False),
+            StoreEntry(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.display_name, "careful unseen", is_remembered=False),
             lambda: pull_source(unseen, UNSEEN_LAYOUT, context.evaluation.directory),
         )
     return message
@@ -94,12 +94,12 @@ def pull_named_queries(context: Context, _: str) -> None:
     queries_read = pull_queries(evaluation)
     if (queries := queries_read.pulled) is not None and evaluation.queries is not None:
         source = evaluation.queries.source
-        place = Place(QUERIES, source, queries.layout, source.display_name, "queries", is_remembered=False)
-        store.add(place, lambda: queries)
+        entry = StoreEntry(QUERIES, source, queries.layout, source.display_name, "queries", is_remembered=False)
+        store.add(entry, lambda: queries)
     if (intended := queries_read.intended) is not None and evaluation.intended is not None:
         source, layout = evaluation.intended, INTENDED_LAYOUT
-        place = Place(INTENDED, source, layout, source.display_name, "intended", is_remembered=False)
-        store.add(place, lambda: intended)
+        entry = StoreEntry(INTENDED, source, layout, source.display_name, "intended", is_remembered=False)
+        store.add(entry, lambda: intended)
 
 
 def pull_ranking(context: Context, name: str) -> str | None:
@@ -110,7 +110,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
     with store.memory() as memory:
 
         def read() -> Pulled:
-            places = store.needed_places()
+            needed = store.needed_results()
             ranking = pull_source(
                 source,
                 RANKING,
@@ -119,18 +119,18 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 attributes=attributes_for(source, queries),
                 folder=store.answers_folder(key),
                 keep=store.keep_file(key, memory),
-                places=places,
+                needed=needed,
                 threads=evaluation.resources.threads,
                 costs=costs_to_record(evaluation),
                 system=system.name,
                 rules=rules,
                 say=context.say,
             )
-            return ranking if places is None or store.holds_enough(ranking) else ranking.with_all_rows()
+            return ranking if needed is None or store.holds_enough(ranking) else ranking.with_all_rows()
 
         about = f"{digest_texts(queries.texts)} {rules}"
-        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)
-        return store.add(place, read, force=context.force)
+        entry = StoreEntry(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)
+        return store.add(entry, read, force=context.force)
 
 
 def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
@@ -179,8 +179,8 @@ def judge_with_function(context: Context, _: str) -> str:
         rankings = store.rankings(memory, complete=True)
         since = store.asked_since(context.force)
         graded, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
-    place = Place(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)
-    store.add(place, lambda: graded)
+    entry = StoreEntry(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)
+    store.add(entry, lambda: graded)
     check_coverage_once_pulled(context)
     return f"{graded.count:,} grades ({known:,} answers known)"
 
@@ -189,8 +189,8 @@ def pull_scores(context: Context, name: str) -> str | None:
     """Read one file of scores; after the last one, add systems and metrics to the evaluation."""
     evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
     described = evaluation.scores[at]
-    place = Place(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
-    message = store.add(place, lambda: pull_source(described, SCORES, evaluation.directory))
+    entry = StoreEntry(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
+    message = store.add(entry, lambda: pull_source(described, SCORES, evaluation.directory))
     if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
         context.evaluation = external_scores.with_systems_of_scores(evaluation, store.scores())
     return message

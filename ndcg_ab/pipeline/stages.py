@@ -144,7 +144,7 @@ def of_rankings(context: Context) -> bool:
 PULL_JUDGMENTS = Stage(
     "pull judgments {name}",
     pull_judgments,
-    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_places)],
+    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_entries)],
     has_rankings,
     outside=True,
     task="pull judgments",

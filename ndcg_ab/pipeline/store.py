@@ -14,7 +14,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.memory import Memory
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.scoring.top_places import holds_enough, wanted_places
-from ndcg_ab.sources import Layout, Pulled, Queries, WantedPlaces
+from ndcg_ab.sources import Layout, NeededResults, Pulled, Queries
 from ndcg_ab.sources.judgments.gathering import add_function_grades
 from ndcg_ab.sources.tables.in_memory import type_name
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter
@@ -39,7 +39,7 @@ def scores_key(at: int) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreEntry:
     """One input: its source, layout, name, kind and version.
 
     key: name in the store. is_remembered: whether a later run may skip reading it if its content is unchanged.
@@ -81,7 +81,7 @@ class Store(ABC):
     # ---- inputs
 
     @abstractmethod
-    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+    def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         """Read an input unless it is known, and return a message. force: whether to read a known input again."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Store(ABC):
         force: whether to ignore what earlier runs know of it.
         """
 
-    def needed_places(self) -> WantedPlaces | None:
+    def needed_results(self) -> NeededResults | None:
         """Return the part of a ranking that must be read; None for all of it."""
         return None
 
@@ -125,11 +125,11 @@ class Store(ABC):
 
     def files(self) -> list[Pulled]:
         """Return the judgments of each file."""
-        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_places)))
+        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_entries)))
 
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table; None if there are none, or not all have been read."""
-        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_places))]
+        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_entries))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
         if self.evaluation.scores or not all(map(self.has, keys)):
             return None
@@ -174,8 +174,8 @@ class MemoryStore(Store):
         self._engine = engine
         self._complete = complete
         self._pulled: dict[str, Pulled] = {}
-        self._places: dict[str, Place] = {}
-        self._wanted: WantedPlaces | None = None
+        self._entries: dict[str, StoreEntry] = {}
+        self._wanted: NeededResults | None = None
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
@@ -186,9 +186,9 @@ class MemoryStore(Store):
     def memory(self) -> Iterator[Memory | None]:
         yield self._engine.memory if self._engine else None
 
-    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        self._pulled[place.key] = read()
-        self._places[place.key] = place
+    def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+        self._pulled[entry.key] = read()
+        self._entries[entry.key] = entry
         return None
 
     def has(self, key: str) -> bool:
@@ -210,7 +210,7 @@ class MemoryStore(Store):
         rankings = {name: self._pulled[ranking_key(at)] for at, name in names}
         return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
 
-    def needed_places(self) -> WantedPlaces | None:
+    def needed_results(self) -> NeededResults | None:
         judgments = self.judgments()
         if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
@@ -225,11 +225,11 @@ class MemoryStore(Store):
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
         """Describe every input as bundles do, without the digest of an input with more than `digested` rows."""
         inputs = []
-        for key, place in self._places.items():
-            pulled, in_memory = self._pulled[key], getattr(place.source, "in_memory", None)
+        for key, entry in self._entries.items():
+            pulled, in_memory = self._pulled[key], getattr(entry.source, "in_memory", None)
             count = pulled.count
-            row: dict[str, Any] = {"name": place.name, "kind": place.kind, "version": place.version}
-            row["origin"] = f"{type_name(in_memory.data)} in memory" if in_memory else place.source.origin
+            row: dict[str, Any] = {"name": entry.name, "kind": entry.kind, "version": entry.version}
+            row["origin"] = f"{type_name(in_memory.data)} in memory" if in_memory else entry.source.origin
             digest = pulled.digest if digested is None or count <= digested else None
             inputs.append(row | {"rows": count, "digest": digest, "read": None})
         return sorted(inputs, key=lambda row: KINDS.index(row["kind"]))

@@ -25,7 +25,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.history.working_folder import moment_of
 from ndcg_ab.labels.function_judge import JudgeFunctionSource
 from ndcg_ab.memory import Memory
-from ndcg_ab.pipeline import Place, Store
+from ndcg_ab.pipeline import Store, StoreEntry
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, judgments_key, ranking_key
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Input
@@ -53,7 +53,7 @@ class RunFolder(Store):
         self.folder = folder
         self.pulled = folder / PULLED
         self.pulled.mkdir()
-        self._places: dict[str, Place] = {}
+        self._entries: dict[str, StoreEntry] = {}
         self._inputs: dict[str, dict[str, Any]] = {}
         self._open = contextlib.ExitStack()
         self._engine: Engine | None = None
@@ -98,58 +98,58 @@ class RunFolder(Store):
             write_text(mark, repr(time.time()))
         return float(mark.read_text(encoding="utf-8"))
 
-    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+    def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         """Read an input, or take it from the cache; cache it if its content did not change meanwhile."""
-        before = self.current_content(place)
-        path = self.path(place.key)
-        self._places[place.key] = place
+        before = self.current_content(entry)
+        path = self.path(entry.key)
+        self._entries[entry.key] = entry
         if before and not force and (known := input_cache.take_table(self.evaluation, before, path)):
-            origin = make_source(place.source, self.evaluation.directory).origin
-            self.record_input(place, origin, known.rows, known.digest, known.read)
-            word = f"{'result' if place.kind == 'ranking' else 'judgment'}{'s' * (known.rows != 1)}"
+            origin = make_source(entry.source, self.evaluation.directory).origin
+            self.record_input(entry, origin, known.rows, known.digest, known.read)
+            word = f"{'result' if entry.kind == 'ranking' else 'judgment'}{'s' * (known.rows != 1)}"
             return f"unchanged since {known.read[:10]}, {known.rows:,} {word} not read again"
         pulled = read()
         if not isinstance(pulled.table, TableOnDisk):
             papq.write_table(pulled.table, path, compression="zstd")
         if pulled.documents is not None:
-            papq.write_table(pulled.documents, self.path(f"documents_{place.key}"), compression="zstd")
+            papq.write_table(pulled.documents, self.path(f"documents_{entry.key}"), compression="zstd")
         if pulled.costs is not None:
-            self.put_costs(place.key, pulled.costs)
-        self.record_input(place, pulled.origin, pulled.count, pulled.digest)
+            self.put_costs(entry.key, pulled.costs)
+        self.record_input(entry, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
-        if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(place) == before:
+        if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
             facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(moment_of(self.folder))}
             input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 
-    def record_input(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
+    def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
         """Record an input for the bundle.  read: the time of the earlier run that read it; None if read now."""
-        self._inputs[place.key] = dict(encode(Input(place.name, place.kind, place.version, origin, rows, digest, read)))
+        self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
 
-    def current_content(self, place: Place) -> Content | None:
+    def current_content(self, entry: StoreEntry) -> Content | None:
         """Return the content key of a source now, or None if it cannot be known without reading all of it."""
-        if not place.is_remembered:
+        if not entry.is_remembered:
             return None
         try:
-            return read_content_key(place.source, place.layout, self.evaluation.directory, __version__ + place.about)
+            return read_content_key(entry.source, entry.layout, self.evaluation.directory, __version__ + entry.about)
         except SilentError:
             raise
         except (InputError, OSError):
             return None
 
     def has(self, key: str) -> bool:
-        return key in self._places
+        return key in self._entries
 
     def get(self, key: str) -> Pulled | None:
-        if key not in self._places:
+        if key not in self._entries:
             return None
-        place = self._places[key]
+        entry = self._entries[key]
         if key == JUDGED_BY_FUNCTION:
-            source: Any = JudgeFunctionSource(place.source)
+            source: Any = JudgeFunctionSource(entry.source)
         else:
-            source = make_source(place.source, self.evaluation.directory)
-        layout = place.layout
-        if place.kind == "judgments":  # of the columns that are looked for, those that were found
+            source = make_source(entry.source, self.evaluation.directory)
+        layout = entry.layout
+        if entry.kind == "judgments":  # of the columns that are looked for, those that were found
             layout = layout_of_columns(papq.read_schema(self.path(key)).names)
         return Pulled(read_input_table(self.path(key), layout), layout, source)
 
@@ -210,7 +210,7 @@ class RunFolder(Store):
     def result_about(self) -> list[Any]:
         """Return what a reduced ranking depends on besides its rows: judgments, metrics, sample size, version."""
         evaluation = self.evaluation
-        places = range(len(evaluation.judgment_places))
+        places = range(len(evaluation.judgment_entries))
         judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in places]
         judgments += [digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
         judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]

@@ -21,8 +21,8 @@ from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, how_measured
 from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
+from ndcg_ab.sources.tables.reduced_ranking import ANSWER, KNOWN_RANK, tied_ranks
 from ndcg_ab.sources.tables.schema import DOCUMENT
-from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scores
 from ndcg_core.measures.metric import Metric
 
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices for which SQL files have optional parts
@@ -137,7 +137,7 @@ def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[M
 def with_places(ranking: pa.Table) -> pa.Table:
     """Return a reduced ranking with the first and the last rank of each row's score."""
     queries = ranking["query_id"].combine_chunks().indices.to_numpy()
-    first, last = places_of_scores(queries, ranking["score"].to_numpy())
+    first, last = tied_ranks(queries, ranking["score"].to_numpy())
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
     return columns.append_column("first_place", pa.array(first)).append_column("last_place", pa.array(last))
 

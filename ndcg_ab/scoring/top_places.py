@@ -9,17 +9,17 @@ import pyarrow.compute as pc
 
 from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
 from ndcg_ab.scoring.parity import sample_queries
-from ndcg_ab.sources import Pulled, WantedPlaces
+from ndcg_ab.sources import NeededResults, Pulled
 from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
-from ndcg_ab.sources.tables.top_places import KNOWN_RANK, ReducedRanking, query_starts
+from ndcg_ab.sources.tables.reduced_ranking import KNOWN_RANK, ReducedRanking, query_starts
 from ndcg_core.measures.metric import Metric
 
 FIRST_QUERIES = 200  # queries that are enough to see whether ids match
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up; some may not be answered
 
 
-def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> WantedPlaces | None:
+def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
     """Return the part of the rankings that metrics and checks need; None if they need everything.
 
     systems: number of compared systems. The part includes one rank more than any metric counts (to show a tie at the
@@ -31,7 +31,7 @@ def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) ->
     judged = sorted(judgments.query_ids)
     # One place more than any metric counts shows whether the last one is tied.
     sample = frozenset(sample_queries(judged, systems))
-    return WantedPlaces(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
+    return NeededResults(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:

@@ -4,16 +4,16 @@ from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.queries import Queries, pull_queries
 from ndcg_ab.sources.registry import make_source, pull_source
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
-from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 __all__ = [
     "JUDGMENT",
     "RANKING",
     "Layout",
+    "NeededResults",
     "Pulled",
     "Queries",
-    "WantedPlaces",
     "make_source",
     "pull_judgments",
     "pull_queries",

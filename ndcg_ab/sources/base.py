@@ -16,8 +16,8 @@ from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, content_digest, count_nulls, distinct_texts
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import Layout
-from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
 
@@ -65,9 +65,9 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
 
 
-def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
+def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
     """Return a table with one row per query of a remote table, with the place of the remote table in the metadata."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: place.to_json().encode()})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Source(ABC):
         self.pull(layout, {})
 
     def reduce(
-        self, layout: Layout, places: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, needed: NeededResults, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Return the part of a ranking that a comparison looks at, or None if the ranking must be read completely."""
         return None
@@ -238,8 +238,8 @@ class Pulled:
     @property
     def elsewhere(self) -> RemoteTable | None:
         """The remote table that holds the rows, or None if the rows are on this machine."""
-        place_text = (self.at_hand.schema.metadata or {}).get(STAYING)
-        return RemoteTable.from_json(place_text) if place_text else None
+        remote_text = (self.at_hand.schema.metadata or {}).get(STAYING)
+        return RemoteTable.from_json(remote_text) if remote_text else None
 
     @property
     def count(self) -> int:
@@ -281,18 +281,18 @@ class Pulled:
             digest.update(json.dumps(["failed", *sorted(self.failed)]).encode())
         return digest.hexdigest()[:32]
 
-    def place_of(self, query_id: str, doc_id: str) -> str:
+    def locate(self, query_id: str, doc_id: str) -> str:
         """Return where a document of a query stands, for a message."""
         return self.source.locate(self.table, self.layout, query_id, doc_id)
 
 
-def places_text(places: Iterable[str]) -> str:
+def join_locations(locations: Iterable[str]) -> str:
     """Return the places of rows as one text: ``line 7``, ``rows 7 and 9``.
 
     Places that are no lines or rows are not joined: the first one is returned.  Without places the text is empty.
     """
-    distinct = list(dict.fromkeys(places))
-    words = {place.partition(" ")[0] for place in distinct}
+    distinct = list(dict.fromkeys(locations))
+    words = {location.partition(" ")[0] for location in distinct}
     if len(distinct) < 2 or not words <= {"line", "row"}:
         return distinct[0] if distinct else ""
-    return f"{words.pop()}s {' and '.join(place.partition(' ')[2] for place in distinct[:3])}"
+    return f"{words.pop()}s {' and '.join(location.partition(' ')[2] for location in distinct[:3])}"

@@ -64,13 +64,13 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
     memory: the limit for a database file; by default none.  Raises InputError for an invalid source or an answer beyond
     its limits, and SilentError if the database did not answer and a retry may succeed.
     """
-    place, door, answer = answer_query(described, directory, memory)
+    location, door, answer = answer_query(described, directory, memory)
     bounds = BOUNDS[door]._replace(seconds=described.database.timeout)
     if door == "database file":  # a view of some bytes can give rows without end
-        in_proportion = allowed_ratio(TABLE_RATIO) * Path(place).stat().st_size
+        in_proportion = allowed_ratio(TABLE_RATIO) * Path(location).stat().st_size
         bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
-    with contextlib.closing(Passage(bounds, place).await_each(answer)) as pieces:
-        yield place, pieces
+    with contextlib.closing(Passage(bounds, location).await_each(answer)) as pieces:
+        yield location, pieces
 
 
 def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
@@ -89,12 +89,12 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
             return str(file), "database file", query_database_file(file, query, memory)
         needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
         return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
-    place = plain_address(uri) if uri and "://" in uri else database.driver or "database"
-    query = read_only_statement(described.query, place)
-    needs(f"database: {place}", "adbc_driver_manager")
-    driver = database.driver or driver_for(uri, place)
+    location = plain_address(uri) if uri and "://" in uri else database.driver or "database"
+    query = read_only_statement(described.query, location)
+    needs(f"database: {location}", "adbc_driver_manager")
+    driver = database.driver or driver_for(uri, location)
     parameters = driver_parameters(driver, uri, options)
-    return place, "database", query_by_adbc(driver, place, parameters, query, database.timeout, directory)
+    return location, "database", query_by_adbc(driver, location, parameters, query, database.timeout, directory)
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
@@ -145,12 +145,12 @@ def refuse_cut_sqlite(file: Path, header: bytes) -> None:
         )
 
 
-def driver_for(uri: str | None, place: str) -> str:
+def driver_for(uri: str | None, location: str) -> str:
     scheme = (uri or "").partition("://")[0].partition("+psycopg")[0]
     if scheme not in SCHEMES:
         schemes = ", ".join(f"{name}://" for name in SCHEMES)
         raise InputError(
-            f"database: {place}: names no driver that is known ({schemes}): say it with driver: NAME or PATH"
+            f"database: {location}: names no driver that is known ({schemes}): say it with driver: NAME or PATH"
         )
     return SCHEMES[scheme]
 
@@ -195,7 +195,7 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 
 
 def query_by_adbc(
-    driver: str, place: str, parameters: dict[str, str], query: str, seconds: float, directory: Path = Path()
+    driver: str, location: str, parameters: dict[str, str], query: str, seconds: float, directory: Path = Path()
 ) -> Pieces:
     """Yield the schema and the batches of a query through the ADBC driver manager.
 
@@ -208,7 +208,7 @@ def query_by_adbc(
     for secret in secret_texts(parameters):
         remember_secret(secret)
     with contextlib.ExitStack() as stack:
-        with convert_driver_error(place, driver, parameters, "cannot be opened"):
+        with convert_driver_error(location, driver, parameters, "cannot be opened"):
             library = driver  # whose name the driver manager may know
             if "/" in driver:
                 library = str(directory / Path(driver).expanduser())
@@ -222,14 +222,14 @@ def query_by_adbc(
                 with adbc.AdbcStatement(connection) as statement:
                     statement.set_sql_query(text.format(milliseconds=round(1000 * (seconds + GIVING_UP))))
                     statement.execute_update()
-        with convert_driver_error(place, driver, parameters, "the query fails"):
+        with convert_driver_error(location, driver, parameters, "the query fails"):
             statement = stack.enter_context(adbc.AdbcStatement(connection))
             statement.set_options(**STATEMENT.get(driver, {}))
             statement.set_sql_query(query)
             stream, _ = statement.execute_query()
             reader = stack.enter_context(contextlib.closing(AdbcRecordBatchReader._import_from_c(stream.address)))
             if not reader.schema.names:
-                raise InputError(f"{place}: the query gives no table: it must be a SELECT")
+                raise InputError(f"{location}: the query gives no table: it must be a SELECT")
             yield reader.schema
             yield from reader
 
@@ -245,7 +245,7 @@ def secret_texts(parameters: dict[str, str]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def convert_driver_error(place: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
+def convert_driver_error(location: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
     """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed."""
     from adbc_driver_manager import Error
 
@@ -255,20 +255,21 @@ def convert_driver_error(place: str, driver: str, parameters: dict[str, str], ac
         if isinstance(error, Error) and error.status_code is not None and "Could not load" in str(error):
             package = f"pip install adbc-driver-{driver}, or give" if "/" not in driver else "give"
             raise InputError(
-                f"database: {place}: there is no ADBC driver {driver!r}: {package} the path of its library with driver"
+                f"database: {location}: there is no ADBC driver {driver!r}: {package} the path of its library with"
+                " driver"
             ) from None
-        message = driver_error_text(error, parameters, place)
+        message = driver_error_text(error, parameters, location)
         if driver == "sqlite" and (match := re.search(r"Type mismatch in column (\d+): expected (\w+)", message)):
             column = int(match[1]) + 1
             message = (
                 f"column {column} holds values of several types, its first ones {match[2].lower()}:"
                 " cast it in the query, as in cast(doc_id as text)"
             )
-            raise InputError(f"{place}: {action}: {message}") from None
+            raise InputError(f"{location}: {action}: {message}") from None
         if is_unavailable_error(error, driver):
             advice = "see that the server runs and that its address is right"
-            raise SilentError(f"{place}: the database does not answer: {message}; {advice}") from None
-        raise InputError(f"{place}: {action}: {message}") from None
+            raise SilentError(f"{location}: the database does not answer: {message}; {advice}") from None
+        raise InputError(f"{location}: {action}: {message}") from None
 
 
 def is_unavailable_error(error: Exception, driver: str) -> bool:
@@ -284,13 +285,13 @@ def is_unavailable_error(error: Exception, driver: str) -> bool:
     return isinstance(error, OSError) or getattr(getattr(error, "status_code", None), "name", "") in kinds
 
 
-def driver_error_text(error: Exception, parameters: dict[str, str], place: str) -> str:
+def driver_error_text(error: Exception, parameters: dict[str, str], location: str) -> str:
     """Return the message of a driver, or the words of the server in it, on one line and without secrets."""
     text = str(error)
     match = SAID.search(text)
     text = match["said"] if match else re.sub(r"^[A-Z_]+: ", "", text)
     if uri := parameters.get("uri"):
-        text = text.replace(uri, place)
+        text = text.replace(uri, location)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
     return on_one_line(text, 500).rstrip(".")
 
@@ -305,7 +306,7 @@ WRITING = re.compile(r"\binto\b|[()]\s*\b(?P<verb>insert|update|delete|merge)\b"
 RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 
-def read_only_statement(query: str, place: str) -> str:
+def read_only_statement(query: str, location: str) -> str:
     """Return a query without the text after its last semicolon; raise InputError if the query is not read-only.
 
     Notes
@@ -315,12 +316,12 @@ def read_only_statement(query: str, place: str) -> str:
     code = HIDDEN.sub(lambda match: " " * len(match[0]), query)
     statement, _, rest = code.partition(";")
     if rest.strip("; \t\r\n"):
-        raise InputError(f"{place}: the query holds several statements, divided by a semicolon: {RULE}")
+        raise InputError(f"{location}: the query holds several statements, divided by a semicolon: {RULE}")
     words = statement.lstrip("( \t\r\n").split(None, 1)
     word = re.split(r"\W", words[0], maxsplit=1)[0] if words else ""
     if word.lower() not in READING:
-        raise InputError(f"{place}: the query begins with {format_value(word or query.strip())}: {RULE}")
+        raise InputError(f"{location}: the query begins with {format_value(word or query.strip())}: {RULE}")
     if found := WRITING.search(statement):
         verb = found["verb"] or found[0]
-        raise InputError(f"{place}: the query holds {verb.upper()}, which writes: {RULE}; put a name into quotes")
+        raise InputError(f"{location}: the query holds {verb.upper()}, which writes: {RULE}; put a name into quotes")
     return query[: len(statement)] + "\n"

@@ -39,15 +39,15 @@ class DatabaseQuery(Source):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         layout.refuse_unknown(self.origin, self.described.columns)
         unrated = RemarkCounter("unrated_row")
-        with query_database(self.described, self.directory, pull.keep.memory) as (place, answer):
-            parts = read_batches(next(answer), answer, place, layout, self.described.columns, unrated)
+        with query_database(self.described, self.directory, pull.keep.memory) as (location, answer):
+            parts = read_batches(next(answer), answer, location, layout, self.described.columns, unrated)
             return PullResult(pull.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
 
 
 def read_batches(
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
-    place: str,
+    location: str,
     layout: Layout,
     columns: dict[str, str],
     unrated: RemarkCounter,
@@ -61,18 +61,18 @@ def read_batches(
     def say(_kind: str, mapping: Mapping[str, str]) -> str:
         return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
-    chosen = layout.check_columns(place, schema.names, columns, say)
+    chosen = layout.check_columns(location, schema.names, columns, say)
     for field in layout.fields:
         if field.name in chosen:
-            refuse_type(schema.field(chosen[field.name]), field, place)
+            refuse_type(schema.field(chosen[field.name]), field, location)
     empty: set[str] | None = None
     rows = 0
     for batch in batches:
-        part = convert_batch(batch, chosen, layout, f"{place}, row", rows, unrated)
+        part = convert_batch(batch, chosen, layout, f"{location}, row", rows, unrated)
         if part.num_rows:
             empty = empty_columns(part) if empty is None else empty
             if odd := empty ^ (here := empty_columns(part)):
-                where, name = f"{place}, row {rows + 1}", min(odd)
+                where, name = f"{location}, row {rows + 1}", min(odd)
                 if name in here:
                     raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
                 raise InputError(f"{where}: {name} appears here, but not in the rows before it")
@@ -80,10 +80,10 @@ def read_batches(
         rows += batch.num_rows
     if empty is None:
         problem = "no row with a grade" if unrated.count else "no rows"
-        raise InputError(f"{place}: the query gives {problem}: there is no {layout.kind} to read")
+        raise InputError(f"{location}: the query gives {problem}: there is no {layout.kind} to read")
 
 
-def refuse_type(column: pa.Field, field: Field, place: str) -> None:
+def refuse_type(column: pa.Field, field: Field, location: str) -> None:
     """Raise InputError if the type of a column cannot hold the field."""
     kind, name = column.type, (column.metadata or {}).get(POSTGRESQL_TYPE)
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
@@ -100,8 +100,8 @@ def refuse_type(column: pa.Field, field: Field, place: str) -> None:
         rule, type_name = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
     type_name = "numeric" if (name, type_name) == (MONEY, "double precision") else type_name  # there is no other cast
     raise InputError(
-        f"{place}: column {column.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
-        f" the query: cast({column.name} as {type_name}) as {field.name}"
+        f"{location}: column {column.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it"
+        f" in the query: cast({column.name} as {type_name}) as {field.name}"
     )
 
 
@@ -109,18 +109,18 @@ def convert_batch(
     batch: pa.RecordBatch,
     chosen: dict[str, str],
     layout: Layout,
-    place: str,
+    location: str,
     before: int,
     unrated: RemarkCounter,
 ) -> pa.Table:
     """Return a batch in the types of its fields, converted row by row if a value breaks a rule.
 
-    place, before: what a row is called in messages, and the number of rows before the batch.
+    location, before: what a row is called in messages, and the number of rows before the batch.
     """
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
-    part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, place))
+    part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, location))
     if part is None:
-        rows = table_rows(plain, {name: name for name in chosen}, place, before)
+        rows = table_rows(plain, {name: name for name in chosen}, location, before)
         is_judged = layout.kind == JUDGMENT.kind
         part = records_table(rated_rows(rows, unrated, layout.words) if is_judged else rows, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each
@@ -130,8 +130,8 @@ def convert_batch(
 
 def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """Return a column as texts or numbers: without padding, and uuids as text."""
-    place = batch.schema.get_field_index(name)
-    column, described = batch.column(place), batch.schema.field(place)
+    index = batch.schema.get_field_index(name)
+    column, described = batch.column(index), batch.schema.field(index)
     if isinstance(described.type, pa.UuidType):
         return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
     if isinstance(described.type, pa.BaseExtensionType):

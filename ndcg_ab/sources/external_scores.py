@@ -14,7 +14,7 @@ from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import name_path_in_errors
-from ndcg_ab.sources.base import Source, places_text
+from ndcg_ab.sources.base import Source, join_locations
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.records import prefix_errors, read_records, records_table
 from ndcg_ab.sources.forms import numbers_by_query
@@ -40,7 +40,7 @@ KEY = ["system_id", "metric", "query_id", "is_mean"]
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
 READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
-Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
+Locate = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
 
 
 class Scores(Source):
@@ -77,13 +77,13 @@ class Scores(Source):
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
             return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
 
-        def places(values: Mapping[str, str]) -> str:
+        def locate(values: Mapping[str, str]) -> str:
             layout = Layout("value", tuple(field for field in IDS if field.name in values))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            found = [place for place, row in rows if key_of(row) == key_of(values)]
-            return f"{self.path}, {places_text(found)}"
+            found = [location for location, row in rows if key_of(row) == key_of(values)]
+            return f"{self.path}, {join_locations(found)}"
 
-        return self.of_table(names, read, places, has_means=reading.format == "jsonl")
+        return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
 
     def reading(self) -> Reading:
         """Return how the file is read: by the configured format, else by its content, else by its name."""
@@ -110,7 +110,7 @@ class Scores(Source):
 
     # ---- as a table
 
-    def of_table(self, names: Sequence[str], read: Read, places: Places, *, has_means: bool = False) -> pa.Table:
+    def of_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
         """Return a table of values in the columns of PULLED; raise InputError if a value is repeated.
 
         has_means: whether rows may be means over all queries, which ir_measures writes into JSON Lines.
@@ -124,10 +124,10 @@ class Scores(Source):
             )
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
-            return self.complete(self.of_columns(value_columns, read), keys, places)
+            return self.complete(self.of_columns(value_columns, read), keys, locate)
         layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
-        return self.complete(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
+        return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
         """Return a wide table, with a column per metric or per system, as a table with the columns of SCORE."""
@@ -147,7 +147,7 @@ class Scores(Source):
             parts.append(pa.table([systems, wide["query_id"], metrics, wide[name], hashes], SCORE.schema.names))
         return pa.concat_tables(parts)
 
-    def complete(self, table: pa.Table, keys: Sequence[str], places: Places, *, has_means: bool = False) -> pa.Table:
+    def complete(self, table: pa.Table, keys: Sequence[str], locate: Locate, *, has_means: bool = False) -> pa.Table:
         """Return a table of SCORE in the columns of PULLED; raise InputError if a value is repeated.
 
         keys: the columns of the input that identify a value.
@@ -166,7 +166,7 @@ class Scores(Source):
         for row in repeated_keys(counts)[:1]:
             written = next(name for name, short in spelt.items() if short == row["metric"])
             raise InputError(
-                f"{places({name: row[name] for name in keys})}: {format_value(written)} of system"
+                f"{locate({name: row[name] for name in keys})}: {format_value(written)} of system"
                 f" {format_value(row['system_id'])} on query {format_value(row['query_id'])} is twice: a query has one"
                 " value"
             )
@@ -191,15 +191,16 @@ class Scores(Source):
         if self.described.system is None:
             self.refuse_without_system()
 
-        def places(values: Mapping[str, str]) -> str:
+        def locate(values: Mapping[str, str]) -> str:
             known = key_of(values)
-            found = [place for place, each in records() if key_of({name: each[name] for name in values}) == known]
-            return " and ".join(f"{self.origin}, {place}" for place in found)
+            found = [location for location, each in records() if key_of({name: each[name] for name in values}) == known]
+            return " and ".join(f"{self.origin}, {location}" for location in found)
 
         plain = (
-            (f"{self.origin}, {place}", each | {"value": python_number(each["value"])}) for place, each in records()
+            (f"{self.origin}, {location}", each | {"value": python_number(each["value"])})
+            for location, each in records()
         )
-        table = self.complete(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
+        table = self.complete(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], locate, has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return table

@@ -174,9 +174,9 @@ class Function(Source):
                 passage.count(rows=len(rows) - passage.rows)
         return rows
 
-    def translate_errors(self, place: str = "") -> contextlib.AbstractContextManager[None]:
-        """Translate errors of the function into InputError; place: the query at which it failed, for the message."""
-        return translate_foreign_errors(f"{self.shown} failed{place}")
+    def translate_errors(self, location: str = "") -> contextlib.AbstractContextManager[None]:
+        """Translate errors of the function into InputError; location: the query at which it failed, for the message."""
+        return translate_foreign_errors(f"{self.shown} failed{location}")
 
 
 END = object()
@@ -199,8 +199,8 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
                 f"{where}, document {format_value(doc_id)}: score = {format_value(score)}: must be a finite number"
             )
         if isinstance(score, int) and abs(score) > BOUNDS["function"].largest:
-            place = f"document {format_value(doc_id)}: score = {format_value(score)}"
-            raise InputError(f"{where}, {place}: must be between -2^53 and 2^53, or a float: others become equal")
+            location = f"document {format_value(doc_id)}: score = {format_value(score)}"
+            raise InputError(f"{where}, {location}: must be between -2^53 and 2^53, or a float: others become equal")
         yield doc_id, float(score)
 
 

@@ -38,8 +38,8 @@ from ndcg_ab.sources.tables.document_rules import (
     with_ids,
 )
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter, distinct_texts
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
-from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
 def file_source(described: FileSource, directory: Path) -> Source:
@@ -85,7 +85,7 @@ def pull_source(
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
     keep: TableWriter = IN_MEMORY,
-    places: WantedPlaces | None = None,
+    needed: NeededResults | None = None,
     threads: int | None = None,
     costs: CostRequest | None = None,
     resources: Resources | None = None,
@@ -99,7 +99,7 @@ def pull_source(
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
     attributes: query_id -> {column: value}, for requests.  keep: the writer that receives the rows.
     folder: where answers may be kept during the run; None: nowhere.
-    places: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
+    needed: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
     costs: what is recorded of every request, or read from columns of the rows.
     resources: threads and memory for sources that compute; None: everything.
     system: the system whose rows are read from a table of several systems.
@@ -117,8 +117,8 @@ def pull_source(
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     request = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
-    if places and rules == AS_IT_IS and not is_shared:
-        short = source.reduce(layout, places, threads, keep.sibling("reduced"))
+    if needed and rules == AS_IT_IS and not is_shared:
+        short = source.reduce(layout, needed, threads, keep.sibling("reduced"))
         if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
@@ -138,8 +138,8 @@ def pull_source(
     pulled = count_rows(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
-    if places and isinstance(table, pa.Table) and not pulled.elsewhere:
-        reduced = reduce_ranking(group_rows(table), places)
+    if needed and isinstance(table, pa.Table) and not pulled.elsewhere:
+        reduced = reduce_ranking(group_rows(table), needed)
         return dataclasses.replace(pulled, content=lambda: table, reduced=reduced) if reduced else pulled
     return pulled
 

@@ -16,7 +16,7 @@ from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.files import resolve_path
-from ndcg_ab.sources.base import Source, remote_place_table
+from ndcg_ab.sources.base import Source, with_remote_table
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, Layout, check_types
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
@@ -63,23 +63,23 @@ class ClusterTable(Source):
         layout.refuse_unknown(self.origin, described.columns)
         cluster = make_cluster(described.spark, self.directory)
         table = resolve_address(described.table, self.directory) if "/" in described.table else described.table
-        place = RemoteTable(table, described.where, ())
-        schema = spark.read_schema(cluster, place)
+        remote = RemoteTable(table, described.where, ())
+        schema = spark.read_schema(cluster, remote)
         chosen = layout.check_columns(self.origin, schema.names, described.columns)
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
-        place = RemoteTable(table, described.where, columns)
-        survey = spark.survey_queries(cluster, place, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
+        remote = RemoteTable(table, described.where, columns)
+        survey = spark.survey_queries(cluster, remote, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
         if survey.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
-        self.refuse_wrong(survey, place)
+        self.refuse_wrong(survey, remote)
         rows = int(pc.sum(survey["rows"]).as_py())
-        place = RemoteTable(table, described.where, columns, rows, spark.survey_digest(place, survey))
-        return remote_place_table(survey.select(layout.schema.names).cast(layout.schema), place)
+        remote = RemoteTable(table, described.where, columns, rows, spark.survey_digest(remote, survey))
+        return with_remote_table(survey.select(layout.schema.names).cast(layout.schema), remote)
 
-    def refuse_wrong(self, rows: pa.Table, place: RemoteTable) -> None:
+    def refuse_wrong(self, rows: pa.Table, remote: RemoteTable) -> None:
         """Raise InputError for the first column in which a value breaks the rules."""
-        for column in place.columns:
+        for column in remote.columns:
             if column.source is None:
                 continue
             counts = rows[f"wrong_{column.name}"]

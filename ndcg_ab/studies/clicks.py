@@ -67,7 +67,7 @@ def study_to_json(study: ClickStudy) -> str:
         "definition": study.described.definition,
         "documents": study.judgments.documents,
         "queries": study.judgments.queries,
-        "places": study.judgments.places.to_pylist(),
+        "places": study.judgments.rates.to_pylist(),
         "grades": study.judgments.table.to_pylist(),
         "findings": encode(study.findings),
     }

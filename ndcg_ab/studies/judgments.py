@@ -129,7 +129,7 @@ def compare_judgments(
     """
     say("pull judgments")
     sets = [
-        pull_source(each.judgment_places[0].source, with_words(JUDGMENT, each.judgments), each.directory)
+        pull_source(each.judgment_entries[0].source, with_words(JUDGMENT, each.judgments), each.directory)
         for each in (first, second)
     ]
     compared = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))
@@ -193,7 +193,7 @@ def single_grades(judgments: Pulled) -> pa.Table:
     )
     if split.num_rows:
         row = split.slice(0, 1).to_pylist()[0]
-        place = judgments.place_of(row["query_id"], row["doc_id"])
+        place = judgments.locate(row["query_id"], row["doc_id"])
         raise InputError(
             f"{place}: query {row['query_id']!r}, document {row['doc_id']!r} has the grades {row['grade_min']:g} and"
             f" {row['grade_max']:g}: a document has one grade for a query; keep one of them"

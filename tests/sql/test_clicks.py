@@ -77,7 +77,7 @@ def assert_same(events: list[Event], model: str, grades: dict[str, object], floo
             near = expected_value if expected_value is None else pytest.approx(expected_value, rel=1e-12, abs=1e-12)
             assert row[name] == near, (name, document)
         assert row["grade"] == pytest.approx(graded[document], rel=1e-12, abs=1e-12)
-    rates = {row["place"]: row["rate"] for row in found.places.to_pylist()}
+    rates = {row["place"]: row["rate"] for row in found.rates.to_pylist()}
     clicked = [row._replace(shown_events=row.impressions, click_events=row.clicks) for row in counts]
     assert rates == pytest.approx(logged_rates(clicked), abs=1e-15)
     assert found.documents == len({row[:2] for row in counts})

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.sources.tables.top_places import ANSWER
+from ndcg_ab.sources.tables.reduced_ranking import ANSWER
 
 MANY = 3_000_000
 MOST = 10**12

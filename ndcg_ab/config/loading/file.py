@@ -13,7 +13,7 @@ from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.secrets.redaction import find_plain_secrets, remember_plain_secrets
-from ndcg_ab.config.walking import Place, dotted_key
+from ndcg_ab.config.walking import KeyPath, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shorten, write_sentence
 from ndcg_ab.files import path_fault, resolve_path
 
@@ -33,20 +33,22 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     if problem := path_fault(str(directory)):
         raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
     layered = read_layers(path, settings)
-    if plain := dict.fromkeys(place for place, _ in find_plain_secrets(layered.content)):
+    if plain := dict.fromkeys(key_path for key_path, _ in find_plain_secrets(layered.content)):
         remember_plain_secrets(layered.content)
-        found = [f"{layered.origin_of(place, str(path))}: {dotted_key(place)}: {PLAIN_SECRET}" for place in plain]
+        found = [
+            f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}: {PLAIN_SECRET}" for key_path in plain
+        ]
         raise InputError("\n".join(found))
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
         found = [
-            f"{layered.origin_of(place, str(path))}: {write_sentence(parts)}"
-            for place, parts in problems_by_place(error)
+            f"{layered.origin_of(key_path, str(path))}: {write_sentence(parts)}"
+            for key_path, parts in problems_by_key(error)
         ]
         raise InputError("\n".join(found)) from None
-    for place, text in texts_with_dates(evaluation):
-        check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
+    for key_path, text in texts_with_dates(evaluation):
+        check_dates(text, f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}")
     return evaluation
 
 
@@ -81,36 +83,36 @@ RULES = {  # what pydantic calls it -> the rule in our words
 
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
     """Return one sentence for each problem, with the key, the value and the rule; name: converts a setting to text."""
-    return (write_sentence(parts, name) for _, parts in problems_by_place(error))
+    return (write_sentence(parts, name) for _, parts in problems_by_key(error))
 
 
-def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part]]]:
+def problems_by_key(error: ValidationError) -> Iterator[tuple[KeyPath, list[Part]]]:
     """Yield the place in the configuration and the parts of the sentence for each problem."""
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
             misspelt |= {(*problem["loc"][:-1], name) for name in near_keys(problem["loc"])}
     for problem in error.errors():
-        place = problem["loc"]
-        key = dotted_key(place)
+        key_path = problem["loc"]
+        key = dotted_key(key_path)
         if problem["type"] == "extra_forbidden":
-            known = ", ".join(known_keys(place[:-1]))
-            yield place, [f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"]
+            known = ", ".join(known_keys(key_path[:-1]))
+            yield key_path, [f"key {format_value(key)} is unknown{key_hint(key_path)} (known here: {known})"]
         elif problem["type"] == "missing":
-            if place not in misspelt:
-                yield place, [f"key {key!r} is missing: it must be given"]
+            if key_path not in misspelt:
+                yield key_path, [f"key {key!r} is missing: it must be given"]
         elif problem["type"] == "invalid_key":
-            yield place, [f"key {format_value(problem['input'])} is no text: put it in quotes"]
+            yield key_path, [f"key {format_value(problem['input'])} is no text: put it in quotes"]
         else:
             rule = [part if isinstance(part, Setting) else shorten(part, LONGEST_RULE) for part in broken_rule(problem)]
             allowed = str(problem.get("ctx", {}).get("expected", ""))
             if problem["type"] == "model_type":
-                rule.append(f": {', '.join(known_keys(place))}")
+                rule.append(f": {', '.join(known_keys(key_path))}")
             rule.append(shorten(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
-            if place and not isinstance(rule[0], Setting):
+            if key_path and not isinstance(rule[0], Setting):
                 is_long = isinstance(problem["input"], dict | list)
                 rule[:0] = [Setting(shorten(key)), ": " if is_long else f" = {format_value(problem['input'])}: "]
-            yield place, rule
+            yield key_path, rule
 
 
 def broken_rule(problem: ErrorDetails) -> tuple[Part, ...]:

@@ -11,73 +11,73 @@ from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Trait, inner_types, input_keys, is_model, keys_with, models_in, traits_of
-from ndcg_ab.config.walking import Place
+from ndcg_ab.config.walking import KeyPath
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 
 
-def near_keys(place: Place) -> list[str]:
+def near_keys(key_path: KeyPath) -> list[str]:
     """Return the known key that is most similar to an unknown key, in a list that may be empty."""
-    if place[-1] in FILE_ELSEWHERE and "file" in known_keys(place[:-1]):
+    if key_path[-1] in FILE_ELSEWHERE and "file" in known_keys(key_path[:-1]):
         return ["file"]
-    return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
+    return get_close_matches(str(key_path[-1]), known_keys(key_path[:-1]), n=1, cutoff=0.6)
 
 
-def key_hint(place: Place) -> str:
+def key_hint(key_path: KeyPath) -> str:
     """Return a hint such as ``; did you mean 'statistics.alpha'?``, or an empty text.
 
     A key of equal name in another section takes precedence over a similar key in the same section.
     """
     sections = [name for name, field in Evaluation.model_fields.items() if models_in(field.annotation)]
     elsewhere = [
-        f"{section}.{place[-1]}"
+        f"{section}.{key_path[-1]}"
         for section in sections
-        if place[-1] in known_keys((section,)) and section not in input_keys(Evaluation)
+        if key_path[-1] in known_keys((section,)) and section not in input_keys(Evaluation)
     ]
-    found = elsewhere[:1] or near_keys(place)
+    found = elsewhere[:1] or near_keys(key_path)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def known_keys(place: Place) -> list[str]:
+def known_keys(key_path: KeyPath) -> list[str]:
     """Return the keys that a mapping at a place of the configuration can have."""
-    models = [Evaluation] if not place else models_in(annotation_of(place))
-    names = [name for name in models[0].model_fields if place or name != "directory"] if models else []
-    return names if place else [*names, EXTENDS]
+    models = [Evaluation] if not key_path else models_in(annotation_of(key_path))
+    names = [name for name in models[0].model_fields if key_path or name != "directory"] if models else []
+    return names if key_path else [*names, EXTENDS]
 
 
-def fields_of(place: Place) -> Iterator[FieldInfo]:
+def fields_of(key_path: KeyPath) -> Iterator[FieldInfo]:
     """Yield the model fields of the keys on the path to a place, the field of the place itself last."""
     found: Any = Evaluation
-    for part in place:
+    for part in key_path:
         for model in models_in(found):
             if part in model.model_fields:
                 yield model.model_fields[str(part)]
         found = entry_type(found, part)
 
 
-def is_late(place: Place) -> bool:
+def is_late(key_path: KeyPath) -> bool:
     """Return whether the value at a place of the configuration is looked up only when it is used."""
-    return any(Trait.LATE in traits_of(field) for field in fields_of(place))
+    return any(Trait.LATE in traits_of(field) for field in fields_of(key_path))
 
 
-def is_path(place: Place, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
+def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
     """Return whether a text at a place of the configuration is a path; traits: the kinds of paths to consider."""
-    short = [(*place, kind.main_key) for kind in models_in(annotation_of(place)) if kind.main_key]
-    fields = list(fields_of(place))
+    short = [(*key_path, kind.main_key) for kind in models_in(annotation_of(key_path)) if kind.main_key]
+    fields = list(fields_of(key_path))
     is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
     return is_own or any(is_path(each, traits) for each in short)
 
 
-def expand(value: Any, place: Place) -> Any:
+def expand(value: Any, key_path: KeyPath) -> Any:
     """Return the keys that the short form of a model stands for; any other value unchanged."""
-    models = [] if isinstance(value, dict) else models_in(annotation_of(place))
+    models = [] if isinstance(value, dict) else models_in(annotation_of(key_path))
     return models[0].expand(value) if models else value
 
 
-def annotation_of(place: Place) -> Any:
+def annotation_of(key_path: KeyPath) -> Any:
     """Return the type of the value at a place, or None if a configuration has no such place."""
-    return functools.reduce(entry_type, place, Evaluation)
+    return functools.reduce(entry_type, key_path, Evaluation)
 
 
 def entry_type(annotation: Any, part: int | str) -> Any:
@@ -96,17 +96,17 @@ def entry_type(annotation: Any, part: int | str) -> Any:
     return Any if annotation is Any else None
 
 
-def has_default(place: Place) -> bool:
+def has_default(key_path: KeyPath) -> bool:
     """Return whether a key of the configuration, or of a metric given as a mapping, may be omitted."""
-    if len(place) == 3 and place[0] in keys_with(Evaluation, Trait.METRICS):
+    if len(key_path) == 3 and key_path[0] in keys_with(Evaluation, Trait.METRICS):
         return True
-    fields = [model.model_fields.get(str(place[-1])) for model in models_in(annotation_of(place[:-1]))]
+    fields = [model.model_fields.get(str(key_path[-1])) for model in models_in(annotation_of(key_path[:-1]))]
     return any(field is not None and not field.is_required() for field in fields)
 
 
-def takes_text(place: Place) -> bool:
+def takes_text(key_path: KeyPath) -> bool:
     """Return whether a value at a place is always text, so that it is not parsed as YAML."""
-    for kind in inner_types(annotation_of(place)):
+    for kind in inner_types(annotation_of(key_path)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False
         if is_model(kind) and kind.main_key is None:

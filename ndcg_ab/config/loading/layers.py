@@ -20,7 +20,7 @@ from ndcg_ab.config.loading.keys import (
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.keys import as_several, inner_types, is_model, is_reference
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
-from ndcg_ab.config.walking import Place, dotted_key, map_texts
+from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolve_path
 from ndcg_core.measures.writing import nearest_hint
@@ -36,12 +36,12 @@ class LayeredConfiguration:
     """
 
     content: dict[Any, Any]
-    origins: dict[Place, str]
+    origins: dict[KeyPath, str]
 
-    def origin_of(self, place: Place, otherwise: str) -> str:
+    def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
         """Return the file or option that gave a value, or the mapping or list that contains the value."""
-        for length in range(len(place), 0, -1):
-            if (found := self.origins.get(place[:length])) is not None:
+        for length in range(len(key_path), 0, -1):
+            if (found := self.origins.get(key_path[:length])) is not None:
                 return found
         return otherwise
 
@@ -59,16 +59,16 @@ def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguratio
     return LayeredConfiguration(without_nulls(content), origins)
 
 
-def without_nulls(content: Any, place: Place = ()) -> Any:
+def without_nulls(content: Any, key_path: KeyPath = ()) -> Any:
     """Return the content without the keys that are null and have a default, so that the default applies."""
     if isinstance(content, list):
-        return [without_nulls(value, (*place, at)) for at, value in enumerate(content)]
+        return [without_nulls(value, (*key_path, at)) for at, value in enumerate(content)]
     if not isinstance(content, dict):
         return content
     return {
-        key: without_nulls(value, (*place, key))
+        key: without_nulls(value, (*key_path, key))
         for key, value in content.items()
-        if value is not None or not has_default((*place, key))
+        if value is not None or not has_default((*key_path, key))
     }
 
 
@@ -97,7 +97,7 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
         raise InputError(f"{path}: {EXTENDS} = {extended!r}: must be the name of a file, or a list of names")
     if resolve_path(path.parent) != directory:
         content = rebase_paths(content, resolve_path(path.parent))
-    own = LayeredConfiguration(content, dict.fromkeys(leaf_places(content), str(path)))
+    own = LayeredConfiguration(content, dict.fromkeys(leaf_keys(content), str(path)))
     if not bases:
         return own
     below = LayeredConfiguration({}, {})
@@ -106,42 +106,42 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
     return own.on(below)
 
 
-def merge_layers(below: dict[Any, Any], above: dict[Any, Any], place: Place = ()) -> dict[Any, Any]:
+def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath = ()) -> dict[Any, Any]:
     found = dict(below)
     for key, value in above.items():
-        under = expand(found.get(key), (*place, key))
+        under = expand(found.get(key), (*key_path, key))
         if value is None:
             found.pop(key, None)
         elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
-            found[key] = merge_layers(under, value, (*place, key))
+            found[key] = merge_layers(under, value, (*key_path, key))
         else:
             found[key] = value
     return found
 
 
-def leaf_places(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
+def leaf_keys(content: dict[Any, Any], key_path: KeyPath = ()) -> Iterator[KeyPath]:
     """Yield the places of all values that are not mappings with entries."""
     for key, value in content.items():
         if isinstance(value, dict) and value:
-            yield from leaf_places(value, (*place, key))
+            yield from leaf_keys(value, (*key_path, key))
         else:
-            yield (*place, key)
+            yield (*key_path, key)
 
 
-def rebase_paths(content: Any, folder: Path, place: Place = ()) -> Any:
+def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
     """Return the content with relative paths, also those of files with secrets, as absolute paths below a folder."""
 
     def absolute(value: Any) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
-    if is_reference(content) and "file" in content and is_late(place):
+    if is_reference(content) and "file" in content and is_late(key_path):
         return {"file": absolute(content["file"])}
     if isinstance(content, dict):
-        return {part: rebase_paths(value, folder, (*place, part)) for part, value in content.items()}
+        return {part: rebase_paths(value, folder, (*key_path, part)) for part, value in content.items()}
     if isinstance(content, list):
-        return [rebase_paths(value, folder, (*place, at)) for at, value in enumerate(content)]
-    return absolute(content) if is_path(place) else content
+        return [rebase_paths(value, folder, (*key_path, at)) for at, value in enumerate(content)]
+    return absolute(content) if is_path(key_path) else content
 
 
 # ---- variables of the environment
@@ -151,21 +151,21 @@ def rebase_paths(content: Any, folder: Path, place: Place = ()) -> Any:
 # kept of an evaluation, or handed to Prefect, holds no secret.
 
 
-def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
+def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
     """Return the content of a file with the values of its variables filled in.
 
     A value that consists of one variable is parsed as YAML unless the key takes text, and null if the variable is
     empty.
     """
 
-    def fill(text: str, place: Place) -> Any:
-        value = fill_variables(text, f"{origin}: {dotted_key(place)}")
-        if is_late(place) or (is_path(place) and ADDRESS.match(text)):
+    def fill(text: str, key_path: KeyPath) -> Any:
+        value = fill_variables(text, f"{origin}: {dotted_key(key_path)}")
+        if is_late(key_path) or (is_path(key_path) and ADDRESS.match(text)):
             return text
         whole = VARIABLE.fullmatch(text.strip())
         if whole is None or whole["inner"] is None:
             return value
-        if takes_text(place):
+        if takes_text(key_path):
             return value or None
         from ndcg_ab.config.loading.yaml_files import parse_yaml
 
@@ -174,31 +174,31 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
         except ValueError:
             return value
 
-    return map_texts(content, fill, place)
+    return map_texts(content, fill, key_path)
 
 
 # ---- what --set changes
 
 
-def assign_setting(content: dict[Any, Any], text: str) -> Place:
+def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
     """Apply a `--set` option such as ``statistics.alpha=0.01`` or ``gate=null`` to the content; return its place."""
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
-    place, holder = find_place(content, key, text)
+    key_path, holder = find_key(content, key, text)
     from ndcg_ab.config.loading.yaml_files import parse_yaml
 
     try:
         value = parse_yaml(written)
     except ValueError as error:
         raise InputError(f"{SET} {text!r}: {written!r} is not YAML: {error}") from None
-    if takes_text(place) and isinstance(value, int | float):
+    if takes_text(key_path) and isinstance(value, int | float):
         value = written
-    if value is None and isinstance(holder, dict) and annotation_of(place) is not Any:
-        holder.pop(place[-1], None)
+    if value is None and isinstance(holder, dict) and annotation_of(key_path) is not Any:
+        holder.pop(key_path[-1], None)
     else:
-        holder[place[-1]] = fill_in_content(value, SET, place)
-    return place
+        holder[key_path[-1]] = fill_in_content(value, SET, key_path)
+    return key_path
 
 
 def split_setting(text: str) -> tuple[str, str]:
@@ -211,34 +211,34 @@ def split_setting(text: str) -> tuple[str, str]:
     raise InputError(f"{SET} {text!r}: must be KEY=VALUE, such as statistics.alpha=0.01")
 
 
-def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any]:
+def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any]:
     """Return the place that a dotted key names and the mapping or list that holds it, creating missing mappings."""
-    place: Place = ()
+    key_path: KeyPath = ()
     holder: Any = content
     rest = key
     while True:
-        part, rest = next_part(holder, place, rest, text)
+        part, rest = next_part(holder, key_path, rest, text)
         if not rest:
-            return (*place, part), holder
+            return (*key_path, part), holder
         inner = holder[part] if isinstance(part, int) else holder.get(part)
-        place = (*place, part)
-        kinds = list(inner_types(annotation_of(place)))
+        key_path = (*key_path, part)
+        kinds = list(inner_types(annotation_of(key_path)))
         origins = {get_origin(kind) for kind in kinds}
-        inner = expand(inner, place)
+        inner = expand(inner, key_path)
         if inner is None and list in origins and dict not in origins:
             inner = []
         if inner is None and (dict in origins or any(kind is Any or is_model(kind) for kind in kinds)):
             inner = {}
         if not isinstance(inner, dict | list):
-            raise InputError(f"{SET} {text!r}: key {dotted_key(place)!r} has no keys below it")
+            raise InputError(f"{SET} {text!r}: key {dotted_key(key_path)!r} has no keys below it")
         holder[part] = inner
         holder = inner
 
 
-def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:
+def next_part(holder: Any, key_path: KeyPath, rest: str, text: str) -> tuple[int | str, str]:
     """Return the first part of a dotted key and the rest; a list entry is named by index or name."""
     first, _, others = rest.partition(".")
-    annotation = annotation_of(place)
+    annotation = annotation_of(key_path)
     if isinstance(holder, list):
         names = [str(entry["name"]) for entry in holder if isinstance(entry, dict) and "name" in entry]
         for name in sorted(names, key=len, reverse=True):
@@ -249,13 +249,13 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
             return int(first), others
         known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
         hint = nearest_hint(first, names)
-        raise InputError(f"{SET} {text!r}: {dotted_key(place)} has no entry {first!r}{hint} (entries: {known})")
+        raise InputError(f"{SET} {text!r}: {dotted_key(key_path)} has no entry {first!r}{hint} (entries: {known})")
     values = [get_args(kind)[1] for kind in inner_types(annotation) if get_origin(kind) is dict]
     if values and Any not in values:
         return rest, ""  # the names of metrics and columns may hold points
-    if not values and annotation is not Any and first not in known_keys(place):
-        key = dotted_key((*place, first))
-        known = ", ".join(known_keys(place))
-        hint = key_hint((*place, first))
+    if not values and annotation is not Any and first not in known_keys(key_path):
+        key = dotted_key((*key_path, first))
+        known = ", ".join(known_keys(key_path))
+        hint = key_hint((*key_path, first))
         raise InputError(f"{SET} {text!r}: key {key!r} is unknown{hint} (known here: {known})")
     return first, others

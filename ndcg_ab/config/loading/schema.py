@@ -44,9 +44,9 @@ def json_schema() -> Schema:
             del keys[name]["type"]
     kinds = System.kinds
     given = {name: {"not": {"type": "null"}} for name in kinds}
-    places = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
+    alternatives = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in kinds}}
-    parts["System"]["oneOf"] = [*places, nowhere]
+    parts["System"]["oneOf"] = [*alternatives, nowhere]
     parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],

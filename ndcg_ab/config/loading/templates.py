@@ -16,7 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES, STEM, System
 from ndcg_ab.config.model.keys import Trait, change_keys, traits_of, walk_keys
-from ndcg_ab.config.walking import Place, dotted_key, map_texts, walk_texts
+from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts, walk_texts
 from ndcg_ab.errors import InputError, RuleError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
@@ -74,11 +74,11 @@ def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
 # ---- dates
 
 
-def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
+def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[KeyPath, str]]:
     """Yield the place and the value of each text in which dates are filled in."""
-    for place, traits, value in walk_keys(evaluation):
+    for key_path, traits, value in walk_keys(evaluation):
         if Trait.DATED in traits:
-            yield from walk_texts(as_text(value), place)
+            yield from walk_texts(as_text(value), key_path)
 
 
 def as_text(value: Any) -> Any:
@@ -120,7 +120,7 @@ def write_dates_in(model: P, time: datetime) -> P:
 # ---- patterns
 
 
-def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
+def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
     """Return a model with each pattern replaced by the one file that matches it.
 
     Addresses, parts of a table and data in memory are kept.
@@ -128,7 +128,7 @@ def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
     changes: dict[str, Any] = {}
     is_one = not getattr(model, "parts", False) and getattr(model, "in_memory", None) is None
     for name, field in type(model).model_fields.items():
-        value, inner = getattr(model, name), (*place, name)
+        value, inner = getattr(model, name), (*key_path, name)
         if isinstance(value, list) and value and isinstance(value[0], BaseModel):
             entries = (resolve_entry(each, evaluation, (*inner, at)) for at, each in enumerate(value))
             changes[name] = [each for several in entries for each in several]
@@ -139,14 +139,14 @@ def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
     return model.model_copy(update=changes)
 
 
-def resolve_entry(entry: P, evaluation: Evaluation, place: Place) -> list[P]:
+def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
     """Return a list entry with its file resolved.
 
     A system with `{stem}` in its name becomes one system per matching file.
     """
     if not isinstance(entry, System) or not entry.stands_for_many:
-        return [resolve_files(entry, evaluation, place)]
-    where = f"{dotted_key(place)}.file"
+        return [resolve_files(entry, evaluation, key_path)]
+    where = f"{dotted_key(key_path)}.file"
     if not isinstance(entry.file, Path):
         said = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
         raise InputError(f"{evaluation.name}: {where} = {plain_address(str(entry.file))!r}: {said}")

@@ -19,7 +19,7 @@ ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys 
 
 def check_consistency(evaluation: Any) -> None:
     """Raise RuleError if keys of an evaluation contradict each other, or a required key is missing."""
-    check_places(evaluation)
+    refuse_rankings_beside_scores(evaluation)
     check_tables(evaluation)
     refuse_judging_function(evaluation)
     check_names(evaluation)
@@ -28,7 +28,7 @@ def check_consistency(evaluation: Any) -> None:
         check_gate(evaluation.gate, evaluation)
 
 
-def missing_places(evaluation: Any, value: Any) -> list[InitErrorDetails]:
+def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
     """Return the errors for missing judgments and systems, which are required unless scores are given."""
     if evaluation.scores:
         return []
@@ -83,18 +83,18 @@ def check_queries(evaluation: Any) -> None:
 def check_tables(evaluation: Any) -> None:
     """Raise RuleError if a table is given without Spark, or with Spark a key that only works on this machine."""
     given = [("judgments", evaluation.judgments)] if evaluation.judgments else []
-    given += [(f"more_judgments[{at}]", place) for at, place in enumerate(evaluation.more_judgments)]
+    given += [(f"more_judgments[{at}]", entry) for at, entry in enumerate(evaluation.more_judgments)]
     if evaluation.cheap_judgments:
         given.append(("cheap_judgments", evaluation.cheap_judgments))
-    for key, place in [*given, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
-        if isinstance(place, System) and evaluation.scores:
+    for key, entry in [*given, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
+        if isinstance(entry, System) and evaluation.scores:
             continue
-        place.read_by(evaluation.engine.spark)
-        if place.kind == "table" and evaluation.engine.spark is None:
+        entry.read_by(evaluation.engine.spark)
+        if entry.kind == "table" and evaluation.engine.spark is None:
             raise RuleError(
                 Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
             )
-    if evaluation.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
+    if evaluation.more_judgments and any(entry.kind == "table" for key, entry in given if "judgments" in key):
         raise RuleError(
             Setting("more_judgments"),
             ": are put together on this machine, and rows of a `table` stay with Spark: give files",
@@ -114,7 +114,7 @@ def check_tables(evaluation: Any) -> None:
         )
 
 
-def check_places(evaluation: Any) -> None:
+def refuse_rankings_beside_scores(evaluation: Any) -> None:
     """Raise RuleError if keys about rankings or judgments are given beside scores."""
     if not evaluation.scores:
         return
@@ -134,8 +134,8 @@ def refuse_judging_function(evaluation: Any) -> None:
             Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
         )
     judgments, more = evaluation.judgments, evaluation.more_judgments
-    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
-    keys = [key for key, place in places if place is not None and place.kind == "python"]
+    entries = [("judgments", judgments), *((f"more_judgments[{at}]", entry) for at, entry in enumerate(more))]
+    keys = [key for key, entry in entries if entry is not None and entry.kind == "python"]
     if not keys:
         return
     if len(keys) > 1:
@@ -197,8 +197,8 @@ def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) ->
                 "`",
             )
         if len(keys) > 1:
-            places = [part for key in keys for part in (" and `", Setting(key), "`")][1:]
-            raise RuleError(f"{name}: is given in `", *places, "; it has one role: take it out of all but one")
+            entries = [part for key in keys for part in (" and `", Setting(key), "`")][1:]
+            raise RuleError(f"{name}: is given in `", *entries, "; it has one role: take it out of all but one")
 
 
 def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:

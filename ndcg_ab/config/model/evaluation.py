@@ -17,7 +17,7 @@ from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDiffere
 from ndcg_ab.config.model.consistency import (
     ROLES,
     check_consistency,
-    missing_places,
+    missing_inputs,
     refuse_unknown_metrics,
     settle_roles,
 )
@@ -267,7 +267,7 @@ class Evaluation(Model):
             found = handler(value)
         finally:
             READING_SCORES.reset(before)
-        if missing := missing_places(found, value):
+        if missing := missing_inputs(found, value):
             raise ValidationError.from_exception_data("Evaluation", missing)
         return found
 
@@ -385,16 +385,16 @@ class Evaluation(Model):
         return ExternalMetric(external_name=name) if self.scores else find_measure(name)
 
     @property
-    def judgment_places(self) -> list[JudgmentSource]:
+    def judgment_entries(self) -> list[JudgmentSource]:
         """The sources of judgments in order, without a judge function."""
-        places = [self.judgments, *self.more_judgments]
-        return [place for place in places if place is not None and place.kind != "python"]
+        entries = [self.judgments, *self.more_judgments]
+        return [entry for entry in entries if entry is not None and entry.kind != "python"]
 
     @property
     def judge(self) -> JudgeSource | None:
         """The judge function, or None."""
-        places = [self.judgments, *self.more_judgments]
-        found = next((place.source for place in places if place is not None and place.kind == "python"), None)
+        entries = [self.judgments, *self.more_judgments]
+        found = next((entry.source for entry in entries if entry is not None and entry.kind == "python"), None)
         return found if isinstance(found, JudgeSource) else None
 
     def path(self, path: Path) -> Path:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from ndcg_ab.config.walking import Place
+from ndcg_ab.config.walking import KeyPath
 
 
 class Trait(enum.Enum):
@@ -69,11 +69,11 @@ class Option:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys whose problems name this option: its own, that of its file, that of scores, and further ones."""
-        place = self.key.removesuffix(".file")
-        return (self.key, place, f"{place}.file", self.key.replace("systems[]", "scores[]"), *self.near)
+        source_key = self.key.removesuffix(".file")
+        return (self.key, source_key, f"{source_key}.file", self.key.replace("systems[]", "scores[]"), *self.near)
 
     @property
-    def place(self) -> Place:
+    def key_path(self) -> KeyPath:
         """The place of the key, without list indices."""
         return tuple(self.key.replace("[]", "").split("."))
 
@@ -189,15 +189,15 @@ def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
             yield from options_of(inner, f"{above}{name}.")
 
 
-def walk_keys(model: BaseModel, place: Place = ()) -> Iterator[tuple[Place, set[Trait], Any]]:
+def walk_keys(model: BaseModel, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, set[Trait], Any]]:
     """Yield place, traits and value of every key of a model and of nested models."""
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        yield (*place, name), traits_of(field), value
+        yield (*key_path, name), traits_of(field), value
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
         for at, entry in entries:
             if isinstance(entry, BaseModel):
-                yield from walk_keys(entry, (*place, name) if at is None else (*place, name, at))
+                yield from walk_keys(entry, (*key_path, name) if at is None else (*key_path, name, at))
 
 
 def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:

@@ -34,7 +34,7 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
     """
     given = dict(options)
     for option in OPTIONS:
-        if given.get(option.parameter) == "" and is_path(option.place, {Trait.INPUT}):  # `--queries "$QUERIES"`
+        if given.get(option.parameter) == "" and is_path(option.key_path, {Trait.INPUT}):  # `--queries "$QUERIES"`
             del given[option.parameter]
     if given.get("scores"):
         for name in ("judgments", "system"):
@@ -42,9 +42,9 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
                 raise InputError(f"--{name}: goes with rankings, and --scores hold none: take one of the two out")
     elif len(systems := given.get("system") or ()) < least_systems:
         files = {str(file) for _, file, *_ in systems}
-        is_placed = any(str(text).endswith(tuple(files)) for text in given.get("files") or ())
-        known = f"{', '.join(files)}: is the only ranking" if is_placed else f"--system: {len(systems)} given"
-        missing = "a second FILE" if is_placed else "--system NAME=FILE"
+        is_positional = any(str(text).endswith(tuple(files)) for text in given.get("files") or ())
+        known = f"{', '.join(files)}: is the only ranking" if is_positional else f"--system: {len(systems)} given"
+        missing = "a second FILE" if is_positional else "--system NAME=FILE"
         raise InputError(f"{known}; at least {least_systems} systems are needed; add {missing}")
     if given.get("gate"):
         given["require"] = given.get("require") or []

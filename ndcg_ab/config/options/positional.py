@@ -23,34 +23,34 @@ class NamedFile(NamedTuple):
     parts: bool = False
 
 
-def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
+def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
     """Return the options with `judgments` and `system` filled from the positional `files`.
 
     Without --judgments the first file is the judgments, and without --system the others are rankings.
     otherwise: the alternative to giving files, for messages.  Raises InputError if files are missing or it is ambiguous
     which file is which.
     """
-    placed = dict(options)
+    assigned = dict(options)
     given = expand_patterns(options.get("files") or ())
     if given and options.get("scores"):
         raise InputError(f"{format_text(given[0])}: is no option; say --scores {shlex.quote(given[0])}")
     if given and options.get("system"):
-        placed["judgments"] = only_judgments(given, options)
+        assigned["judgments"] = only_judgments(given, options)
     elif given and options.get("judgments"):
-        placed["system"] = given
+        assigned["system"] = given
     elif given:
-        placed["judgments"], placed["system"] = given[0], given[1:]
+        assigned["judgments"], assigned["system"] = given[0], given[1:]
         if is_named(given[0]):
             raise InputError(f"{format_text(given[0])}: the first file is the judgments, without a name: {USAGE}")
     for name in ("judgments", "system"):
-        if not placed.get(name) and not options.get("scores"):
+        if not assigned.get(name) and not options.get("scores"):
             raise InputError(f"--{name}: is missing: give the files, ndcg-ab {command} {USAGE}{otherwise}")
-    return placed | {"system": name_systems(placed.get("system") or ())}
+    return assigned | {"system": name_systems(assigned.get("system") or ())}
 
 
 def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the single file given beside --system; raise InputError if there are further files."""
-    rest = [file for place, file in enumerate(files) if place or options.get("judgments") or is_named(file)]
+    rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
         raise InputError(

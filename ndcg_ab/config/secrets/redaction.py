@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from ndcg_ab.config.walking import Place, map_texts, walk_texts
+from ndcg_ab.config.walking import KeyPath, map_texts, walk_texts
 from ndcg_ab.errors import hide_with, words_of
 
 # The last words of a key's name, written without anything between: api_key, X-Api-Key and apiKey alike.
@@ -67,11 +67,11 @@ def secrets_in(key: object, text: str) -> Iterator[str]:
             yield found["secret"]
 
 
-def find_plain_secrets(content: Any) -> Iterator[tuple[Place, str]]:
+def find_plain_secrets(content: Any) -> Iterator[tuple[KeyPath, str]]:
     """Yield the place and the text of each part of nested content that looks like a secret."""
-    for place, text in walk_texts(content):
-        name = next((part for part in reversed(place) if isinstance(part, str)), "")
-        yield from ((place, secret) for secret in dict.fromkeys(secrets_in(name, text)))
+    for key_path, text in walk_texts(content):
+        name = next((part for part in reversed(key_path) if isinstance(part, str)), "")
+        yield from ((key_path, secret) for secret in dict.fromkeys(secrets_in(name, text)))
 
 
 def is_plain(text: str) -> bool:
@@ -104,12 +104,12 @@ def remember_plain_secrets(content: Any) -> Any:
 
 def without_plain_secrets(content: Any) -> Any:
     """Return nested content with all parts that look like secrets hidden."""
-    hidden: dict[Place, list[str]] = {}
-    for place, secret in find_plain_secrets(content):
-        hidden.setdefault(place, []).append(secret)
+    hidden: dict[KeyPath, list[str]] = {}
+    for key_path, secret in find_plain_secrets(content):
+        hidden.setdefault(key_path, []).append(secret)
 
-    def hide(text: str, place: Place) -> str:
-        for secret in hidden.get(place, ()):
+    def hide(text: str, key_path: KeyPath) -> str:
+        for secret in hidden.get(key_path, ()):
             is_short = len(secret) < SHORTEST and text != secret  # in too many words: replaced as a password
             text = text.replace(f":{secret}@", f":{HIDDEN}@") if is_short else text.replace(secret, HIDDEN)
         return text

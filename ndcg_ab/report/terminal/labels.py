@@ -199,14 +199,14 @@ def print_clicks(console: Console, study: ClickStudy) -> None:
     graded = f"{facts.table.num_rows:,} of {facts.documents:,} documents have a grade, of {queries_text(facts.queries)}"
     console.print(f"{graded} ({study.described.definition})", markup=False)
     console.print()
-    places = facts.places.to_pylist()
+    rates = facts.rates.to_pylist()
     rows = [
         Row([str(row["place"])], [f"{row['impressions']:,}", f"{row['clicks']:,}", format_percent(row["rate"])])
-        for row in places[:MOST_LISTED]
+        for row in rates[:MOST_LISTED]
     ]
     Grid(["place"], ["shown", "clicked", "rate"], rows).print(console, Text("places", style="bold"))
-    if len(places) > MOST_LISTED:
-        console.print(f"{len(places) - MOST_LISTED} deeper places: --json", style="dim")
+    if len(rates) > MOST_LISTED:
+        console.print(f"{len(rates) - MOST_LISTED} deeper places: --json", style="dim")
     counts = grade_counts(facts.table)
     if len(counts) <= MOST_LISTED:
         rows = [Row([f"{grade:g}"], [f"{count:,}"]) for grade, count in counts.items()]

@@ -40,13 +40,13 @@ class GradedClicks(NamedTuple):
     """The grades that a click model gives, with the examination rates and counts behind them.
 
     table: one row per graded document, sorted by ids: query_id, doc_id, grade, impressions, clicks, value, low, high.
-    places: place, impressions, clicks, rate of each place.  documents: number of documents with events, graded or not.
+    rates: place, impressions, clicks, rate of each place.  documents: number of documents with events, graded or not.
     queries: number of queries with events.  change: for the position model, the largest change of a probability by one
     more step of expectation maximisation; 0 for other models.  remarks: about the events.
     """
 
     table: pa.Table
-    places: pa.Table
+    rates: pa.Table
     documents: int
     queries: int
     change: float
@@ -69,7 +69,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
     change, left_out = fit_model(engine, described.model)
     table = engine.read("click_grade", order=ORDER)
-    places = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
+    rates = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
     documents, queries_there = 0, set[str]()
     for piece in engine.pieces("click_document", ("query_id",), where={"is_asked": True}):
         documents += piece.num_rows
@@ -86,8 +86,8 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     if change > SMALLEST_CHANGE:
         definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
     remark = grade_remark(table, documents, events.read, definition)
-    remarks = (remark, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
-    return GradedClicks(table, places, documents, len(queries_there), change, remarks)
+    remarks = (remark, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, rates))
+    return GradedClicks(table, rates, documents, len(queries_there), change, remarks)
 
 
 def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:

@@ -64,7 +64,7 @@ EVENTS = pa.schema(
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
-MOST_PLACES = BOUNDS["click log"].largest  # the deepest place that counts: a model has a number for each
+DEEPEST_RANK = BOUNDS["click log"].largest  # the deepest place that counts: a model has a number for each
 MOST_SHOWN = 10**12  # of one row: sums over millions of rows fit into 64 bits
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
@@ -87,15 +87,15 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     keep: the writer that receives the rows. Raises InputError, which names the place, the value and the rule, for data
     that cannot be read.
     """
-    place = described.source
+    file = described.source
     passage = Passage(BOUNDS["click log"], source.origin)
-    kind = described.events or guess_kind(place, directory)
+    kind = described.events or guess_kind(file, directory)
     if kind == "table":
         return read_counts(next(passage.admit([source.pull(COUNTS, {})])), source.origin)
-    is_json = isinstance(place, FileSource) and (place.format or format_by_name(Path(str(place.file)))) == "jsonl"
-    if isinstance(place, FileSource) and (kind == "lines" or is_json):
-        UBI.refuse_unknown(str(place.file), place.columns)
-        pieces = file_pieces(place, directory)
+    is_json = isinstance(file, FileSource) and (file.format or format_by_name(Path(str(file.file)))) == "jsonl"
+    if isinstance(file, FileSource) and (kind == "lines" or is_json):
+        UBI.refuse_unknown(str(file.file), file.columns)
+        pieces = file_pieces(file, directory)
     else:
         pieces = table_pieces(source, keep.sibling("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
@@ -105,12 +105,12 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
 
-def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
+def file_pieces(source: FileSource, directory: Path) -> Iterator[pa.Table]:
     """Yield the events of JSON Lines files in pieces."""
-    with list_parts(place, directory) as parts:
+    with list_parts(source, directory) as parts:
         for part in parts:
             with name_part_in_errors(part):
-                yield from json_event_pieces(part.path, place.columns)
+                yield from json_event_pieces(part.path, source.columns)
 
 
 def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
@@ -121,17 +121,17 @@ def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
         rows += piece.num_rows
 
 
-def guess_kind(place: Any, directory: Path) -> str:
+def guess_kind(source: Any, directory: Path) -> str:
     """Return the kind of an event file by its first lines: "table" of counts, JSON "lines", or else "ubi"."""
-    if not isinstance(place, FileSource) or not isinstance(place.file, Path):
+    if not isinstance(source, FileSource) or not isinstance(source.file, Path):
         return "ubi"
-    with list_parts(place, directory) as parts:
+    with list_parts(source, directory) as parts:
         path = parts[0].path
         refuse_no_file(path)
         sample = Sample.of_file(path)
         names = {*sample.column_names}
-    is_table = any(field.name in place.columns or {field.name, field.other} & names for field in COUNTS.fields[2:])
-    return "table" if is_table else "lines" if sample.is_json and not place.format else "ubi"
+    is_table = any(field.name in source.columns or {field.name, field.other} & names for field in COUNTS.fields[2:])
+    return "table" if is_table else "lines" if sample.is_json and not source.format else "ubi"
 
 
 def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
@@ -182,7 +182,7 @@ class EventFilter:
         self.lacking += lacking.num_rows
         self.examples += map(incomplete_text, lacking.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
         is_kept = pc.and_(is_used, is_whole)
-        is_deep = pc.greater_equal(events["ordinal"], MOST_PLACES)
+        is_deep = pc.greater_equal(events["ordinal"], DEEPEST_RANK)
         deep = events.filter(pc.and_(is_kept, is_deep))
         self.deep += deep.num_rows
         self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
@@ -242,7 +242,7 @@ def incomplete_text(row: Mapping[str, Any]) -> str:
 
 def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
     """Return the remark on events, or rows of counts, that were left out because their place is too deep."""
-    message = f"{count:,} {word}{'s' * (count != 1)} beyond place {MOST_PLACES:,}: left out"
+    message = f"{count:,} {word}{'s' * (count != 1)} beyond place {DEEPEST_RANK:,}: left out"
     examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
     return [Remark("click_deep_place", count, examples, message)] if count else []
 
@@ -267,13 +267,13 @@ def read_counts(table: pa.Table, origin: str) -> ReadEvents:
         if (row := pc.index(broken, True).as_py()) >= 0:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
-    is_deep = pc.greater(table["place"], MOST_PLACES)
+    is_deep = pc.greater(table["place"], DEEPEST_RANK)
     deep = table.filter(is_deep)
     first = deep.select(COUNTS.schema.names[:3]).slice(0, MOST_EXAMPLES).to_pylist()
     remarks = tuple(deep_remarks(deep.num_rows, "row", first))
     read, table = table.num_rows, table.filter(pc.invert(is_deep))
     if not pc.any(pc.greater(table["clicked"], 0)).as_py():
-        where = f" up to place {MOST_PLACES:,}" if remarks else ""
+        where = f" up to place {DEEPEST_RANK:,}" if remarks else ""
         raise InputError(f"{origin}: clicked is 0 in every row{where}: clicks that nobody made say nothing")
     nothing = pa.nulls(table.num_rows, pa.string())
     columns = [table["query"].cast(pa.string()), table["document"], table["place"], nothing, nothing]

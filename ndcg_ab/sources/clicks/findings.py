@@ -47,31 +47,31 @@ def value_remarks(table: pa.Table) -> list[Remark]:
     return [Remark("click_one_value", table.num_rows, (), message)]
 
 
-def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Remark]:
+def joined_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark]:
     """Return a remark if a part of the log has clicks that cannot be compared with those of the largest part.
 
-    documents: number in the log. places: those of the largest part.
+    documents: number in the log. ranks: those of the largest part.
     """
     if not fit.left_out:
         return []
     outside, share = documents - len(fit.document), f"{100 * fit.left_out:.2g} %"
-    most = ", ".join(map(str, places[:MOST_EXAMPLES])) + ", …" * (len(places) > MOST_EXAMPLES)
+    most = ", ".join(map(str, ranks[:MOST_EXAMPLES])) + ", …" * (len(ranks) > MOST_EXAMPLES)
     message = (
         f"{outside:,} of {documents:,} documents have no grade, and {share} of the impressions do not count:"
-        f" too few documents were shown both at {'place' if len(places) == 1 else 'one of the places'} {most} and at"
+        f" too few documents were shown both at {'place' if len(ranks) == 1 else 'one of the places'} {most} and at"
         " another place to compare their clicks"
     )
     return [Remark("click_not_joined", outside, (), message)]
 
 
-def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
-    """Return the remarks on suspicious events; places: the table `click_rate`."""
-    places_shown = {*places.filter(pc.greater(places["impressions"], 0))["place"].to_pylist()}
-    gaps = [place for place in range(1, max(places_shown, default=0)) if place not in places_shown]
+def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
+    """Return the remarks on suspicious events; rates: the table `click_rate`."""
+    ranks = {*rates.filter(pc.greater(rates["impressions"], 0))["place"].to_pylist()}
+    gaps = [rank for rank in range(1, max(ranks, default=0)) if rank not in ranks]
     remarks = []
     if gaps:
-        message = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(places_shown)}"
-        examples = tuple(f"place {place}" for place in gaps[:MOST_EXAMPLES])
+        message = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(ranks)}"
+        examples = tuple(f"place {rank}" for rank in gaps[:MOST_EXAMPLES])
         remarks.append(Remark("click_place_gap", len(gaps), examples, message))
     return [
         *remarks,

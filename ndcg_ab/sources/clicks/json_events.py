@@ -49,7 +49,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     rows = 0
     try:
         if is_mixed(Sample.of_file(path)):
-            yield from careful_events(path, columns, query_texts(placed_objects(path)))
+            yield from careful_events(path, columns, query_texts(located_objects(path)))
             return
         try:
             for piece in plain_events(path, columns):
@@ -127,10 +127,10 @@ def is_odd(table: pa.Table) -> bool:
 # ---- line by line
 
 
-def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def located_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the content of each JSON object of a file."""
-    for place, row in json_objects(path):
-        yield f"{path}, {place}", row
+    for location, row in json_objects(path):
+        yield f"{path}, {location}", row
 
 
 def careful_events(
@@ -146,7 +146,7 @@ def careful_events(
     }
 
     def event_rows() -> Iterator[dict[str, Any]]:
-        for where, event in placed_objects(path):
+        for where, event in located_objects(path):
             if texts is None or not (is_bulk_action(event) or is_query(event)):
                 found = {name: find_value(event, field_paths(name, columns), where) for name in fields}
                 row = {name: event_value(field, found[name], where) for name, field in fields.items()}

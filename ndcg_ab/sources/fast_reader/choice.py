@@ -33,8 +33,8 @@ from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults, NotPlainError, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 
 UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
@@ -45,7 +45,7 @@ IN_FLIGHT = 2  # slices that wait beside those that are worked at
 def reduce_file(
     path: Path,
     reading: Reading,
-    places: WantedPlaces,
+    needed: NeededResults,
     threads: int | None = None,
     size: int = SLICE,
     keep: TableWriter = IN_MEMORY,
@@ -59,7 +59,7 @@ def reduce_file(
         return None
     try:
         with open_slices(path, reading, size) as (slices, reduce):
-            return join_slices(work_in_threads(lambda each: reduce(*each, places), slices, threads), keep)
+            return join_slices(work_in_threads(lambda each: reduce(*each, needed), slices, threads), keep)
     except UNREADABLE:
         return None
     except Exception:
@@ -166,7 +166,7 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
         yield pa.concat_tables(waiting), chosen
 
 
-def reduce_queries(table: pa.Table, chosen: dict[str, str], places: WantedPlaces) -> ReducedRanking:
+def reduce_queries(table: pa.Table, chosen: dict[str, str], needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular."""
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
-    return reduce_columns(ranking, places)
+    return reduce_columns(ranking, needed)

@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 
 from ndcg_ab.sources.files.streams import LONGEST_LINE
 from ndcg_ab.sources.tables.columns import may_be_inexact
-from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import (
+from ndcg_ab.sources.tables.reduced_ranking import (
     ANSWER,
+    NeededResults,
     NotPlainError,
     ReducedRanking,
-    WantedPlaces,
     make_table,
     refuse_apart,
 )
+from ndcg_ab.sources.tables.schema import RANKING
 
 KEPT = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
 
@@ -40,9 +40,9 @@ except ImportError:  # there was no compiler
     ranking_reader = None
 
 
-def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, places: WantedPlaces) -> ReducedRanking:
+def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking of lines that end with `line_end`; raise NotPlainError if they are not regular."""
-    reduced = make_reduced(ranking_reader.reduce(text, length, line_end, places.depth, places.ids), places)
+    reduced = make_reduced(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
     is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
         raise NotPlainError
@@ -67,16 +67,16 @@ def group_rows(ranking: pa.Table) -> pa.Table:
     return ranking.take(pa.array(order[np.argsort(queries[order], kind="stable")])).combine_chunks()
 
 
-def reduce_ranking(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking | None:
+def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking | None:
     """Return the reduced ranking of a table from `group_rows`, or None if it is not regular."""
     try:
-        reduced = reduce_columns(ranking, places)
+        reduced = reduce_columns(ranking, needed)
     except NotPlainError:
         return None
     return dataclasses.replace(reduced, rows=reduced.rows.replace_schema_metadata(ranking.schema.metadata))
 
 
-def reduce_columns(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
+def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
 
     The column of query ids may be dictionary-encoded.
@@ -92,10 +92,10 @@ def reduce_columns(ranking: pa.Table, places: WantedPlaces) -> ReducedRanking:
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
         raise NotPlainError
     buffers = (*text_buffers(query_ids), *text_buffers(doc_ids), numbers(score), numbers(rank) if has_ranks else None)
-    return make_reduced(ranking_reader.reduce_columns(*buffers, places.depth, places.ids), places, has_ranks)
+    return make_reduced(ranking_reader.reduce_columns(*buffers, needed.depth, needed.ids), needed, has_ranks)
 
 
-def make_reduced(buffers: tuple[bytes, ...] | None, places: WantedPlaces, has_ranks: bool = True) -> ReducedRanking:
+def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
     """Return the kept rows and the answers from buffers of the extension.
 
     Raise NotPlainError if a query is repeated.
@@ -110,19 +110,23 @@ def make_reduced(buffers: tuple[bytes, ...] | None, places: WantedPlaces, has_ra
     returned, sizes, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )
-    place = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    query_index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
-    columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(place), pa.int64())]
-    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(place), query_ids), *columns], schema=KEPT)
+    columns = [
+        doc_ids,
+        number_column(pa.float64(), scores),
+        rank if has_ranks else pa.nulls(len(query_index), pa.int64()),
+    ]
+    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(query_index), query_ids), *columns], schema=KEPT)
     met: list[int | None] = [None] * len(sizes)
-    is_kept = np.ones(len(place), bool)
+    is_kept = np.ones(len(query_index), bool)
     starts = np.cumsum(sizes) - sizes
     for at in np.flatnonzero(sizes == returned).tolist():
         query_id, start = query_ids[at].as_py(), int(starts[at])
-        if query_id in places.judged:
+        if query_id in needed.judged:
             part = doc_ids.slice(start, int(sizes[at]))
-            met[at] = pc.sum(pc.is_in(part, value_set=places.judged[query_id])).as_py()
-            if query_id not in places.complete:
+            met[at] = pc.sum(pc.is_in(part, value_set=needed.judged[query_id])).as_py()
+            if query_id not in needed.complete:
                 is_kept[start + kept[at] : start + sizes[at]] = False
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))

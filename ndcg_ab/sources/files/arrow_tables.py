@@ -95,26 +95,26 @@ def declared_size(message: Any) -> tuple[int, int]:
     """
     head, body = message.metadata, message.body
 
-    def number(form: str, place: int, data: Any = head) -> int:
-        return int(struct.unpack_from(form, data, place)[0])
+    def number(form: str, offset: int, data: Any = head) -> int:
+        return int(struct.unpack_from(form, data, offset)[0])
 
     def field(table: int, slot: int) -> int:
         vtable, at = table - number("<i", table), 4 + 2 * slot
         offset = number("<H", vtable + at) if at < number("<H", vtable) else 0
         return table + offset if offset else 0
 
-    def target(place: int) -> int:
-        return place + number("<I", place)
+    def target(offset: int) -> int:
+        return offset + number("<I", offset)
 
     if message.type not in ("record batch", "dictionary"):
         return 0, 0
     batch = target(field(target(0), 2))
     if message.type == "dictionary":
         batch = target(field(batch, 1))
-    rows = number("<q", place) if (place := field(batch, 0)) else 0
-    if not field(batch, 3) or not (place := field(batch, 2)):  # not packed, or without buffers
+    rows = number("<q", offset) if (offset := field(batch, 0)) else 0
+    if not field(batch, 3) or not (offset := field(batch, 2)):  # not packed, or without buffers
         return rows, body.size
-    buffers = target(place)
-    places = (buffers + 4 + 16 * at for at in range(number("<I", buffers)))
-    packed = [number("<q", place) for place in places if number("<q", place + 8)]
-    return rows, body.size + sum(max(number("<q", place, body), 0) for place in packed)
+    buffers = target(offset)
+    offsets = (buffers + 4 + 16 * at for at in range(number("<I", buffers)))
+    packed = [number("<q", offset) for offset in offsets if number("<q", offset + 8)]
+    return rows, body.size + sum(max(number("<q", offset, body), 0) for offset in packed)

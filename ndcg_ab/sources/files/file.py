@@ -27,7 +27,7 @@ from ndcg_ab.sources.base import (
     PullResult,
     Remark,
     Source,
-    places_text,
+    join_locations,
     read_remarks,
     remarks_metadata,
 )
@@ -59,8 +59,8 @@ from ndcg_ab.sources.tables.columns import (
 )
 from ndcg_ab.sources.tables.format_warnings import tag_remarks
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import COSTS, Layout
-from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 T = TypeVar("T")
 TAG = "tag"  # the column of a TREC ranking that names the system
@@ -108,14 +108,14 @@ class File(Source):
         return tables
 
     def reduce(
-        self, layout: Layout, places: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, needed: NeededResults, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Return the reduced ranking if the source is a single regular file of this machine, else None."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         refuse_no_file(path)
-        return reduce_file(path, self.reading(path, layout), places, threads, keep=keep)
+        return reduce_file(path, self.reading(path, layout), needed, threads, keep=keep)
 
     def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
         """Return how one of the files is read; folders: columns and values that the names of folders give."""
@@ -131,11 +131,11 @@ class File(Source):
 
         def find(part: Part, reading: Reading, at: int | None) -> str:
             found = [
-                place
-                for place, record in read_records(part.path, layout, reading)
+                location
+                for location, record in read_records(part.path, layout, reading)
                 if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
             ]
-            return f"{part.name}, {places_text(found)}" if found else part.name * (at is None)
+            return f"{part.name}, {join_locations(found)}" if found else part.name * (at is None)
 
         return " and ".join([*filter(None, self.map_parts(layout, find))][:3])
 

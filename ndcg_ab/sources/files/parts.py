@@ -81,10 +81,10 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
     """Return the column names of a table in local files, by the first part; empty for other sources."""
-    place = getattr(described, "file", None)
-    if not isinstance(place, Path) or not ((directory / place).exists() or described.parts):
+    file = getattr(described, "file", None)
+    if not isinstance(file, Path) or not ((directory / file).exists() or described.parts):
         return ()
-    first = local_parts(described, place, directory)[0]
+    first = local_parts(described, file, directory)[0]
     return [*first.values, *Sample.of_file(first.path).column_names]
 
 
@@ -94,9 +94,9 @@ def files_below(path: Path) -> list[Path]:
     Raise InputError if there are too many for one table.
     """
     paths: list[Path] = []
-    for place, folders, files in os.walk(path):
-        folders[:] = [name for name in folders if is_data(Path(name))]
-        paths += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
+    for folder, below, files in os.walk(path):
+        below[:] = [name for name in below if is_data(Path(name))]
+        paths += [Path(folder, name) for name in files if is_data(Path(name)) and Path(folder, name).is_file()]
         if len(paths) > MOST_PARTS:
             raise InputError(f"{path}: is a folder of more than {MOST_PARTS:,} files: name the one that is meant")
     return paths
@@ -158,10 +158,10 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
     except InputError as error:
         if str(part.path) == part.name:
             raise
-        address, place = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
+        address, copy_path = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
         fetch = f"curl -Lo COPY {shlex.quote(address)} && " if bounds_key(address) == "web server" else "of a copy: "
         message = re.sub(
-            rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {place}", lambda match: f"{fetch}{match[1]} COPY", str(error)
+            rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {copy_path}", lambda match: f"{fetch}{match[1]} COPY", str(error)
         )
         raise type(error)(message.replace(str(part.path), address)) from None
 
@@ -174,7 +174,7 @@ class Content:
     """A key of the content of a source and of how it is read, with the places of the files for messages."""
 
     key: str
-    places: tuple[str, ...]
+    locations: tuple[str, ...]
 
 
 def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
@@ -194,12 +194,12 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
         ]
     if marks is None:
         return None
-    places = tuple(place for place, _, _ in marks)
-    parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in marks]
+    locations = tuple(location for location, _, _ in marks)
+    parts = [[format_by_name(Path(location)), values, mark] for location, values, mark in marks]
     kind = [layout.kind, layout.order, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
-    return Content(hashlib.sha256(text.encode()).hexdigest()[:32], places)
+    return Content(hashlib.sha256(text.encode()).hexdigest()[:32], locations)
 
 
 def digest_of_file(path: Path) -> str:

@@ -45,7 +45,11 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
     """
     watched = FormatWatch(path)
     found = read_records(path, layout, reading, watched.comments.add)
-    rows = watched.watch(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
+    rows = (
+        watched.watch(found)
+        if reading.format == "trec"
+        else ((f"{path}, {location}", each) for location, each in found)
+    )
     table = gather_records(rows, layout, keep, watched.remarks)
     if not watched.unread.count:
         return table
@@ -108,7 +112,7 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
 
 
 def read_records(
-    path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda place: None
+    path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda location: None
 ) -> Records:
     """Yield each record with its place; comment: receives the place of each line that is left out as a comment."""
     if reading.records is not None:
@@ -158,7 +162,7 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
 def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], object]) -> Records:
     width = len(names)
     fields = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
-    places = {name: place for place, name in enumerate(names) if name in fields}
+    indices = {name: index for index, name in enumerate(names) if name in fields}
     shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
     shape = shapes.get(layout.kind, "query_id")
     first = True
@@ -166,10 +170,10 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
         parts = split_fields(line)
         if not parts:
             continue
-        if parts[0].startswith(COMMENT) and not is_row(parts, places, width):
+        if parts[0].startswith(COMMENT) and not is_row(parts, indices, width):
             comment(f"{path}, line {number}")
             continue
-        if first and not is_row(parts, places, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
+        if first and not is_row(parts, indices, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
             rule = "a TREC file has none: take the line away"
             raise InputError(f"{path}, line {number}: {format_value(line.strip())} is a header, and {rule}")
         if len(parts) != width:
@@ -182,12 +186,12 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
                 f" a TREC {layout.kind} has {width} ({shape}); {hint}"
             )
         first = False
-        yield f"line {number}", {name: parts[place] for name, place in places.items()}
+        yield f"line {number}", {name: parts[index] for name, index in indices.items()}
 
 
-def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
+def is_row(parts: Sequence[str], indices: Mapping[str, int], width: int) -> bool:
     """Return whether a line that begins with # has the fields of a row, since a query id may begin with #."""
-    numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
+    numbers = [parts[index] for name, index in indices.items() if name in ("grade", "score") and index < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
 
@@ -233,13 +237,13 @@ def object_records(
     """
     mapped, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
-    for place, row in objects:
+    for location, row in objects:
         if tuple(row) != keys:  # most rows have the keys of the row before
             is_first, keys = not keys, tuple(row)
-            chosen = layout.check_columns(f"{name}, {place}", list(keys), mapped, say)
+            chosen = layout.check_columns(f"{name}, {location}", list(keys), mapped, say)
             if is_first:
                 mapped |= {field: name for field, name in chosen.items() if field != name}
-        yield place, {name: row[column] for name, column in chosen.items()}
+        yield location, {name: row[column] for name, column in chosen.items()}
 
 
 def json_objects(path: Path) -> Records:
@@ -262,12 +266,12 @@ def listed_objects(name: str, entries: Iterable[Any]) -> Records:
 
 
 @contextmanager
-def prefix_errors(place: str) -> Iterator[None]:
+def prefix_errors(location: str) -> Iterator[None]:
     """Put the place in front of the message of each InputError raised in the block that does not name it."""
     try:
         yield
     except InputError as error:
-        raise error if str(error).startswith(place) else type(error)(f"{place}: {error}") from None
+        raise error if str(error).startswith(location) else type(error)(f"{location}: {error}") from None
 
 
 def load_document(path: Path) -> Any:
@@ -339,17 +343,17 @@ def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
         return cast(list[dict[str, Any]], batch.to_pylist())
     except UnicodeDecodeError:
-        for place, field in enumerate(batch.schema):
+        for index, field in enumerate(batch.schema):
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-                batch = batch.set_column(place, field.name, batch.column(place).cast(pa.binary()))
+                batch = batch.set_column(index, field.name, batch.column(index).cast(pa.binary()))
         return cast(list[dict[str, Any]], batch.to_pylist())
 
 
-def table_rows(table: pa.Table, chosen: Mapping[str, str], place: str, before: int = 0) -> Records:
+def table_rows(table: pa.Table, chosen: Mapping[str, str], location: str, before: int = 0) -> Records:
     """Yield the rows of a table, each with its place, such as ``row 7``.
 
-    chosen: field -> column.  place, before: what a row is called, and the number of rows before the table.
+    chosen: field -> column.  location, before: what a row is called, and the number of rows before the table.
     """
     rows = chain.from_iterable(map(parquet_rows, table.to_batches()))
     for number, row in enumerate(rows, before + 1):
-        yield f"{place} {number}", {field: row[column] for field, column in chosen.items()}
+        yield f"{location} {number}", {field: row[column] for field, column in chosen.items()}

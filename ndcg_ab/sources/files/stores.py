@@ -175,10 +175,10 @@ def open_gcs(_rest: str, options: dict[str, Any]) -> Any:
 
     from pyarrow import fs
 
-    scheme, _, place = (options.get("endpoint") or "").rpartition("://")
-    options_of_place = {"endpoint_override": place, "scheme": scheme or "https"} if place else {}
+    scheme, _, host = (options.get("endpoint") or "").rpartition("://")
+    endpoint_options = {"endpoint_override": host, "scheme": scheme or "https"} if host else {}
     return fs.GcsFileSystem(
-        anonymous=options.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **options_of_place
+        anonymous=options.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **endpoint_options
     )
 
 

@@ -141,12 +141,12 @@ class QuotedTextStream(ValidatingStream):
         if b'"' not in text:
             return
         signs = np.frombuffer(text, dtype=np.uint8)
-        places = np.flatnonzero(signs[1:-1] == QUOTE) + 1
-        opening = (np.arange(len(places)) % 2 == 0) != self.is_open
-        beside = np.where(opening, signs[places - 1], signs[places + 1])
+        indices = np.flatnonzero(signs[1:-1] == QUOTE) + 1
+        opening = (np.arange(len(indices)) % 2 == 0) != self.is_open
+        beside = np.where(opening, signs[indices - 1], signs[indices + 1])
         if not self.beside[beside].all():
             raise UnusualError("a quote inside a field")
-        self.is_open ^= bool(len(places) % 2)
+        self.is_open ^= bool(len(indices) % 2)
 
     def finish(self) -> None:
         if self.is_open:

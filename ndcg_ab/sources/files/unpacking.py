@@ -257,15 +257,15 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     if content.startswith((arrow_tables.FILE, arrow_tables.STREAM)):
         source: Any = functools.partial(pa.BufferReader, content) if packed else functools.partial(pa.OSFile, str(path))
         return arrow_tables.ArrowTable(path, source, functools.partial(refuse_dense_table, path, "Arrow"))
-    place: Any = pa.BufferReader(content) if packed else path
-    file = ParquetFile(place, page_checksum_verification=True)
+    readable: Any = pa.BufferReader(content) if packed else path
+    file = ParquetFile(readable, page_checksum_verification=True)
     about = file.metadata
     # What a group says of a column ends the process if it is broken, unless pages of the column have been read before.
-    pages = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
+    pages = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
     try:
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, pages)
         texts = [field.name for field in file.schema_arrow if is_shared(field.type)]
-        with ParquetFile(place, read_dictionary=texts) as look:
+        with ParquetFile(readable, read_dictionary=texts) as look:
             shared = longest_shared_text(look, texts)
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
     except InputError:
@@ -289,7 +289,7 @@ def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
     from ndcg_ab.sources.files.arrow_tables import longest_shared
 
     groups = range(file.metadata.num_row_groups) if names else ()
-    firsts = (next(file.iter_batches(1, row_groups=[place], columns=names), None) for place in groups)
+    firsts = (next(file.iter_batches(1, row_groups=[index], columns=names), None) for index in groups)
     longest = max((longest_shared(column) for first in firsts if first for column in first.columns), default=0)
     return longest if longest > LONGEST_SHARED else 0
 
@@ -320,7 +320,7 @@ def whole_batches(
     about = file.metadata
     if about is None:
         return
-    groups = [about.row_group(place) for place in range(about.num_row_groups)]
+    groups = [about.row_group(index) for index in range(about.num_row_groups)]
     promised = {about.num_rows, sum(group.num_rows for group in groups)}
     for at in range(about.num_columns):
         column = about.schema.column(at)

@@ -10,8 +10,8 @@ from ndcg_ab.sources.forms.nested import (
     is_list,
     is_object,
     json_form,
+    location_text,
     most_fit,
-    place_of,
     read_list,
     read_object,
     read_objects,
@@ -25,7 +25,7 @@ RELEVANT = "relevant_documents"
 def judged(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
     """Return the place and the record of a judgment; judge: who gave the grade, if known."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
-    return place_of(query_id, doc_id), record | ({"judge": judge} if judge else {})
+    return location_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
 
 # ---- queries with the ratings of each: Quepid, Elasticsearch, OpenSearch
@@ -76,11 +76,11 @@ class RatedQueries(NamedTuple):
 
     def read(self, value: Any) -> Records:
         """Yield the record of each rating, without those that are marked as impossible."""
-        for place, query in read_objects(*reversed(self.find(value))):
+        for location, query in read_objects(*reversed(self.find(value))):
             query_id = query.get(self.query_id)
             if query_id is None:
-                raise InputError(f"{place}: {format_value(query)}: has no {self.query_id}: every query needs one")
-            for _, rating in read_objects(self.ratings_of(query), f"{place_of(query_id)}, {self.ratings}"):
+                raise InputError(f"{location}: {format_value(query)}: has no {self.query_id}: every query needs one")
+            for _, rating in read_objects(self.ratings_of(query), f"{location_text(query_id)}, {self.ratings}"):
                 grade = next((rating[key] for key in self.grades if key in rating), None)
                 if not rating.get("unrateable") and not (self.judge and grade in (None, "")):
                     doc_id = rating.get(self.doc_id, query.get(self.doc_id))
@@ -114,12 +114,14 @@ def read_snapshot(value: Any) -> Records:
     for number, entries in read_queries(value["docs"]):
         text = texts.get(str(number))
         if text is None:
-            raise InputError(f"docs, {place_of(number)}: queries has no query_text of it: export the whole snapshot")
+            raise InputError(
+                f"docs, {location_text(number)}: queries has no query_text of it: export the whole snapshot"
+            )
         rank = 0
-        for entry in read_list(entries, place_of(text), "must be a list of documents"):
-            if not read_object(entry, place_of(text), "must be an object with an id").get("rated_only"):
+        for entry in read_list(entries, location_text(text), "must be a list of documents"):
+            if not read_object(entry, location_text(text), "must be an object with an id").get("rated_only"):
                 rank += 1
-                yield place_of(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
+                yield location_text(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
 
 
 # ---- Rated Ranking Evaluator
@@ -137,30 +139,30 @@ def read_rated(value: Any) -> Records:
     """Yield the record of each document of each query; all queries of an RRE group share the group's documents."""
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
     for query_id, documents in rated_queries(value, None, "the document"):
-        for key, rated in read_object(documents, f"{place_of(query_id)}, {RELEVANT}", rule).items():
+        for key, rated in read_object(documents, f"{location_text(query_id)}, {RELEVANT}", rule).items():
             if is_list(rated):
                 yield from (judged(query_id, doc_id, key) for doc_id in rated)
             else:
-                yield judged(query_id, key, read_object(rated, place_of(query_id, key), rule).get("gain"))
+                yield judged(query_id, key, read_object(rated, location_text(query_id, key), rule).get("gain"))
 
 
-def rated_queries(value: Object, documents: Any, place: str) -> Iterator[tuple[Any, Any]]:
+def rated_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
     """Yield each query at any level with its relevant documents; documents: those of the enclosing group."""
     documents = value.get(RELEVANT, documents)
     inner = [found for level in LEVELS if level in value for found in read_objects(value[level], level)]
-    for place_within, each in inner:
-        yield from rated_queries(each, documents, f"{place}, {place_within}")
+    for location_within, each in inner:
+        yield from rated_queries(each, documents, f"{location}, {location_within}")
     if not inner and documents is not None:
-        yield name_query(value, place), documents
+        yield name_query(value, location), documents
 
 
-def name_query(value: Object, place: str) -> Any:
+def name_query(value: Object, location: str) -> Any:
     """Return the text of an RRE query, or else its name."""
     placeholders = value.get("placeholders") or {}
     texts = [text for key, text in placeholders.items() if key == "$query"] or [*placeholders.values()]
     name = value.get("name")
     if len(texts) != 1 and name is None:
-        raise InputError(f"{place}: {format_value(value)}: names no query: add the placeholder $query, or a name")
+        raise InputError(f"{location}: {format_value(value)}: names no query: add the placeholder $query, or a name")
     return texts[0] if len(texts) == 1 else name
 
 

@@ -49,21 +49,21 @@ def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], 
     return Form(words, kind, example, sniff)
 
 
-def place_of(query_id: Any, doc_id: Any = None) -> str:
+def location_text(query_id: Any, doc_id: Any = None) -> str:
     """Return ``query 'q1', document 'd1'``."""
     document = "" if doc_id is None else f", document {format_value(doc_id)}"
     return f"query {format_value(query_id)}{document}"
 
 
-def read_object(value: Any, place: str, rule: str) -> Object:
+def read_object(value: Any, location: str, rule: str) -> Object:
     if not is_object(value):
-        raise InputError(f"{place}: {format_value(value)}: {rule}")
+        raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
-def read_list(value: Any, place: str, rule: str) -> Sequence[Any]:
+def read_list(value: Any, location: str, rule: str) -> Sequence[Any]:
     if not is_list(value):
-        raise InputError(f"{place}: {format_value(value)}: {rule}")
+        raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
@@ -148,18 +148,18 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
     A ranking without scores and ranks is ranked in the order of the list.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
-    records = read_list(entries, place_of(query_id), rule)
+    records = read_list(entries, location_text(query_id), rule)
     is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in records)
     for number, entry in enumerate(records, 1):
-        place = f"{place_of(query_id)}, document {number}"
+        location = f"{location_text(query_id)}, document {number}"
         if not (is_object(entry) or (kind == RANKING and is_id(entry))):
-            raise InputError(f"{place}: {format_value(entry)}: {rule}")
+            raise InputError(f"{location}: {format_value(entry)}: {rule}")
         record = {"query_id": query_id, "doc_id": None, **values_of(entry, kind)}
         if record["doc_id"] is None:
-            raise InputError(f"{place}: {format_value(entry)}: names no document: every entry needs a doc_id")
+            raise InputError(f"{location}: {format_value(entry)}: names no document: every entry needs a doc_id")
         if kind == JUDGMENTS:
             record.setdefault("grade", None)
-        yield place_of(query_id, record["doc_id"]), record | ({"rank": number} if is_ordered else {})
+        yield location_text(query_id, record["doc_id"]), record | ({"rank": number} if is_ordered else {})
 
 
 def values_of(entry: Any, kind: str) -> dict[str, Any]:

@@ -90,9 +90,9 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
     """Yield the record of each object of a list; renamed: field -> key."""
     fields = {column: field for field, column in renamed.items()}
-    for place, row in read_objects(rows_of(document), "the list"):
+    for location, row in read_objects(rows_of(document), "the list"):
         unchanged = {key: value for key, value in row.items() if key not in renamed}
-        yield place.removeprefix("the list, "), {fields.get(key, key): value for key, value in unchanged.items()}
+        yield location.removeprefix("the list, "), {fields.get(key, key): value for key, value in unchanged.items()}
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
@@ -220,7 +220,7 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
     The place of the means over all queries decides, or else the spelling of the measures.
     """
-    firsts, seconds = ({row[place] for row in rows} for place in (0, 1))
+    firsts, seconds = ({row[index] for row in rows} for index in (0, 1))
     if (ALL in firsts) != (ALL in seconds):
         return "ir_measures" if ALL in firsts else "trec_eval"
     is_trec_eval = all(TREC_EVAL.fullmatch(name) for name in firsts)

@@ -53,13 +53,13 @@ def is_mixed(sample: Sample) -> bool:
 def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Return the mapping query_id -> text of the query lines; raise InputError if a query has two texts."""
     texts: dict[str, str] = {}
-    for place, row in rows:
+    for location, row in rows:
         if is_query(row) and row[TEXT] not in (None, ""):
             query_id, text = str(row[QUERY]), row[TEXT]
             if texts.setdefault(query_id, text) != text:
                 both = f"{format_value(texts[query_id])} and {format_value(text)}"
                 raise InputError(
-                    f"{place}: query_id {format_value(query_id)} has two texts, {both}: give each query one id"
+                    f"{location}: query_id {format_value(query_id)} has two texts, {both}: give each query one id"
                 )
     return texts
 
@@ -68,10 +68,10 @@ def read_events(value: Any) -> Records:
     """Yield each event of an object or list of objects, with the text of the query."""
     records = list(read_objects(value if is_list(value) else [value], "events"))
     texts = query_texts(records)
-    for place, row in records:
+    for location, row in records:
         if not is_bulk_action(row) and not is_query(row):
             text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
-            yield place, {**row, TEXT: text}
+            yield location, {**row, TEXT: text}
 
 
 FORM = Form(

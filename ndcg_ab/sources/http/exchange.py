@@ -203,7 +203,7 @@ class AnswerReader:
                 f"{len(hits)} hits came, more than depth = {self.depth}: give a larger depth, or pass {{depth}} on in"
                 " parameters or body"
             )
-        return [self.hit(hit, place) for place, hit in enumerate(hits, start=1)]
+        return [self.hit(hit, rank) for rank, hit in enumerate(hits, start=1)]
 
     def read_costs(self, answer: Any, names: Container[str]) -> dict[str, float]:
         """Return the named costs that an answer states; missing ones and nulls are left out."""
@@ -218,9 +218,9 @@ class AnswerReader:
             costs[name] = float(value)
         return costs
 
-    def hit(self, hit: Any, place: int) -> Hit:
-        doc_id = str(self.value(DOC_ID, "id", hit, f"hit {place}"))
-        where = f"hit {place}, document {format_value(doc_id)}"
+    def hit(self, hit: Any, rank: int) -> Hit:
+        doc_id = str(self.value(DOC_ID, "id", hit, f"hit {rank}"))
+        where = f"hit {rank}, document {format_value(doc_id)}"
         score = float(self.value(SCORE, "score", hit, where)) if "score" in self.paths else None
         return Hit(doc_id, score, self.read_words("title", hit), self.read_words("url", hit))
 

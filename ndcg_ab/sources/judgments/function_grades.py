@@ -158,14 +158,14 @@ class JudgeFunctionCaller:
     def check_grade(
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
-        place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
-        with translate_foreign_errors(f"python = {self.origin!r} failed on {place}"):
+        location = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
+        with translate_foreign_errors(f"python = {self.origin!r} failed on {location}"):
             grade = function(query, document, **arguments)
             if grade is None:
                 return None
             if not is_finite(grade) or abs(grade) > MOST_GRADE:
                 raise InputError(
-                    f"python = {self.origin!r}, {place}: grade = {format_value(grade)}: must be a finite number from"
+                    f"python = {self.origin!r}, {location}: grade = {format_value(grade)}: must be a finite number from"
                     f" -{MOST_GRADE:,} to {MOST_GRADE:,}, or None where it cannot say"
                 )
             return float(grade)
@@ -231,8 +231,8 @@ class GradeCache:
 
     def use_memory(self, error: Exception) -> None:
         self.connection = connect_database(None)
-        place = f"{cache_folder()}/{NAME}"
-        self.say(f"what the function says is not kept, and will be asked again: {place}: {error}; delete a broken file")
+        path = f"{cache_folder()}/{NAME}"
+        self.say(f"what the function says is not kept, and will be asked again: {path}: {error}; delete a broken file")
 
     def close(self) -> None:
         self.connection.close()

@@ -1,6 +1,6 @@
 """Read judgments from one or several files and judges, and combine them into one grade per document.
 
-`pull_judgments_place` reads one source, `gather_judgments` combines several. Columns beyond the grade (judge, source,
+`pull_judgment_source` reads one source, `gather_judgments` combines several. Columns beyond the grade (judge, source,
 file) are kept in `Pulled.singles`.
 """
 
@@ -40,13 +40,13 @@ OF_CLICKS = {"impressions", "clicks", "value"}  # columns of the file that `ndcg
 NO_NAME = ""  # the judge of judgments that name none
 
 
-def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
+def judgments_layout(entry: JudgmentSource, evaluation: Evaluation) -> Layout:
     """Return the columns to read from a source of judgments.
 
     Of a table that stays on a cluster only the three columns that the SQL needs are read.  A source that gives no
     numbers for grades in words uses the numbers of `judgments`.
     """
-    return JUDGMENT if isinstance(place.source, SparkSource) else with_words(JUDGED, place, evaluation.judgments)
+    return JUDGMENT if isinstance(entry.source, SparkSource) else with_words(JUDGED, entry, evaluation.judgments)
 
 
 def layout_of_columns(names: Iterable[str]) -> Layout:
@@ -56,7 +56,7 @@ def layout_of_columns(names: Iterable[str]) -> Layout:
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
 
 
-def pull_judgments_place(
+def pull_judgment_source(
     described: Described,
     directory: Path,
     texts: Mapping[str, str] | None = None,
@@ -88,8 +88,8 @@ def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = Non
     """Return the judgments of all files of an evaluation as one table; texts: query_id -> text."""
     resources = allowed_resources(evaluation)
     parts = [
-        pull_judgments_place(place.source, evaluation.directory, texts, resources, judgments_layout(place, evaluation))
-        for place in evaluation.judgment_places
+        pull_judgment_source(entry.source, evaluation.directory, texts, resources, judgments_layout(entry, evaluation))
+        for entry in evaluation.judgment_entries
     ]
     return gather_judgments(parts, evaluation)
 
@@ -122,7 +122,7 @@ def named_judgments(evaluation: Evaluation) -> list[str]:
 
     A judge function comes last.
     """
-    sources = [*(place.source for place in evaluation.judgment_places), evaluation.judge]
+    sources = [*(entry.source for entry in evaluation.judgment_entries), evaluation.judge]
     names = [source.display_name for source in sources if source]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
@@ -135,7 +135,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
         return parts[0]
     names = named_judgments(evaluation)[: len(parts)]
     precedence, combine = evaluation.judgments_precedence, evaluation.combine
-    source = SeveralPlaces(parts)
+    source = CombinedSources(parts)
     singles = pa.concat_tables(
         [single_judgments(part, name, precedence) for part, name in zip(parts, names, strict=True)]
     )
@@ -153,7 +153,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
 
-class SeveralPlaces(Source):
+class CombinedSources(Source):
     """A source that stands for the several places that judgments were combined from."""
 
     def __init__(self, parts: Sequence[Pulled]) -> None:
@@ -162,14 +162,14 @@ class SeveralPlaces(Source):
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Return the places of a document's judgments in every file that judges it."""
-        places = [
-            part.place_of(query_id, doc_id)
+        locations = [
+            part.locate(query_id, doc_id)
             for part in self.parts
             if pc.any(
                 pc.and_(pc.equal(part.table["query_id"], query_id), pc.equal(part.table["doc_id"], doc_id))
             ).as_py()
         ]
-        return " and ".join(places) or self.origin
+        return " and ".join(locations) or self.origin
 
 
 def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
@@ -194,14 +194,14 @@ def make_units(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
-    place = np.argsort(np.argsort(first))
+    position = np.argsort(np.argsort(first))
     keys = singles.select(["query_id", "doc_id"]).take(np.sort(first))
     told = pc.fill_null(singles["judge"], NO_NAME)
     judges = pc.unique(told).sort()
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
     judge = pc.index_in(told, judges).to_numpy()
-    return JudgmentCodes(keys, place[key], judge, files, grades, tuple(judges.to_pylist()))
+    return JudgmentCodes(keys, position[key], judge, files, grades, tuple(judges.to_pylist()))
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
@@ -213,11 +213,11 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     if precedence in ("last", "first"):
         rows = deciding_rows(key, file, units.keys.num_rows, last=precedence == "last")
     told = np.unique(judge[rows])
-    judges = tuple(units.judges[place] for place in told.tolist())
+    judges = tuple(units.judges[code] for code in told.tolist())
     return JudgmentCodes(units.keys, key[rows], np.searchsorted(told, judge[rows]), file[rows], grade[rows], judges)
 
 
-def refuse_contradictions(units: JudgmentCodes, source: SeveralPlaces) -> None:
+def refuse_contradictions(units: JudgmentCodes, source: CombinedSources) -> None:
     """Raise InputError if a judge gives a document two grades in one file."""
     key, judge, file, lowest, highest = units.group()
     odd = np.flatnonzero(lowest < highest)
@@ -231,13 +231,13 @@ def refuse_contradictions(units: JudgmentCodes, source: SeveralPlaces) -> None:
     by = f" by judge {name!r}" if name else ""
     rule = "a judge gives a document one grade" if by else "a document has one grade"
     raise InputError(
-        f"{part.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {low:g} and"
+        f"{part.locate(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {low:g} and"
         f" {high:g}{by}: {rule} ({len(odd)} such)"
     )
 
 
 def refuse_disagreement(
-    units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
+    units: JudgmentCodes, source: CombinedSources, key: int, grades: list[tuple[int, float]], count: int
 ) -> NoReturn:
     """Raise the InputError that names the judges who disagree on a document, and the options that decide."""
     query_id, doc_id = (units.keys[name][key].as_py() for name in ("query_id", "doc_id"))
@@ -254,7 +254,7 @@ def judge_text(name: str) -> str:
     return f"judge {name!r}" if name else "a judge without a name"
 
 
-def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
+def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
     """Return a remark on judgments that are repeated within a file."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])

@@ -147,9 +147,9 @@ ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrele
 MOST_WORDS = 20  # more different texts are no grades
 
 
-def with_words(layout: Layout, *places: JudgmentSource | None) -> Layout:
+def with_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
     """Return the layout with the numbers for words of the first source that gives any."""
-    mappings = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
+    mappings = (entry.grades for entry in entries if entry is not None and isinstance(entry.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout
 
 
@@ -178,8 +178,8 @@ def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
                 f" ({', '.join(words)}): add {format_value(word)} to the grades"
             )
         numbers.append(words[word] if word in words else by_number.get(float(word), float(word)))
-    place = table.schema.get_field_index("grade")
-    return table.set_column(place, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
+    index = table.schema.get_field_index("grade")
+    return table.set_column(index, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
 
 
 def naming_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
@@ -216,9 +216,9 @@ def refuse_ratings(pulled: Pulled) -> None:
         remedy = "put a letter before every document id, in rankings too"
     else:
         return
-    place = (table[name][pc.index(table["grade"], worst).as_py()].as_py() for name in ("query_id", "doc_id"))
+    worst_pair = (table[name][pc.index(table["grade"], worst).as_py()].as_py() for name in ("query_id", "doc_id"))
     raise InputError(
-        f"{pulled.place_of(*place)}: {problem}. If these are ratings (user, item, rating, time), items are the"
+        f"{pulled.locate(*worst_pair)}: {problem}. If these are ratings (user, item, rating, time), items are the"
         " documents and ratings the grades: put the names query_id,doc_id,grade above their columns. If they are"
         f" judgments, {remedy}"
     )

@@ -40,11 +40,11 @@ def cast_columns(
     check_types(table.schema, layout, chosen, where)
     for field in layout.fields:
         if field.name in chosen:
-            place = table.schema.get_field_index(chosen[field.name])
-            column = table[place]
+            index = table.schema.get_field_index(chosen[field.name])
+            column = table[index]
             if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
                 column = cast_values(column, pa.float64())  # as text, 0x1F would be a whole number
-            table = table.set_column(place, chosen[field.name], cast_values(column, field.type))
+            table = table.set_column(index, chosen[field.name], cast_values(column, field.type))
     if validate:
         table.validate(full=True)
     return select_columns(table, layout, chosen)

@@ -41,8 +41,8 @@ AS_IT_IS = DocumentRules()
 
 def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
     """Return the rules for document ids in the rankings of one system."""
-    place = evaluation.documents
-    prefix, own_rule = (place.prefix, place.own) if place else (None, None)
+    documents = evaluation.documents
+    prefix, own_rule = (documents.prefix, documents.own) if documents else (None, None)
     return DocumentRules(prefix, system.duplicates == "first", own_rule == "drop")
 
 
@@ -146,12 +146,12 @@ def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[
     np.minimum.at(lowest, query, rank)
     query, rank = query[is_kept], rank[is_kept]
     order = np.lexsort((rank, query))
-    places = np.arange(len(order))
+    indices = np.arange(len(order))
     begins = np.r_[True, np.diff(query[order]) != 0]
     differs = begins | np.r_[True, np.diff(rank[order]) != 0]
-    start = np.maximum.accumulate(np.where(begins, places, 0))
+    start = np.maximum.accumulate(np.where(begins, indices, 0))
     ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.maximum.accumulate(np.where(differs, places, 0)) - start + lowest[query[order]]
+    ranks[order] = np.maximum.accumulate(np.where(differs, indices, 0)) - start + lowest[query[order]]
     return ranks
 
 
@@ -219,6 +219,6 @@ def with_ids(tables: Iterable[pa.Table], ids: Mapping[str, str]) -> Iterator[pa.
             values = chunk.dictionary.cast(pa.string())
             replaced = pc.coalesce(query_ids.take(pc.index_in(values, texts)), values)
             chunks.append(replaced.take(chunk.indices))
-        place = table.schema.get_field_index("query_id")
+        index = table.schema.get_field_index("query_id")
         column_of_ids = pc.dictionary_encode(pa.chunked_array(chunks, pa.string()))
-        yield table.set_column(place, "query_id", column_of_ids.cast(column.type))
+        yield table.set_column(index, "query_id", column_of_ids.cast(column.type))

@@ -23,8 +23,8 @@ def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
     tags = sorted(first, key=lambda tag: first[tag])
     *others, last = tags
     if ends_inside_a_line(path) and all(tag.startswith(last) for tag in others):
-        place = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
-        remarks = [Remark("truncated_last_line", 1, (place,))]
+        location = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
+        remarks = [Remark("truncated_last_line", 1, (location,))]
         return remarks + tag_remarks(path, {tag: first[tag] for tag in others})
     examples = tuple(f"{path}, row {first[tag]}: tag {format_value(tag)}" for tag in tags[:MOST_EXAMPLES])
     return [Remark("several_tags", len(tags), examples)]
@@ -67,13 +67,13 @@ class FormatWatch:
         self.tags: dict[str, int] = {}
 
     def watch(self, records: Records) -> Records:
-        for row, (place, record) in enumerate(records, 1):
+        for row, (location, record) in enumerate(records, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
             if "score" in record and not is_plain_number(record.get("rank", "0")):
-                self.unread.add(f"{self.path}, {place}: rank {format_value(record['rank'])}")
+                self.unread.add(f"{self.path}, {location}: rank {format_value(record['rank'])}")
                 record["rank"] = "0"
-            yield f"{self.path}, {place}", record
+            yield f"{self.path}, {location}", record
 
     def remarks(self) -> list[Remark]:
         return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]

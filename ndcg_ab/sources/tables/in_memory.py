@@ -18,7 +18,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
-from ndcg_ab.sources.base import Source, places_text
+from ndcg_ab.sources.base import Source, join_locations
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import (
@@ -35,7 +35,7 @@ from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import UNCLEAR, cast_columns, select_columns, table_if_clean
 from ndcg_ab.sources.tables.schema import Layout
 
-Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
+LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
 IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
 DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as they are
 
@@ -97,7 +97,7 @@ class InMemorySource(Source):
             return self.origin
         pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
         rows = [f"row {row}" for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
-        return f"{self.origin}, {places_text(rows)}"
+        return f"{self.origin}, {join_locations(rows)}"
 
 
 def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
@@ -168,10 +168,10 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
         table = table_of_plain_dictionaries(data.data, layout)
         if table is not None and table_if_clean(lambda: table) is not None:
             return table
-    return gather_records(placed_records(data, layout, columns), layout)
+    return gather_records(located_records(data, layout, columns), layout)
 
 
-def placed_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> Placed:
+def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> LocatedRecords:
     """Yield each record with its place, such as ``judgments, query 'q1', document 'd1'``."""
     reading = choose_reading(Sample.of_value(data.argument, data.data, columns), layout.kind)
     with prefix_errors(data.argument):
@@ -180,8 +180,8 @@ def placed_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) 
         else:
             objects, mapped = listed_objects(data.argument, data.data), {**reading.columns, **columns}
             records = object_records(data.argument, objects, layout, mapped, partial(name_columns, data.argument))
-        for place, record in records:
-            yield f"{data.argument}, {place}", {name: python_number(value) for name, value in record.items()}
+        for location, record in records:
+            yield f"{data.argument}, {location}", {name: python_number(value) for name, value in record.items()}
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:

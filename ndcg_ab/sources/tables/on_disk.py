@@ -61,8 +61,8 @@ class TableOnDisk:
         import pyarrow.parquet as papq
 
         about = papq.read_metadata(self.path)
-        place = self.column_names.index(name)
-        counts = [about.row_group(at).column(place).statistics.null_count for at in range(about.num_row_groups)]
+        index = self.column_names.index(name)
+        counts = [about.row_group(at).column(index).statistics.null_count for at in range(about.num_row_groups)]
         return sum(counts)
 
 
@@ -211,9 +211,9 @@ def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iter
         return
     whole = {name: whole_column(table[name]) for name in schema.names}
     keys = {name: sort_keys(column) for name in order if (column := whole.get(name)) is not None}
-    places = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    for start in range(0, len(places), AT_ONCE):
-        these = places.slice(start, AT_ONCE)
+    indices = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    for start in range(0, len(indices), AT_ONCE):
+        these = indices.slice(start, AT_ONCE)
         columns = {
             field.name: pa.nulls(len(these), field.type)
             if (column := whole[field.name]) is None

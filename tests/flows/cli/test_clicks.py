@@ -10,7 +10,7 @@ import pytest
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_engine
 from ndcg_ab.sources.clicks import click_judgments
-from ndcg_ab.sources.judgments.gathering import pull_judgments_place
+from ndcg_ab.sources.judgments.gathering import pull_judgment_source
 from tests.commands import invoke
 from tests.inputs import write_rankings
 from tests.places import ROOT
@@ -85,11 +85,11 @@ def test_what_the_command_may_use_reaches_its_engine(
 def test_compare_says_that_what_is_written_comes_from_clicks(counts: Path, tmp_path: Path) -> None:
     path = tmp_path / "grades.csv"
     assert run(counts, "--output-file", path, "-q")[0] == 0
-    pulled = pull_judgments_place(FileSource(file=path), tmp_path)
+    pulled = pull_judgment_source(FileSource(file=path), tmp_path)
     assert [(remark.code, remark.count) for remark in pulled.remarks] == [("click_grades", pulled.table.num_rows)]
     lines = [line.partition(",clicks")[0] for line in path.read_text().splitlines()]
     path.write_text("".join(f"{','.join(line.split(',')[:3])}\n" for line in lines))
-    assert pull_judgments_place(FileSource(file=path), tmp_path).remarks == ()
+    assert pull_judgment_source(FileSource(file=path), tmp_path).remarks == ()
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import is_late, known_keys
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.connections import DescribedPlace, GivenFile
+from ndcg_ab.config.model.inputs.connections import GivenFile, SourceModel
 from ndcg_ab.config.model.inputs.judgments import JUDGMENT_KINDS, JudgmentSource
 from ndcg_ab.config.model.inputs.sources import KINDS, System
 from ndcg_ab.config.model.keys import Option, SecretText, Trait, options_of, with_keys_of
@@ -31,7 +31,7 @@ from tests.places import ROOT
 from tests.test_docs import keys as keys_of_documentation
 
 
-class ShelfSource(DescribedPlace):
+class ShelfSource(SourceModel):
     """A kind of place that the product does not know."""
 
     shelf: GivenFile = Field(description="The shelf.")

@@ -295,7 +295,7 @@ def test_every_kind_of_source_is_among_the_cases(folder: Path, tmp_path: Path) -
     used = set()
     for case in CASES:
         evaluation = configured(case, folder, tmp_path)
-        places = [*evaluation.systems, *evaluation.judgment_places]
+        places = [*evaluation.systems, *evaluation.judgment_entries]
         used |= {type(place.source).__name__ for place in places} | {type(each).__name__ for each in evaluation.scores}
     elsewhere = {"HttpSource", "SparkSource", "ExtensionSource"}
     assert used - {"JudgeSource"} == {kind.__name__ for kind in registry.SOURCES} - elsewhere

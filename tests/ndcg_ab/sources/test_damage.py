@@ -27,8 +27,8 @@ from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.registry import make_source
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.readings import reduce_ranking
 
 QUERIES, DEPTH = 12, 25
@@ -169,14 +169,14 @@ def test_a_changed_byte_is_refused_or_changes_nothing(name: str, tmp_path: Path)
 def test_both_ways_through_parquet_look_at_the_checksums(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     write_parquet(path)
-    assert reduce_ranking(path, "parquet", {}, WantedPlaces(5, frozenset())) is not None
+    assert reduce_ranking(path, "parquet", {}, NeededResults(5, frozenset())) is not None
     content = bytearray(path.read_bytes())
     scores = papq.read_metadata(path).row_group(0).column(2)
     content[scores.data_page_offset + scores.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"the Parquet file is broken, write it again: .*CRC"):
         read(path)
-    assert reduce_ranking(path, "parquet", {}, WantedPlaces(5, frozenset())) is None
+    assert reduce_ranking(path, "parquet", {}, NeededResults(5, frozenset())) is None
 
 
 def count_in_footer(content: bytes, rows: int, other: int, at: int) -> bytes:

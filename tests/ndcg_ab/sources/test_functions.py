@@ -68,7 +68,7 @@ def search(queries, depth):
     ]
     assert queries == QUERIES
     assert pulled.table.schema == RANKING.schema
-    assert pulled.place_of("q1", "one 0") == pulled.origin
+    assert pulled.locate("q1", "one 0") == pulled.origin
 
 
 def test_a_function_can_be_called_for_each_query(tmp_path: Path) -> None:

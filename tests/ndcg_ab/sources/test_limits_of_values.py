@@ -19,8 +19,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.in_memory import InMemorySource
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import LONGEST_ID, RANKING
-from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.readings import reduce_ranking
 
 TEXTS = ("trec", "trec.gz", "csv", "tsv", "jsonl", "json", "nested")
@@ -102,7 +102,7 @@ def test_the_fast_reader_leaves_large_numbers_to_the_careful_one(tmp_path: Path)
         path = tmp_path / name
         for rows, is_plain in ((PLAIN, True), ([("q1", "a", LARGE + 1), ("q1", "b", LARGE)], False)):
             write_file(path, rows, form)
-            found = reduce_ranking(path, "parquet" if form == "parquet" else "trec", {}, WantedPlaces(5, frozenset()))
+            found = reduce_ranking(path, "parquet" if form == "parquet" else "trec", {}, NeededResults(5, frozenset()))
             assert found is None or is_plain
 
 

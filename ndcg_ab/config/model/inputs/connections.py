@@ -42,7 +42,7 @@ def in_memory_function(label: str, function: Any) -> InMemoryFunction:
     return text
 
 
-def read_file_place(value: Any) -> Path | str:
+def read_path_or_address(value: Any) -> Path | str:
     """Return a path, or the address of a remote file such as `s3://…` as text, since a path cannot hold `//`."""
     if isinstance(value, str) and ADDRESS.match(value):
         return value
@@ -55,7 +55,7 @@ def read_file_place(value: Any) -> Path | str:
 
 GivenFile = Annotated[
     Path | str,
-    PlainValidator(read_file_place),
+    PlainValidator(read_path_or_address),
     WithJsonSchema({"type": "string", "format": "path"}),
     Trait.INPUT,
     Trait.DATED,
@@ -74,11 +74,11 @@ def plain_address(address: str) -> str:
     if not mark:
         return address
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    place, slash, path = rest.partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
-class DescribedPlace(Model):
+class SourceModel(Model):
     """A source of data in a configuration; the base class of the models of sources.
 
     needs_queries: whether reading it requires the texts of the queries. has_tables: whether judgments and queries can

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
-from ndcg_ab.config.model.inputs.connections import DescribedPlace, plain_address
+from ndcg_ab.config.model.inputs.connections import SourceModel, plain_address
 from ndcg_ab.config.model.keys import Model, Trait
 from ndcg_ab.config.walking import walk_texts
 
@@ -210,7 +210,7 @@ class HttpRequest(Model):
         return plain_address(self.url)
 
 
-class HttpSource(DescribedPlace):
+class HttpSource(SourceModel):
     """A search engine over HTTP, with one request per query."""
 
     needs_queries: ClassVar[bool] = True

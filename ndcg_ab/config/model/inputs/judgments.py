@@ -6,12 +6,12 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.inputs.connections import DescribedPlace
+from ndcg_ab.config.model.inputs.connections import SourceModel
 from ndcg_ab.config.model.inputs.sources import (
     KINDS,
+    InputEntry,
     JudgeSource,
     Mark,
-    Place,
     Source,
     SparkSource,
     TableSource,
@@ -96,7 +96,7 @@ class Clicks(TableSource):
         return f"clicks{counted}, model {self.model}, at least {self.least_impressions} impressions, grades {grades}"
 
 
-class ClicksSource(DescribedPlace):
+class ClicksSource(SourceModel):
     """User events from which grades are computed; the texts of the queries say which query an event belongs to."""
 
     clicks: Clicks = Field(description="User events from which grades are computed: docs/clicks.md.")
@@ -118,7 +118,7 @@ JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.item
 
 
 @with_keys_of(JUDGMENT_KINDS)
-class JudgmentSource(Place):
+class JudgmentSource(InputEntry):
     """A source of judgments with the numbers of their grades, or a function that judges."""
 
     main_key = "file"

@@ -1,6 +1,6 @@
 """The models of sources in a configuration: one class for each kind of source, with its keys.
 
-A `Place` has the keys of all kinds, of which one kind is given; `Place.source` is the source of that kind.
+A `InputEntry` has the keys of all kinds, of which one kind is given; `InputEntry.source` is the source of that kind.
 """
 
 import re
@@ -12,10 +12,10 @@ from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, field_v
 
 from ndcg_ab.config.model.inputs.connections import (
     Database,
-    DescribedPlace,
     GivenFile,
     InMemoryFile,
     InMemoryFunction,
+    SourceModel,
     Storage,
     file_name,
     plain_address,
@@ -66,7 +66,7 @@ def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
     return value if isinstance(value, InMemoryFunction) else text
 
 
-class FileSource(Readable, DescribedPlace):
+class FileSource(Readable, SourceModel):
     """A file of judgments, queries or one system's rankings."""
 
     main_key = "file"
@@ -120,7 +120,7 @@ class DocumentsSource(FileSource):
         return self
 
 
-class DatabaseSource(DescribedPlace):
+class DatabaseSource(SourceModel):
     """The rows that a database returns for a query."""
 
     has_tables = True
@@ -138,7 +138,7 @@ class DatabaseSource(DescribedPlace):
         return self.database.display_name
 
 
-class OfFunction(DescribedPlace):
+class OfFunction(SourceModel):
     """A function of the user, in a module beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
@@ -194,7 +194,7 @@ class JudgeSource(OfFunction):
         return self.python.rpartition(":")[2]
 
 
-class ExtensionSource(DescribedPlace):
+class ExtensionSource(SourceModel):
     """A source of a kind that an installed package adds; it receives the texts of the queries if there are any."""
 
     has_tables = True
@@ -226,7 +226,7 @@ class OnSpark(Model):
         self._spark = spark
 
 
-class SparkSource(OnSpark, DescribedPlace):
+class SparkSource(OnSpark, SourceModel):
     """A table that Spark reads, whose rows stay on the cluster."""
 
     table: Annotated[str, Trait.DATED] = Field(
@@ -259,7 +259,7 @@ KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
 }
 
 
-class Place(OnSpark, Readable):
+class InputEntry(OnSpark, Readable):
     """A source of one of several kinds; the model has the keys of all kinds, and those of one kind are given."""
 
     kinds: ClassVar[Mapping[str, type[Source]]]
@@ -270,7 +270,7 @@ class Place(OnSpark, Readable):
         def __getattr__(self, name: str) -> Any: ...
 
     @model_validator(mode="after")
-    def _one_kind(self) -> "Place":
+    def _one_kind(self) -> "InputEntry":
         self.check_kind()
         return self
 
@@ -317,14 +317,14 @@ class Place(OnSpark, Readable):
 
 
 @with_keys_of({key: kind for key, kind in KINDS.items() if kind.has_tables})
-class TableSource(Place):
+class TableSource(InputEntry):
     """A table of judgments or queries, in a file or a database, or from an extension."""
 
     main_key = "file"
 
 
 @with_keys_of(KINDS)
-class System(Place):
+class System(InputEntry):
     """One version of a ranker, with the source of its rankings, such as `file`, `database`, `http` or `python`."""
 
     contents = "rankings"

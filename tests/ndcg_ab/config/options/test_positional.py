@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.options.positional import (
+    assign_files,
     distinct_names,
     expand_patterns,
     name_systems,
-    place_files,
     systems_by_name,
 )
 from ndcg_ab.errors import InputError
 
 
 def placed(**options: Any) -> tuple[str, list[tuple[str, str]]]:
-    found = place_files(options, "compare")
+    found = assign_files(options, "compare")
     return found["judgments"], [(name, file) for name, file, _ in found["system"]]
 
 
@@ -79,7 +79,7 @@ def test_a_file_name_may_hold_equals_signs(name: str, tmp_path: Path, monkeypatc
 )
 def test_what_cannot_be_told_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as refused:
-        place_files(options, "compare")
+        assign_files(options, "compare")
     assert str(refused.value).startswith(message)
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.fast_reader.choice import join_slices
 from ndcg_ab.sources.tables.columns import table_if_clean
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults, NotPlainError, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 from tests.examples import every_example
 from tests.readings import read_table, reduce_ranking
 from tests.reduced_rows import reduce_rows
@@ -26,7 +26,7 @@ from tests.skips import needs_ranking_reader
 DEPTH = 3
 SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
 QUERIES, DOCUMENTS = 5, 8
-WANTED = WantedPlaces(DEPTH, frozenset({"q2"}))
+WANTED = NeededResults(DEPTH, frozenset({"q2"}))
 FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # as the readers give them
 
 
@@ -44,7 +44,7 @@ def texts_of(reduced: ReducedRanking) -> pa.Table:
     return rows
 
 
-def reduced(path: Path, size: int = 1 << 22, wanted: WantedPlaces = WANTED) -> ReducedRanking | None:
+def reduced(path: Path, size: int = 1 << 22, wanted: NeededResults = WANTED) -> ReducedRanking | None:
     needs_ranking_reader()
     return reduce_ranking(path, "trec", {}, wanted, threads=2, size=size)
 
@@ -262,7 +262,7 @@ def test_a_reduced_ranking_is_that_of_the_whole_table(
 ) -> None:
     path = tmp_path_factory.mktemp("plain") / "system.run"
     path.write_text("".join(f"{row[0]} Q0 {row[1]} {row[2]} {row[3]!r} tag\n" for row in rows), encoding="utf-8")
-    found = reduced(path, size, WantedPlaces(depth, frozenset()))
+    found = reduced(path, size, NeededResults(depth, frozenset()))
     assert found is not None
     table = read_table(path, RANKING, None, {})
     for answer in found.answers.to_pylist():
@@ -300,7 +300,7 @@ def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
     """Documents that were not returned do not count, nor do queries that nobody asks about."""
     path = written(tmp_path, plain_lines())
     own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
-    wanted = WantedPlaces(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
+    wanted = NeededResults(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
     found = reduced(path, 100, wanted)
     assert found is not None
     assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
@@ -396,7 +396,7 @@ def test_columns_are_reduced_by_the_compiled_pass_as_in_python(
     if 0 <= wrong < len(ranks):
         ranks[wrong] += 1
     table = pa.table([*zip(*rows, strict=True), ranks], schema=COLUMNS).slice(min(cut, len(rows) - 1))
-    wanted = WantedPlaces(depth, frozenset({"q1"}), {"q0": pa.array(["d0", "d12345678"])})
+    wanted = NeededResults(depth, frozenset({"q1"}), {"q0": pa.array(["d0", "d12345678"])})
 
     def found(reduce: Callable[[], ReducedRanking]) -> ReducedRanking | None:
         try:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ndcg_ab import compare
 from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.forms.plausible import is_plain_number
-from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
 from tests.places import DATA
 from tests.readings import reduce_ranking
 from tests.skips import needs_ranking_reader
@@ -54,7 +54,7 @@ def reduced(folder: Path, lines: list[str]) -> ReducedRanking | None:
     needs_ranking_reader()
     path = folder / "system.run"
     path.write_text("".join(f"{line}\n" for line in lines))
-    return reduce_ranking(path, "trec", {}, WantedPlaces(2, frozenset({"all"}), {}), 1)
+    return reduce_ranking(path, "trec", {}, NeededResults(2, frozenset({"all"}), {}), 1)
 
 
 def test_a_document_that_comes_again_is_seen_among_thousands(tmp_path: Path) -> None:
@@ -94,5 +94,5 @@ def test_without_the_extension_the_json_is_the_same(monkeypatch: pytest.MonkeyPa
     systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}
     with_it = compare(str(DATA / "judgments.qrels"), systems).to_json()
     monkeypatch.setattr(choice, "ranking_reader", None)
-    assert reduce_ranking(DATA / "old.run", "trec", {}, WantedPlaces(2, frozenset())) is None
+    assert reduce_ranking(DATA / "old.run", "trec", {}, NeededResults(2, frozenset())) is None
     assert compare(str(DATA / "judgments.qrels"), systems).to_json() == with_it

@@ -320,7 +320,7 @@ def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
         ("q.parquet", written(rows, JUDGMENT, "parquet"), "rows 1 and 3"),
     ):
         path = put(tmp_path / name, content)
-        assert pull_source(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
+        assert pull_source(FileSource(file=path), JUDGMENT, tmp_path).locate("q", "d") == f"{path}, {words}"
 
 
 WITH_REMARKS = CASES["WITH_REMARKS"]

@@ -96,7 +96,7 @@ def test_parts_need_the_same_columns_and_a_row_is_found_in_its_part(folder: Path
         read(folder, "csv", parts=True)
     (folder / "csv" / "2.csv").write_text("query_id,doc_id,score\nq,d,1\n")
     described = System.model_validate({"name": "a", "file": "csv", "parts": True})
-    where = pull_source(described.source, RANKING, folder).place_of("q", "d")
+    where = pull_source(described.source, RANKING, folder).locate("q", "d")
     assert where == f"{folder}/csv/1.csv, line 2 and {folder}/csv/2.csv, line 2"
 
 

@@ -22,8 +22,8 @@ from ndcg_ab.sources.files import unpacking
 from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING
 from ndcg_ab.sources.queries import read_documents
 from ndcg_ab.sources.registry import file_source
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import query_layout
-from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
 from tests.loopback import Said, serving
 from tests.readings import read_table, reduce_ranking
@@ -91,7 +91,7 @@ def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[i
         assert is_long_line or other.get(path.name, DENSE) in str(caught.value)
         assert str(caught.value).startswith(str(path))
         assert sum(count) < 4 * GRACE, path  # two ways through a file, and some is read at a time
-        assert reduce_ranking(path, "trec", {}, WantedPlaces(10, frozenset(), {})) is None
+        assert reduce_ranking(path, "trec", {}, NeededResults(10, frozenset(), {})) is None
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
         for read in READ.values():
             with pytest.raises(InputError, match=rf"{name}: the Parquet file .* set {SETTING} to more|has no column"):
                 read(tmp_path / name)
-        assert reduce_ranking(tmp_path / name, "parquet", {}, WantedPlaces(10, frozenset(), {})) is None
+        assert reduce_ranking(tmp_path / name, "parquet", {}, NeededResults(10, frozenset(), {})) is None
     (tmp_path / "day=1").mkdir()
     (tmp_path / "rows.parquet").rename(tmp_path / "day=1" / "r.parquet")
     described = System.model_validate({"name": "a", "file": "day=1", "columns": {"query_id": "day"}})

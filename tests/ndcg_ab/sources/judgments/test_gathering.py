@@ -88,7 +88,7 @@ def test_judges_of_all_files_can_stand_together(tmp_path: Path) -> None:
 def test_a_file_without_more_is_as_it_was(tmp_path: Path) -> None:
     """Bit for bit: the table, its digest, and nothing beside it; also where such columns are empty."""
     evaluation = evaluation_of(tmp_path, PLAIN + "q,d,1\nq,d,1\n")
-    plain, found = pull_source(evaluation.judgment_places[0].source, JUDGMENT, tmp_path), pull_judgments(evaluation)
+    plain, found = pull_source(evaluation.judgment_entries[0].source, JUDGMENT, tmp_path), pull_judgments(evaluation)
     assert found.table.equals(plain.table) and found.digest == plain.digest and found.singles is None
     empty = pull_judgments(evaluation_of(tmp_path, "query_id,doc_id,grade,judge,source\nq,d,1,,\nq,d,1,,\n"))
     assert empty.digest == plain.digest and empty.singles is None
@@ -149,7 +149,7 @@ def test_names_of_one_file_in_two_folders_differ(tmp_path: Path) -> None:
     (tmp_path / "more" / "a.csv").write_text(PLAIN + "q,d,2\n")
     found = pull_judgments(evaluation_of(tmp_path, PLAIN + "q,d,1\n", more_judgments="more/a.csv"))
     assert found.singles is not None and found.singles["file"].to_pylist() == ["a.csv 1", "a.csv 2"]
-    assert found.place_of("q", "d") == f"{tmp_path}/a.csv, line 2 and {tmp_path}/more/a.csv, line 2"
+    assert found.locate("q", "d") == f"{tmp_path}/a.csv, line 2 and {tmp_path}/more/a.csv, line 2"
 
 
 @pytest.mark.parametrize(

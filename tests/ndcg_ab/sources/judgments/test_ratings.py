@@ -14,7 +14,7 @@ import ndcg_ab
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.judgments.gathering import pull_judgments_place
+from ndcg_ab.sources.judgments.gathering import pull_judgment_source
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import JUDGMENT
 
@@ -85,7 +85,7 @@ CONTAINERS = [as_trec, as_packed, as_csv, as_parquet, as_json, in_memory(as_tabl
 @pytest.mark.parametrize("write", CONTAINERS)
 def test_ratings_are_no_judgments(write: Any, rows: Rows, tmp_path: Path) -> None:
     source = write(rows, tmp_path)
-    for pull in (pull_judgments_place, lambda *given: pull_source(given[0], JUDGMENT, given[1])):
+    for pull in (pull_judgment_source, lambda *given: pull_source(given[0], JUDGMENT, given[1])):
         with pytest.raises(
             InputError, match=r"If these are ratings .* If they are judgments, |looks like a ranking"
         ) as caught:

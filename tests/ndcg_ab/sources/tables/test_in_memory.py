@@ -65,7 +65,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
 )
 def test_where_a_document_stands(data: Any, place: str) -> None:
     source = FileSource(file=in_memory_file("judgments", data))
-    assert pull_source(source, JUDGMENT, ROOT).place_of("1", "a") == place
+    assert pull_source(source, JUDGMENT, ROOT).locate("1", "a") == place
 
 
 def test_a_digest_is_of_the_content_alone() -> None:

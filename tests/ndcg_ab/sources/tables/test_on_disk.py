@@ -22,7 +22,7 @@ from ndcg_ab.sources.files.file import File
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables import on_disk as spilled
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.top_places import WantedPlaces
+from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.commands import invoke
 from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, small
 
@@ -136,7 +136,7 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
     with Memory("1GB", tmp_path / "spill") as memory:
         assert memory.folder is not None
         keep = TableWriter(memory.folder / "ranking0.parquet", memory)
-        wanted = WantedPlaces(3, frozenset({"q1", "q2"}))
+        wanted = NeededResults(3, frozenset({"q1", "q2"}))
         pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, places=wanted)
         reduced, there = (
             pulled.reduced,

@@ -43,7 +43,7 @@ class NotPlainError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class WantedPlaces:
+class NeededResults:
     """The part of a ranking to keep.
 
     depth: number of rows per query. complete: the queries of which every row is kept.
@@ -90,7 +90,7 @@ def query_starts(query_ids: pa.Array) -> Whole:
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 
-def places_of_scores(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def tied_ranks(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the first and the last place, counted from 1, that rows of equal score share in their query.
 
     queries: an integer for the query of each row, with the rows of each query together; scores: never rising in a
