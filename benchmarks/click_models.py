@@ -1,7 +1,7 @@
 """The value of a document by its clicks: attraction, plain rate, OpenSearch's ratio.
 
-A user looks at high places more than at low ones, so that a click at place 8 says more than one at place 1, and no
-click at place 8 says little. `rate` does not correct that; the others do.
+A user looks at top ranks more than at low ones, so that a click at rank 8 says more than one at rank 1, and no
+click at rank 8 says little. `rate` does not correct that; the others do.
 """
 
 import math
@@ -21,15 +21,15 @@ Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal dis
 
 
 class ClickCount(NamedTuple):
-    """How often a document was shown at a place for a query, and clicked there.
+    """How often a document was displayed at a rank for a query, and clicked there.
 
-    place: from 1. impressions, clicks: of one search at most one each; clicks <= impressions. shown_events,
+    rank: from 1. impressions, clicks: of one search at most one each; clicks <= impressions. shown_events,
     click_events: everything that was logged, which OpenSearch counts.
     """
 
     query_id: str
     doc_id: str
-    place: int
+    rank: int
     impressions: int
     clicks: int
     shown_events: int = 0
@@ -51,38 +51,38 @@ class ClickValue(NamedTuple):
 
 
 def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
-    """Return the logged clicks over the logged impressions of each place; 0 where no impression was logged."""
+    """Return the logged clicks over the logged impressions of each rank; 0 where no impression was logged."""
     shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
     for row in counts:
-        shown[row.place] += row.shown_events
-        clicked[row.place] += row.click_events
-    return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
+        shown[row.rank] += row.shown_events
+        clicked[row.rank] += row.click_events
+    return {rank: clicked[rank] / total if total else 0.0 for rank, total in shown.items()}
 
 
 def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, ClickValue]:
     """Return the value of each (query_id, doc_id) by one of `MODELS`; of `position` only those that can be compared."""
     rows = sorted(row for row in counts if row.impressions > 0)
     weights, doubts, attraction = (
-        dict.fromkeys((row.place for row in rows), 1.0),
+        dict.fromkeys((row.rank for row in rows), 1.0),
         dict[int, float](),
         dict[Document, float](),
     )
     if model == "opensearch":
-        rates, first = logged_rates(rows), {row[:2]: row.place for row in reversed(rows)}
+        rates, first = logged_rates(rows), {row[:2]: row.rank for row in reversed(rows)}
         rows = [ClickCount(*row[:2], first[row[:2]], row.shown_events, row.click_events) for row in rows]
         weights = rates
     elif model == "position":
         weights, doubts, attraction = position_model(rows)
     found = {}
-    for document, own in groupby((row for row in rows if row.place in weights), key=lambda row: row[:2]):
-        placed = [*own]
-        shown, clicks = sum(row.impressions for row in placed), sum(row.clicks for row in placed)
-        expected = sum(row.impressions * weights[row.place] for row in placed)
-        square = sum(row.impressions * weights[row.place] ** 2 for row in placed)
+    for document, own in groupby((row for row in rows if row.rank in weights), key=lambda row: row[:2]):
+        shown_at = [*own]
+        shown, clicks = sum(row.impressions for row in shown_at), sum(row.clicks for row in shown_at)
+        expected = sum(row.impressions * weights[row.rank] for row in shown_at)
+        square = sum(row.impressions * weights[row.rank] ** 2 for row in shown_at)
         value, ends = attraction.get(document, clicks / expected if expected else 0.0), None
         if expected and (doubts or model != "position"):
             low, high = score_interval(clicks, shown, expected, square, value)
-            doubt = sum(row.impressions * weights[row.place] * doubts.get(row.place, 0.0) for row in placed) / expected
+            doubt = sum(row.impressions * weights[row.rank] * doubts.get(row.rank, 0.0) for row in shown_at) / expected
             ends = widen_interval(low, high, value, Z * doubt) if doubt else (low, high)
             ends = ends if model == "opensearch" else (ends[0], min(ends[1], 1.0))
         found[document] = ClickValue(shown, clicks, value, *(ends or (None, None)))
@@ -90,16 +90,16 @@ def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, Cli
 
 
 def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[int, float], dict[Document, float]]:
-    """Return the examination and its doubt by place, and the attraction by document; no doubts if not identified."""
+    """Return the examination and its doubt by rank, and the attraction by document; no doubts if not identified."""
     if not rows:
         return {}, {}, {}
     names = [*dict.fromkeys(row[:2] for row in rows)]
     numbers = {name: number for number, name in enumerate(names)}
-    places, placed = np.unique([row.place for row in rows], return_inverse=True)
+    ranks, rank_index = np.unique([row.rank for row in rows], return_inverse=True)
     counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
-    fit = fit_joined(ClickCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
+    fit = fit_joined(ClickCounts(np.array([numbers[row[:2]] for row in rows]), rank_index, *counts))
     attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
-    at = places[fit.place].tolist()
+    at = ranks[fit.place].tolist()
     doubts = dict(zip(at, fit.doubt.tolist(), strict=True)) if fit.is_identified else {}
     return dict(zip(at, fit.examination.tolist(), strict=True)), doubts, attraction
 
@@ -155,6 +155,6 @@ def click_grades(
     reached = {each: math.floor(value * EXACT + 0.5) / EXACT for each, value in known.items()}
     if scale == "quantile":
         ordered = sorted(reached.values())
-        first = {value: place for place, value in reversed([*enumerate(ordered)])}
+        first = {value: index for index, value in reversed([*enumerate(ordered)])}
         reached = {each: first[value] / (len(known) - 1) if len(known) > 1 else 0.0 for each, value in reached.items()}
     return {document: float(sum(cut <= number for cut in cuts)) for document, number in reached.items()}

@@ -294,7 +294,7 @@ class Family:
 
 
 def family_of(world: World, rng: Rng, repetitions: int, queries: int, equal: int, better: int) -> Family:
-    """Candidates as good as the baseline, and better ones, on all metrics; equal systems change places per query."""
+    """Candidates as good as the baseline, and better ones, on all metrics; equal systems change positions per query."""
     values = np.concatenate([world.graded[:, : equal + 1], world.graded[:, EQUAL : EQUAL + better]], axis=1)
     means = values.mean(axis=0)
     truth = np.concatenate([np.zeros((equal, len(METRICS))), means[equal + 1 :] - means[: equal + 1].mean(axis=0)])
@@ -302,8 +302,8 @@ def family_of(world: World, rng: Rng, repetitions: int, queries: int, equal: int
     results = []
     for _ in range(repetitions):
         sample = values[rng.integers(QUERIES, size=queries)]
-        places = np.argsort(rng.random((queries, equal + 1)), axis=1)
-        sample[:, : equal + 1] = np.take_along_axis(sample[:, : equal + 1], places[:, :, np.newaxis], axis=1)
+        permutation = np.argsort(rng.random((queries, equal + 1)), axis=1)
+        sample[:, : equal + 1] = np.take_along_axis(sample[:, : equal + 1], permutation[:, :, np.newaxis], axis=1)
         results.append(_compared(sample[:, 1:] - sample[:, :1], _seed(rng)))
 
     def of(field: str) -> FloatArray:
@@ -377,10 +377,10 @@ def measurements() -> list[Measurement]:
     return [*found, Measurement(partial(weighted, queries=200), 10_000, 500)]
 
 
-def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """Return the rows of one measurement, chosen by its place in the list."""
-    chosen = measurements()[place]
-    rng = np.random.default_rng([seed, 1, place])
+def measured(index: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+    """Return the rows of one measurement, chosen by its index in the list."""
+    chosen = measurements()[index]
+    rng = np.random.default_rng([seed, 1, index])
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 
@@ -395,7 +395,7 @@ def table(rows: Sequence[Row], errors: float = 0) -> str:
 
 
 def in_processes(measured: Callable[..., list[Row]], count: int, options: argparse.Namespace) -> list[Row]:
-    """The rows of every measurement, by its place, on all processors; options: those of `run`."""
+    """The rows of every measurement, by its index, on all processors; options: those of `run`."""
     one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(chain.from_iterable(pool.map(one, range(count))))

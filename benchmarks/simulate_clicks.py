@@ -3,7 +3,7 @@
     python benchmarks/simulate_clicks.py [--seed 1] [--repetitions N] [--quick]
 
 Users (`benchmarks/click_users.py`) search 40 queries of 20 documents whose grades 0 to 3 are known, and see the first
-ten places of one of two rankings, or of one alone, of which a share of the searches is shuffled. Of every log each
+ten results of one of two rankings, or of one alone, of which a share of the searches is shuffled. Of every log each
 model makes grades, by which six other rankers are compared in pairs. Prints rows as `simulate.py` does
 (docs/calibration.md): Kendall's tau-b between values and true grades, the mean over queries; the share of pairs of
 rankers that the grades order as the truth does; and the share of documents whose interval holds the value that the
@@ -30,7 +30,7 @@ from click_users import (
 from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
 
-QUERIES, DOCUMENTS, PLACES, RANKERS = 40, 20, 10, 6
+QUERIES, DOCUMENTS, DEPTH, RANKERS = 40, 20, 10, 6
 NOISE = 1.0, 1.6  # standard deviations of what the two logged rankings add to the grades
 FLOOR = 10  # impressions of a document that is looked at
 SHUFFLED = 0.01, 0.05, 0.2  # shares of searches
@@ -50,7 +50,7 @@ class Measured(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The setting of a simulated click log. shuffled: share of the searches whose ten places are in random order."""
+    """The setting of a simulated click log. shuffled: share of the searches whose ten results are in random order."""
 
     users: str
     searches: int
@@ -81,14 +81,14 @@ def count_log(
     counted = defaultdict[tuple[str, str, int], list[float]](lambda: [0, 0, 0.0])
     for _ in range(setting.searches):
         query = int(generator.integers(QUERIES))
-        documents = shown[int(generator.integers(setting.rankings))][query, :PLACES]
+        documents = shown[int(generator.integers(setting.rankings))][query, :DEPTH]
         if setting.shuffled and generator.random() < setting.shuffled:
             documents = generator.permutation(documents)
         attraction = attractions(grades[query, documents].tolist(), 3.0)
         clicked = set(user(attraction, generator))
-        for place, (document, chance) in enumerate(zip(documents, chances_of(attraction), strict=True)):
-            cell = counted[str(query), str(document), place + 1]
-            for at, more in enumerate((1, place in clicked, chance)):
+        for index, (document, chance) in enumerate(zip(documents, chances_of(attraction), strict=True)):
+            cell = counted[str(query), str(document), index + 1]
+            for at, more in enumerate((1, index in clicked, chance)):
                 cell[at] += more
     found: tuple[list[Any], list[Any]] = ([], [])
     for key, (shown_there, *clicks) in sorted(counted.items()):
@@ -98,7 +98,7 @@ def count_log(
 
 
 def dcg(gains: Grades) -> float:
-    """Return the mean over queries of the discounted sum of the first ten places."""
+    """Return the mean over queries of the discounted sum of the top ten results."""
     return float((gains[:, :10] / np.log2(np.arange(10) + 2)).sum(axis=1).mean())
 
 

@@ -44,7 +44,7 @@ def compared(rng: Rng, sizes: NDArray[np.int64], mean: float) -> tuple[Compariso
     shared = rng.normal(0, SPREAD * SHARED**0.5, len(sizes))[members]
     own = rng.normal(0, SPREAD * (1 - SHARED) ** 0.5, len(members))
     differences = np.rint(TENTHS * (mean + shared + own) + rng.random(len(members)) - 0.5) / TENTHS
-    ids = tuple(f"{cluster:04d}_{place:04d}" for place, cluster in enumerate(members))
+    ids = tuple(f"{cluster:04d}_{number:04d}" for number, cluster in enumerate(members))
     plain = Column("old", "new", "precision@10", ids, differences)
     clustered = Column("old", "new", "precision@10", ids, differences, clusters=tuple(map(str, members)))
     seed = int(rng.integers(2**32))
@@ -106,7 +106,7 @@ def misled(rng: Rng, repetitions: int, clusters: int, draw: Draw) -> list[Row]:
         means, sizes = draw(rng, clusters)
         members = np.repeat(np.arange(clusters), sizes)
         differences = means[members] + rng.normal(0, SPREAD * (1 - SHARED) ** 0.5, len(members))
-        ids = tuple(f"{cluster:04d}_{place:05d}" for place, cluster in enumerate(members))
+        ids = tuple(f"{cluster:04d}_{number:05d}" for number, cluster in enumerate(members))
         column = Column("old", "new", "precision@10", ids, differences, clusters=tuple(map(str, members)))
         (row,) = compare_family([column], resamples=20, workers=1)
         is_held = (row.low or 0.0) <= truth <= (row.high or 0.0)

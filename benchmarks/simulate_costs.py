@@ -144,16 +144,16 @@ WORLDS: dict[str, World] = {
 def bootstrap(base: FloatArray, other: FloatArray, share: float, generator: Rng) -> tuple[float, float]:
     """Return the percentile interval of pairs of latencies that are drawn with replacement."""
     drawn = generator.integers(0, len(base), (BOOTSTRAPS, len(base)))
-    place = math.ceil(share * len(base) - 1e-9) - 1
-    found = np.sort(other[drawn], axis=1)[:, place] - np.sort(base[drawn], axis=1)[:, place]
+    index = math.ceil(share * len(base) - 1e-9) - 1
+    found = np.sort(other[drawn], axis=1)[:, index] - np.sort(base[drawn], axis=1)[:, index]
     return float(np.quantile(found, 0.025)), float(np.quantile(found, 0.975))
 
 
-def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+def measured(index: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
     """Return the rows of one world with one number of queries."""
-    name, count = list(product(WORLDS, COUNTS))[place]
+    name, count = list(product(WORLDS, COUNTS))[index]
     times = repetitions or (60 if quick else 1_000)
-    generator = np.random.default_rng([seed, place])
+    generator = np.random.default_rng([seed, index])
     truths = [world_differences(name, share) for share in SHARES]
     misses = np.zeros((len(SHARES), 2, 2))
     covered = 0

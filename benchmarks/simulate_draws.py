@@ -2,7 +2,7 @@
 
     python benchmarks/simulate_draws.py [--seed 1] [--repetitions N] [--quick]
 
-Logs of 5,000 queries are drawn from collections whose every first place is judged, or taken to be: CAsT 2021 (of the
+Logs of 5,000 queries are drawn from collections whose every first result is judged, or taken to be: CAsT 2021 (of the
 folder NDCG_AB_DATA, without which it is left out), the demo's queries, known items among its documents, images of
 digits (scikit-learn), and simulated rankings. Of each log 60 queries are drawn again and again. Prints rows as
 `simulate.py` does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
@@ -45,7 +45,7 @@ from ndcg_core.statistics.estimates.prediction_powered import correct_drawn
 from ndcg_core.statistics.paired import Column
 
 CONFIGS = Path(__file__).parent.parent / "configs"
-METRIC, PLACES = parse("ndcg@10"), 10
+METRIC, DEPTH = parse("ndcg@10"), 10
 LOG, DRAWN, FIRST = 5_000, 60, 30
 WITHIN = 0.15  # of the number of queries
 ENOUGH = 1_000  # repetitions, for a variance within some per cent
@@ -90,8 +90,8 @@ class Log:
 def pair(name: str, judgments: Judgments, baseline: Ranking, candidate: Ranking) -> Pair:
     rows = []
     for query_id, grades in judgments.items():
-        sides = [list(ranking.get(query_id, ()))[:PLACES] for ranking in (baseline, candidate)]
-        results = [[Result(doc_id, -float(place)) for place, doc_id in enumerate(side)] for side in sides]
+        sides = [list(ranking.get(query_id, ()))[:DEPTH] for ranking in (baseline, candidate)]
+        results = [[Result(doc_id, -float(index)) for index, doc_id in enumerate(side)] for side in sides]
         before, after = (score_query(METRIC, each, grades) for each in results)
         if before is not None and after is not None:
             rows.append((disagreement(*sides), after - before))
@@ -138,7 +138,7 @@ def demo_runs(queries: Mapping[str, str], versions: Sequence[str]) -> dict[str, 
     import demo_engine
 
     demo_engine.VERSIONS["weight 4"] = demo_engine.Version(name=4.0)
-    found = {name: demo_engine.search(queries, name, PLACES) for name in versions}
+    found = {name: demo_engine.search(queries, name, DEPTH) for name in versions}
     ordered = {
         name: {query_id: sorted(docs, key=lambda doc: -doc[1]) for query_id, docs in answers.items()}
         for name, answers in found.items()
@@ -191,12 +191,12 @@ def digits() -> Iterator[Pair]:
         squares = np.square(values).sum(axis=1)
         distances = squares[:, None] + squares - 2 * values @ values.T
         np.fill_diagonal(distances, np.inf)
-        order = np.argsort(distances, axis=1, kind="stable")[:, :PLACES]
-        return {str(place): [str(other) for other in row] for place, row in enumerate(order.tolist())}
+        order = np.argsort(distances, axis=1, kind="stable")[:, :DEPTH]
+        return {str(index): [str(other) for other in row] for index, row in enumerate(order.tolist())}
 
     judgments = {
-        str(place): {str(other): 1.0 for other in np.flatnonzero(labels == label).tolist() if other != place}
-        for place, label in enumerate(labels.tolist())
+        str(index): {str(other): 1.0 for other in np.flatnonzero(labels == label).tolist() if other != index}
+        for index, label in enumerate(labels.tolist())
     }
     few, more, coarse = (nearest(centred @ axes[:count].T) for count in (20, 24, 5))
     yield pair("digits, half with more axes", judgments, few, on_half(few, more))
@@ -211,13 +211,13 @@ def simulated(seed: int) -> Iterator[Pair]:
     rng = np.random.default_rng([seed, 11])
     rankings: list[dict[str, list[str]]] = [{}, {}, {}]
     judgments = {}
-    for place in range(2_000):
+    for index in range(2_000):
         grades = np.where(np.arange(20) < rng.integers(2, 9), rng.integers(1, 4, 20), 0)
         seen = 0.5 * grades + rng.normal(size=20)
         own = 0.4 * rng.normal(size=20) + 0.05 * grades
-        judgments[str(place)] = {str(doc): float(grade) for doc, grade in enumerate(grades.tolist())}
+        judgments[str(index)] = {str(doc): float(grade) for doc, grade in enumerate(grades.tolist())}
         for ranking, score in zip(rankings, (seen, seen + own, seen + own * (rng.random() < 0.45)), strict=True):
-            ranking[str(place)] = [str(doc) for doc in np.argsort(-score).tolist()]
+            ranking[str(index)] = [str(doc) for doc in np.argsort(-score).tolist()]
     yield pair("simulated, some queries", judgments, rankings[0], rankings[2])
     yield pair("simulated, every query", judgments, rankings[0], rankings[1])
 
@@ -342,7 +342,7 @@ def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
         drawn = draw_queries(relative, rng.random(LOG), DRAWN)
         taken = np.flatnonzero(drawn.is_drawn)
         scales, weights = scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean_disagreement(relative))
-        ids = tuple(f"{place:05}" for place in taken.tolist())
+        ids = tuple(f"{index:05}" for index in taken.tolist())
         column = Column("a", "b", METRIC.name, ids, log.differences[taken], weights=weights, scales=scales)
         told = correct_drawn(column, proxy[taken], float(proxy.mean()), LOG, 0.05)
         if told is not None and told.low is not None and told.high is not None:
@@ -377,8 +377,8 @@ def extended(rng: Rng, first: Pair, second: Pair, repetitions: int) -> list[Row]
 
 def rows(seed: int, repetitions: int, collections: Sequence[Callable[[], Iterator[Pair]]]) -> list[Row]:
     found: list[Row] = []
-    for place, collection in enumerate(collections):
-        rng = np.random.default_rng([seed, 12, place])
+    for index, collection in enumerate(collections):
+        rng = np.random.default_rng([seed, 12, index])
         pairs = list(collection())
         for each in pairs:
             found += measured(rng, each, repetitions)

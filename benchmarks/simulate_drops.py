@@ -89,10 +89,10 @@ def overnight(rng: Rng, repetitions: int, broken: float) -> list[Row]:
     ]
 
 
-def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+def measured(index: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
     """Return the rows of harmless nights and of nights with a real drop."""
-    rng = np.random.default_rng([seed, 11, place])
-    return overnight(rng, repetitions or (40 if quick else 1_000), (0.0, BROKEN)[place])
+    rng = np.random.default_rng([seed, 11, index])
+    return overnight(rng, repetitions or (40 if quick else 1_000), (0.0, BROKEN)[index])
 
 
 if __name__ == "__main__":

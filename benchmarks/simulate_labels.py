@@ -51,7 +51,7 @@ class Collection:
     rankings: Mapping[str, Ranking]
 
 
-class Places(NamedTuple):
+class JudgedResults(NamedTuple):
     """The judged documents of all queries, (query_id, doc_id), with their grades and the systems that show them."""
 
     keys: list[tuple[str, str]]
@@ -61,39 +61,39 @@ class Places(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way of removing judgments: the chance that each of some places is removed."""
+    """A way of removing judgments: the chance that the judgment of each result is removed."""
 
     name: str
-    chance: Callable[[Places], FloatArray]
+    chance: Callable[[JudgedResults], FloatArray]
     is_fair: bool = True
     """False if the chance depends on the grade: no rule can notice that, so nothing is promised."""
 
 
-def candidate_alone(places: Places, share: float) -> FloatArray:
-    return np.where(places.by_candidate & ~places.by_baseline, share, 0.0)
+def candidate_alone(results: JudgedResults, share: float) -> FloatArray:
+    return np.where(results.by_candidate & ~results.by_baseline, share, 0.0)
 
 
-def one_alone(places: Places, share: float) -> FloatArray:
-    return np.where(places.by_candidate ^ places.by_baseline, share, 0.0)
+def one_alone(results: JudgedResults, share: float) -> FloatArray:
+    return np.where(results.by_candidate ^ results.by_baseline, share, 0.0)
 
 
-def by_grade(places: Places, relevant: float, others: float) -> FloatArray:
-    return np.where(places.grade > 0, relevant, others)
+def by_grade(results: JudgedResults, relevant: float, others: float) -> FloatArray:
+    return np.where(results.grade > 0, relevant, others)
 
 
 RANDOM, LOSER = ("20 % at random", "half at random"), "all that the candidate alone shows"
 WAYS = (
-    Way("20 % at random", lambda places: np.full(len(places.keys), 0.2)),
-    Way("half at random", lambda places: np.full(len(places.keys), 0.5)),
-    Way("30 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.3)),
-    Way("70 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.7)),
-    Way("70 % of what one of the two alone shows", lambda places: one_alone(places, 0.7)),
-    Way(LOSER, lambda places: candidate_alone(places, 1.0)),
-    Way("all but the baseline's top 10", lambda places: np.where(places.by_baseline, 0.0, 1.0)),
-    Way("30 % of the relevant, 10 % of the others", lambda places: by_grade(places, 0.3, 0.1), is_fair=False),
+    Way("20 % at random", lambda results: np.full(len(results.keys), 0.2)),
+    Way("half at random", lambda results: np.full(len(results.keys), 0.5)),
+    Way("30 % of what the candidate alone shows", lambda results: candidate_alone(results, 0.3)),
+    Way("70 % of what the candidate alone shows", lambda results: candidate_alone(results, 0.7)),
+    Way("70 % of what one of the two alone shows", lambda results: one_alone(results, 0.7)),
+    Way(LOSER, lambda results: candidate_alone(results, 1.0)),
+    Way("all but the baseline's top 10", lambda results: np.where(results.by_baseline, 0.0, 1.0)),
+    Way("30 % of the relevant, 10 % of the others", lambda results: by_grade(results, 0.3, 0.1), is_fair=False),
     Way(
         "of what the candidate shows 80 % of the relevant, 10 % of the others",
-        lambda places: places.by_candidate * by_grade(places, 0.8, 0.1),
+        lambda results: results.by_candidate * by_grade(results, 0.8, 0.1),
         is_fair=False,
     ),
 )
@@ -104,7 +104,7 @@ def judged_top(scores: Mapping[str, Mapping[str, float]], judgments: Grades) -> 
     found: Ranking = {}
     for query, grades in judgments.items():
         order = sorted(((score, doc) for doc, score in scores.get(query, {}).items() if doc in grades), reverse=True)
-        found[query] = {doc: float(CUTOFF - place) for place, (_, doc) in enumerate(order[:CUTOFF])}
+        found[query] = {doc: float(CUTOFF - index) for index, (_, doc) in enumerate(order[:CUTOFF])}
     return found
 
 
@@ -155,11 +155,11 @@ def collections(quick: bool) -> tuple[Collection, ...]:
     return (demo,) if quick or not folder else (demo, read_cast(Path(folder) / "cast2021"))
 
 
-def places_of(of: Collection, baseline: str, candidate: str) -> Places:
+def judged_results_of(of: Collection, baseline: str, candidate: str) -> JudgedResults:
     """Return every judged document of the collection, with which of two systems show it."""
     keys = [(query, doc) for query, grades in of.judgments.items() for doc in grades]
     shown = ([doc in of.rankings[name][query] for query, doc in keys] for name in (baseline, candidate))
-    return Places(keys, np.array([of.judgments[query][doc] for query, doc in keys]), *map(np.array, shown))
+    return JudgedResults(keys, np.array([of.judgments[query][doc] for query, doc in keys]), *map(np.array, shown))
 
 
 class Decided(NamedTuple):
@@ -188,11 +188,11 @@ def decide(of: Collection, judgments: Grades, baseline: str, candidate: str) -> 
     return Decided(found.decisions[0].decision, row.difference or 0.0, sign, is_warned)
 
 
-def remove(rng: Rng, places: Places, way: Way) -> Grades:
+def remove(rng: Rng, results: JudgedResults, way: Way) -> Grades:
     """Return the judgments that remain after random removal."""
-    is_kept = rng.random(len(places.keys)) >= way.chance(places)
+    is_kept = rng.random(len(results.keys)) >= way.chance(results)
     left = defaultdict[str, dict[str, int]](dict)
-    for (query, doc), grade, keeps in zip(places.keys, places.grade.tolist(), is_kept.tolist(), strict=True):
+    for (query, doc), grade, keeps in zip(results.keys, results.grade.tolist(), is_kept.tolist(), strict=True):
         if keeps:
             left[query][doc] = grade
     return left
@@ -223,9 +223,9 @@ def outcomes(of: Collection, seed: int, repetitions: int, ways: tuple[Way, ...])
             if (baseline, candidate) not in by_all:
                 by_all[baseline, candidate] = decide(of, of.judgments, baseline, candidate)
             whole = by_all[baseline, candidate]
-            places = places_of(of, baseline, candidate)
+            results = judged_results_of(of, baseline, candidate)
             for way in ways:
-                few = decide(of, remove(rng, places, way), baseline, candidate)
+                few = decide(of, remove(rng, results, way), baseline, candidate)
                 direction, is_decided = DIRECTIONS.get(few.choice, 0), few.choice in DECIDED
                 is_early = is_decided and direction != DIRECTIONS.get(whole.choice, 0)
                 is_warned = few.is_warned if few.sign else None

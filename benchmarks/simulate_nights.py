@@ -118,8 +118,8 @@ def t_p_values(sample: FloatArray) -> FloatArray:
 def bounded(sample: FloatArray, p_value: FloatArray, level: float) -> FloatArray:
     """(samples,) the p of Gaffke's bound where p_value is at most the level, else 1: the larger of both decides."""
     found = np.ones(len(sample))
-    for place in np.flatnonzero(p_value <= level):
-        found[place] = bounded_p_value(sample[place], 1.0)
+    for index in np.flatnonzero(p_value <= level):
+        found[index] = bounded_p_value(sample[index], 1.0)
     return found
 
 
@@ -137,8 +137,8 @@ def year(world: World, rng: Rng, repetitions: int, null: Null, *, changed: int) 
         by_t |= p_value <= level
         watched |= np.maximum(p_value, bounded(sample, p_value, level)) <= level
         if count:
-            places = np.argsort(rng.random(sample.shape), axis=1)[:, :count]
-            np.put_along_axis(sample, places, rng.choice(differences, size=places.shape), axis=1)
+            indices = np.argsort(rng.random(sample.shape), axis=1)[:, :count]
+            np.put_along_axis(sample, indices, rng.choice(differences, size=indices.shape), axis=1)
     setting = f"n = {null.queries}, {NIGHTS} nights, {changed} % of the queries change, {null.name}"
     return [
         Row("any night of a year, night by night", setting, repetitions, float(plain.mean())),
@@ -203,10 +203,10 @@ def measurements() -> list[Measurement]:
     ]
 
 
-def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """Return the rows of one measurement, chosen by its place in the list."""
-    chosen = measurements()[place]
-    rng = np.random.default_rng([seed, 2, place])
+def measured(index: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+    """Return the rows of one measurement, chosen by its index in the list."""
+    chosen = measurements()[index]
+    rng = np.random.default_rng([seed, 2, index])
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 

@@ -140,10 +140,10 @@ def measurements() -> list[Measurement]:
     return found
 
 
-def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
-    """Return the rows of one measurement, chosen by its place in the list."""
-    chosen = measurements()[place]
-    rng = np.random.default_rng([seed, 2, place])
+def measured(index: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+    """Return the rows of one measurement, chosen by its index in the list."""
+    chosen = measurements()[index]
+    rng = np.random.default_rng([seed, 2, index])
     return chosen.rows(rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 

@@ -95,8 +95,8 @@ def generate(folder: Path, millions: int) -> int:
             papq.write_table(ranking(chosen, random), folder / system / f"part{part:03}.parquet")
     (folder / "judgments").mkdir()
     ids = np.repeat(np.arange(queries), JUDGED)
-    places = np.tile(np.arange(0, DEPTH, DEPTH // JUDGED), queries)
-    judgments = {"query_id": names("q", ids), "doc_id": names("D", documents(ids, places))}
+    ranks = np.tile(np.arange(0, DEPTH, DEPTH // JUDGED), queries)
+    judgments = {"query_id": names("q", ids), "doc_id": names("D", documents(ids, ranks))}
     grades = {"grade": random.integers(0, 4, len(ids)).astype(np.float64)}
     papq.write_table(pa.table({**judgments, **grades}), folder / "judgments" / "part000.parquet")
     return queries * DEPTH * 2
@@ -104,14 +104,14 @@ def generate(folder: Path, millions: int) -> int:
 
 def ranking(queries: np.ndarray, random: np.random.Generator) -> pa.Table:
     ids = np.repeat(queries, DEPTH)
-    places = np.tile(np.arange(DEPTH), len(queries))
-    scores = 30 - places * 0.02 + random.normal(0, 2, len(ids))
-    return pa.table({"query_id": names("q", ids), "doc_id": names("D", documents(ids, places)), "score": scores})
+    ranks = np.tile(np.arange(DEPTH), len(queries))
+    scores = 30 - ranks * 0.02 + random.normal(0, 2, len(ids))
+    return pa.table({"query_id": names("q", ids), "doc_id": names("D", documents(ids, ranks)), "score": scores})
 
 
-def documents(queries: np.ndarray, places: np.ndarray) -> np.ndarray:
+def documents(queries: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Return distinct document numbers of one query, out of 8.8 million."""
-    found: np.ndarray = (queries * 7919 + places * 104729) % 8841823
+    found: np.ndarray = (queries * 7919 + ranks * 104729) % 8841823
     return found
 
 

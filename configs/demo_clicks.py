@@ -19,7 +19,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 LOG = HERE / "demo_clicks.jsonl.gz"
-SEED, SEARCHES, PLACES, VERSIONS = 7, 2_400, 8, ("body-only", "name-weighted")
+SEED, SEARCHES, DEPTH, VERSIONS = 7, 2_400, 8, ("body-only", "name-weighted")
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -27,8 +27,8 @@ def rows_of(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def make_event(action: str, search: int, text: str, document: str, place: int) -> dict[str, Any]:
-    attributes = {"object": {"object_id": document}, "position": {"ordinal": place}}
+def make_event(action: str, search: int, text: str, document: str, index: int) -> dict[str, Any]:
+    attributes = {"object": {"object_id": document}, "position": {"ordinal": index}}
     client = f"user-{search % 900}"
     ids = {"query_id": f"search-{search}", "client_id": client}
     return {"action_name": action, "user_query": text, **ids, "event_attributes": attributes}
@@ -50,11 +50,11 @@ def simulate() -> list[dict[str, Any]]:
     for number in range(SEARCHES):
         query_id = ids[generator.integers(len(ids))]
         ranking = shown[VERSIONS[generator.integers(2)]].get(query_id, [])
-        documents = [document for document, *_ in ranking][:PLACES]
+        documents = [document for document, *_ in ranking][:DEPTH]
         chances = attractions([grades[query_id].get(document, 0.0) for document in documents], highest)
-        places = [("impression", place) for place in range(len(documents))]
-        places += [("click", place) for place in position_user(chances, generator)]
-        events += [make_event(action, number, texts[query_id], documents[place], place) for action, place in places]
+        actions = [("impression", index) for index in range(len(documents))]
+        actions += [("click", index) for index in position_user(chances, generator)]
+        events += [make_event(action, number, texts[query_id], documents[index], index) for action, index in actions]
     return events
 
 

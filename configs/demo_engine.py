@@ -3,7 +3,7 @@
 The corpus is made on the spot from the interpreter that runs it: every public module, function, class
 and method of the standard library that has a docstring, some 5,200 documents.  Nothing is downloaded.  It is read in
 a process of its own, so that it is the same wherever the search runs: `ndcg-ab run` and others put functions of
-their own in the place of `sys.excepthook`, and Prefect of `print` in a flow that logs what is printed.
+their own instead of `sys.excepthook`, and Prefect of `print` in a flow that logs what is printed.
 
 Four versions of a ranker search it, and they differ as versions of a real one do:
 

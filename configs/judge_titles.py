@@ -2,7 +2,7 @@
 
     more_judgments: [{python: judge_titles:words_in_title}]
 
-In its place a function may ask a model; what it returned for the same content is not asked again (docs/judging.md).
+A function may ask a model instead; what it returned for the same content is not asked again (docs/judging.md).
 """
 
 from ndcg_ab import Document, Query

@@ -25,7 +25,7 @@ from ndcg_ab.config.secrets.lookup import remember_address, without_password
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import on_one_line
-from ndcg_ab.full_disks import full_place
+from ndcg_ab.full_disks import path_on_full_disk
 from ndcg_ab.pipeline import Context
 
 from .evaluation import OPENED, evaluation_flow
@@ -101,7 +101,7 @@ def server_for_run() -> tuple[str, str | None]:
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
     server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
     trouble = server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
-    if trouble and full_place(PREFECT_HOME.value()):
+    if trouble and path_on_full_disk(PREFECT_HOME.value()):
         trouble = f"{PREFECT_HOME.value()}: there is no room for its database"
     return server.url, trouble
 

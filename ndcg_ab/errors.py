@@ -49,7 +49,7 @@ class RuleError(ValueError):
 class InputError(Exception):
     """Raised for usage, configuration or data that cannot be used. Exit code 2.
 
-    The message names the place, the value and the rule.
+    The message names the location, the value and the rule.
     """
 
     def __init__(self, *parts: Part) -> None:

@@ -32,7 +32,7 @@ def extensions(group: str) -> "dict[str, EntryPoint]":
 def load_named(group: str, name: str, where: str) -> Any:
     """Import the extension of a group that a configuration names; raise InputError if it is not installed.
 
-    where: the place in the configuration, for the message.
+    where: the key in the configuration, for the message.
     """
     added = extensions(group)
     if name not in added:

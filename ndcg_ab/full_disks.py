@@ -16,7 +16,7 @@ LITTLE = 1 << 20  # bytes: with less left databases fail in ways that do not say
 
 
 class NoRoomError(InputError):
-    """Raised if a disk is full; the message names the place. Exit code 2, or 75 if the results are safe."""
+    """Raised if a disk is full; the message names the path. Exit code 2, or 75 if the results are safe."""
 
 
 def is_full(error: BaseException) -> bool:
@@ -50,25 +50,25 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
 
 
-def no_room(error: BaseException, *places: Path) -> NoRoomError:
-    """Return the error for a full disk, which names the place and the message of the system.
+def no_room(error: BaseException, *paths: Path) -> NoRoomError:
+    """Return the error for a full disk, which names the path and the message of the system.
 
-    places: paths that were being written, for an error that names no file.
+    paths: paths that were being written, for an error that names no file.
     """
     if isinstance(error, NoRoomError):
         return error
     cause = next((each for each in causes_of(error) if says_full(each)), error)
     file_name, code = (cause.filename, cause.errno) if isinstance(cause, OSError) else (None, None)
-    full = full_place(*places, temporary_root(), Path())
-    where = file_name or full or (places[0] if places else "a disk")
+    full = path_on_full_disk(*paths, temporary_root(), Path())
+    where = file_name or full or (paths[0] if paths else "a disk")
     words = os.strerror(code) if code else in_short(cause)
     return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")
 
 
-def full_place(*places: Path) -> Path | None:
+def path_on_full_disk(*paths: Path) -> Path | None:
     """Return the first path whose disk is nearly full, or None."""
-    for place in places:
-        existing = next((path for path in (place, *place.absolute().parents) if path.exists()), None)
+    for path in paths:
+        existing = next((folder for folder in (path, *path.absolute().parents) if folder.exists()), None)
         if existing is not None and (disk := os.statvfs(existing)).f_bavail * disk.f_frsize < LITTLE:
-            return place
+            return path
     return None

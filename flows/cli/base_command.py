@@ -49,7 +49,7 @@ MOST_USED = frozenset(
 
 
 class Command(TyperCommand):
-    """A command that answers usual mistakes, such as a configuration in place of files, with a command to paste.
+    """A command that answers usual mistakes, such as a configuration instead of files, with a command to paste.
 
     Its options are made when they are needed: they are read from the models of a configuration, which take a while to
     import, and a list of all commands needs none.
@@ -205,7 +205,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
     """Return arguments as text, with one option replaced; `replacement` may begin a value: ``--metric ndcg@``."""
-    at = next(place for place, each in enumerate(args) if each.startswith(name))
+    at = next(index for index, each in enumerate(args) if each.startswith(name))
     value = args[at].removeprefix(name).removeprefix("=")
     option, _, start = replacement.partition(" ")
     rest = [value, *args[at + 1 :]] if value else [*args[at + 1 :]]

@@ -34,7 +34,7 @@ COPY = "write it into a file first, as … > new.run, and name new.run"
 _numbers = itertools.count()
 
 
-def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
+def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
     """Return the options with `judgments` and `system` from the files without an option (`assign_files`)."""
     from ndcg_ab.config.options.positional import assign_files
 
@@ -104,7 +104,7 @@ def parse_moment(text: str | None) -> datetime | None:
 
 
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a command with a file in place of each pipe; raise InputError if one is named twice."""
+    """Return the parameters of a command with a file instead of each pipe; raise InputError if one is named twice."""
     files = {name: value for name, value in parameters.items() if name in FILES and value}
     texts = [str(each) for value in files.values() for each in (value if isinstance(value, list | tuple) else [value])]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
@@ -113,13 +113,13 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
             raise InputError(f"{path}: is given {count} times, and can be read once: {COPY}")
         if command == "init":
             raise InputError(f"{path}: a configuration names files that stay: {COPY}")
-    places = {path: store_pipe(path) for path in pipes if is_pipe(path)}
+    copies = {path: store_pipe(path) for path in pipes if is_pipe(path)}
 
     def replaced(value: Any) -> Any:
         if isinstance(value, list | tuple):  # tuples come from typer 0.19
             return [replaced(each) for each in value]
         name, path = split_name(str(value))
-        return type(value)(name + places.get(path, path)) if path in pipes else value
+        return type(value)(name + copies.get(path, path)) if path in pipes else value
 
     return {**parameters, **{name: replaced(value) for name, value in files.items()}}
 

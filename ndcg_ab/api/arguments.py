@@ -122,7 +122,7 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
                 raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
         plain["scores"] = scores_entries(arguments["scores"])
     else:
-        plain["judgments"] = judgments_place("judgments", arguments["judgments"], arguments.get("slices"))
+        plain["judgments"] = judgments_entry("judgments", arguments["judgments"], arguments.get("slices"))
         plain["systems"] = systems_entries(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
         refuse_for_data("judgments", plain["judgments"], arguments)
     for name in OPTIONAL:
@@ -138,14 +138,14 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
         plain["cheap_judgments"] = described_file("cheap_judgments", arguments["cheap_judgments"], *about)
     more = arguments.get("more_judgments")
     several = more if isinstance(more, list | tuple) else [] if more is None else [more]
-    places = (
-        judgments_place(f"more_judgments[{at}]", each, arguments.get("slices")) for at, each in enumerate(several)
+    entries = (
+        judgments_entry(f"more_judgments[{at}]", each, arguments.get("slices")) for at, each in enumerate(several)
     )
-    plain["more_judgments"] = [place if isinstance(place, dict) else {"file": place} for place in places]
+    plain["more_judgments"] = [entry if isinstance(entry, dict) else {"file": entry} for entry in entries]
     return evaluation_from_arguments(plain)
 
 
-def judgments_place(argument: str, data: Any, slices: Any) -> Any:
+def judgments_entry(argument: str, data: Any, slices: Any) -> Any:
     """Return where to read judgments, or a mapping that describes a judge function and the query columns passed to it.
 
     slices: the columns of the queries to slice by, which are passed to the judge function.
@@ -173,12 +173,12 @@ def described_file(argument: str, data: Any, columns: Any, file_format: Any) -> 
 
     Columns apply to files and tables, and a format applies to files.
     """
-    place: dict[str, Any] = {"file": read_argument(argument, data)}
-    if columns and not holds_dictionaries(place["file"]):
-        place["columns"] = columns
-    if file_format and not isinstance(place["file"], InMemoryFile):
-        place["format"] = file_format
-    return place
+    entry: dict[str, Any] = {"file": read_argument(argument, data)}
+    if columns and not holds_dictionaries(entry["file"]):
+        entry["columns"] = columns
+    if file_format and not isinstance(entry["file"], InMemoryFile):
+        entry["format"] = file_format
+    return entry
 
 
 def holds_dictionaries(file: Any) -> bool:
@@ -258,10 +258,10 @@ def name_paths(systems: Any) -> dict[str, str]:
     return dict(zip(distinct_names(paths), paths, strict=True))
 
 
-def refuse_for_data(name: str, place: Any, arguments: Mapping[str, Any]) -> None:
+def refuse_for_data(name: str, data: Any, arguments: Mapping[str, Any]) -> None:
     """Raise InputError if columns are given for dictionaries, or a file format for data that are not a file."""
     columns, file_format = arguments.get(f"{name}_columns"), arguments.get(f"{name}_format")
-    if columns and holds_dictionaries(place):
+    if columns and holds_dictionaries(data):
         raise InputError(f"{name}_columns = {format_value(columns)}: names columns of a table, and {name} has none")
-    if file_format and isinstance(place, InMemoryFile | dict):  # which is a function's place
+    if file_format and isinstance(data, InMemoryFile | dict):  # a dict describes a judge function
         raise InputError(f"{name}_format = {format_value(file_format)}: is of a file, and {name} is none")

@@ -142,7 +142,7 @@ def compare(
     document_prefix : str, optional
         Separator at which document ids are cut, for rankings of chunks.  The best chunk of a document counts.
     duplicates : {"first"}, optional
-        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+        "first" counts a document that a ranking repeats at its first rank; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
         "drop" removes the document whose id equals the query id; by default it is kept, unless a metric has a preset
         that drops it, such as that of BEIR.
@@ -398,7 +398,7 @@ def explain(
     document_prefix : str, optional
         Separator at which document ids are cut, for rankings of chunks.
     duplicates : {"first"}, optional
-        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+        "first" counts a document that a ranking repeats at its first rank; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
         "drop" removes the document whose id equals the query id.
 

@@ -266,7 +266,7 @@ def judge_next(
     document_prefix : str, optional
         Separator at which document ids are cut, for rankings of chunks.
     duplicates : {"first"}, optional
-        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+        "first" counts a document that a ranking repeats at its first rank; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
         "drop" removes the document whose id equals the query id.
     seed : int, default 1935
@@ -450,9 +450,9 @@ def evaluation_by(name: str, arguments: Mapping[str, Any]) -> Evaluation:
     name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,
     if the judgment set cannot be read as described.
     """
-    place = read_argument(name, arguments[name])
-    refuse_for_data(name, place, arguments)
+    data = read_argument(name, arguments[name])
+    refuse_for_data(name, data, arguments)
     shared = {each: value for each, value in arguments.items() if not each.startswith(("first", "second", "progress"))}
-    about = {"judgments": place, "grades": arguments[f"{name}_grades"]}
+    about = {"judgments": data, "grades": arguments[f"{name}_grades"]}
     about |= {f"judgments_{each}": arguments[f"{name}_{each}"] for each in ("columns", "format")}
     return make_evaluation(shared | about)

@@ -145,7 +145,7 @@ def power(
             if not isinstance(name, str):
                 raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
         plans = make_plans(
-            spread, scores_place(scores), baseline, chosen, names, settings, weighing, grouping, cluster_prefix
+            spread, read_scores_argument(scores), baseline, chosen, names, settings, weighing, grouping, cluster_prefix
         )
     return PowerResult(tuple(plans), settings)
 
@@ -162,7 +162,7 @@ def list_numbers(argument: str, numbers: Any, *, is_integer: bool = False) -> An
     return None if values is None else [check_number(argument, value, is_integer=is_integer) for value in values]
 
 
-def scores_place(scores: Data | CompareResult | None) -> Path | Scores | None:
+def read_scores_argument(scores: Data | CompareResult | None) -> Path | Scores | None:
     """Return the path of the scores, the scores themselves if they are in memory, or None if there are none."""
     if scores is None:
         return None

@@ -132,7 +132,7 @@ class CompareResult:
 
     @property
     def changes(self) -> tuple[Changes, ...]:
-        """The changes of each candidate in the first places; empty if rankings are not available or are very many."""
+        """The changes of each candidate in the top results; empty if rankings are not available or are very many."""
         return self._outcome.changes
 
     @property

@@ -180,7 +180,7 @@ def digest_of(content: Any) -> str:
 
 def configuration_key(evaluation: Evaluation) -> str:
     """Return a digest of everything in the configuration that can change a result, without paths."""
-    # The content of inputs counts, in the place of their names.
+    # The content of inputs counts instead of their names.
     excluded = keys_with(type(evaluation), Trait.OPERATIONAL) | input_keys(type(evaluation))
     content = evaluation.model_dump(mode="json", exclude=excluded)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]

@@ -74,7 +74,7 @@ def parse_since(text: str, now: datetime) -> datetime:
 
 def make_digest(timeline: Timeline, since: datetime) -> Digest:
     nights = timeline.evaluations
-    drops = [drop for place in range(len(nights)) for drop in drops_in(nights, place)]
+    drops = [drop for index in range(len(nights)) for drop in drops_in(nights, index)]
     return Digest(
         timeline.name,
         timeline.metric,
@@ -97,8 +97,8 @@ def is_since(began: str, since: datetime) -> bool:
     return datetime.fromisoformat(began) >= since
 
 
-def drops_in(nights: tuple[EvaluatedNight, ...], place: int) -> list[Drop]:
-    night = nights[place]
+def drops_in(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]:
+    night = nights[index]
     at, note = night.acknowledged or (None, None)
     return [
         Drop(
@@ -108,7 +108,7 @@ def drops_in(nights: tuple[EvaluatedNight, ...], place: int) -> list[Drop]:
             night.since_last[name].difference,
             night.changed,
             night.moved.get(name, {}),
-            next((later.ordinal for later in nights[place + 1 :] if name in later.improved), None),
+            next((later.ordinal for later in nights[index + 1 :] if name in later.improved), None),
             at,
             note,
         )

@@ -33,10 +33,10 @@ class FailedNight(NamedTuple):
     @property
     def reason_text(self) -> str:
         """The reason with the name of a file, not its path: ``v2.run, line 6551: score = 'x': must be a number``."""
-        place, colon, rule = self.reason.partition(": ")
-        if "/" in place and " = " not in place and "://" not in place:
-            place = place.rpartition("/")[2]
-        return f"{place}{colon}{rule}"
+        location, colon, rule = self.reason.partition(": ")
+        if "/" in location and " = " not in location and "://" not in location:
+            location = location.rpartition("/")[2]
+        return f"{location}{colon}{rule}"
 
     @property
     def headline(self) -> str:
@@ -65,9 +65,9 @@ def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception)
     KEEPING.release()
 
 
-def write_night(evaluation: Evaluation, night: FailedNight, places: list[str]) -> None:
-    """Write the file of a failed night. places: addresses of the trackers that have it."""
-    content = json.dumps({**night._asdict(), "places": places}, ensure_ascii=False) + "\n"
+def write_night(evaluation: Evaluation, night: FailedNight, addresses: list[str]) -> None:
+    """Write the file of a failed night. addresses: the addresses of the trackers that have it."""
+    content = json.dumps({**night._asdict(), "places": addresses}, ensure_ascii=False) + "\n"
     write_text(history_path(evaluation).with_name(f"{night.stamp}{ENDING}"), content)
 
 
@@ -81,5 +81,5 @@ def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
     for path in failed_night_paths(evaluation):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail
             night = json.loads(path.read_text(encoding="utf-8"))
-            nights[FailedNight(str(night["began"]), str(night["reason"]))] = [str(place) for place in night["places"]]
+            nights[FailedNight(str(night["began"]), str(night["reason"]))] = list(map(str, night["places"]))
     return nights

@@ -40,9 +40,9 @@ Found = TypeVar("Found")
 class EntryFacts:
     """The facts about a cached input.
 
-    digest, rows: digest and number of rows of the content. read: time of the night that read it, ISO 8601, UTC. places:
-    files or addresses it was read from. is_remarked: whether remarks about it name these places. table: digest of the
-    bytes of the table file.
+    digest, rows: the digest and the number of rows of the content. read: the time of the night that read it, ISO 8601,
+    UTC. places: the files or addresses it was read from. is_remarked: whether remarks about the input name these files
+    or addresses. table: the digest of the bytes of the table file.
     """
 
     digest: str

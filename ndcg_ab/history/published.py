@@ -16,8 +16,8 @@ PUBLISHING = ".publishing"
 
 def is_published(folder: Path, address: str | None = None) -> bool:
     """Return whether a tracker has the bundle and knows every night that reused it. address: ask only this tracker."""
-    places = read_published(folder)
-    records = places.values() if address is None else [places[address]] if address in places else []
+    known_nights = read_published(folder)
+    records = known_nights.values() if address is None else [known_nights[address]] if address in known_nights else []
     return any(nights >= len(read_reruns(folder)) for nights in records)
 
 
@@ -34,8 +34,8 @@ def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
 
     where: `uri`, `reused` and further properties of the tracker.
     """
-    places = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
-    write_text(folder / PUBLISHED, json.dumps({**where, "places": places}, indent=2) + "\n")
+    known_nights = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
+    write_text(folder / PUBLISHED, json.dumps({**where, "places": known_nights}, indent=2) + "\n")
 
 
 def read_reruns(folder: Path) -> list[str]:

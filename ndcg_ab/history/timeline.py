@@ -270,8 +270,8 @@ def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pa
         ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
     name = metric if metric in costs else name_among(metric, names)
     if name not in names:
-        place = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
-        raise InputError(f"{place}: {path} has only {', '.join(names)}")
+        setting = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
+        raise InputError(f"{setting}: {path} has only {', '.join(names)}")
     return name
 
 

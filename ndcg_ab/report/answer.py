@@ -191,17 +191,17 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
     lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
         lines.append(Line("warning", judges, command="ndcg-ab judgments"))
-    causes: dict[str, int] = {}  # the place of each cause's line
-    for place, doubt in enumerate(doubts):
+    causes: dict[str, int] = {}  # the index of each cause's line
+    for index, doubt in enumerate(doubts):
         if doubt.reason == HARDLY:
-            causes[CAUSES["few_judged"]] = place
+            causes[CAUSES["few_judged"]] = index
     for line in findings:
         if line.severity == "warning":
-            place = causes.setdefault(CAUSES.get(line.code, line.code), len(lines))
-            if place == len(lines):
+            index = causes.setdefault(CAUSES.get(line.code, line.code), len(lines))
+            if index == len(lines):
                 lines.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
             else:
-                lines[place] = lines[place]._replace(more=(*lines[place].more, line))
+                lines[index] = lines[index]._replace(more=(*lines[index].more, line))
     return sorted(lines, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
 
 

@@ -191,7 +191,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
         if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent:
             about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
             group = groups.setdefault((finding.severity, finding.code, about), [])
-            # Of metrics that look at the same places one speaks for all.
+            # Of metrics that look at the same ranks one speaks for all.
             if finding.metric is None or finding.system not in {other.system for other in group}:
                 group.append(finding)
     systems = len({row.system_id for row in outcome.systems})

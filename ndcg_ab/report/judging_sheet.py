@@ -58,12 +58,12 @@ def levels_with_keys(grades: Sequence[float]) -> list[float]:
     """Return the grades that get a key: all, or ten evenly spread ones with 0, the lowest and the highest."""
     if len(grades) <= KEYS:
         return list(grades)
-    places = {round(step * (len(grades) - 1) / (KEYS - 1)) for step in range(KEYS)}
+    indices = {round(step * (len(grades) - 1) / (KEYS - 1)) for step in range(KEYS)}
     zero = grades.index(0.0)
-    nearest = min(places - {0, len(grades) - 1}, key=lambda place: abs(place - zero))
-    if zero not in places:
-        places = places - {nearest} | {zero}
-    return [grades[place] for place in sorted(places)]
+    nearest = min(indices - {0, len(grades) - 1}, key=lambda index: abs(index - zero))
+    if zero not in indices:
+        indices = indices - {nearest} | {zero}
+    return [grades[index] for index in sorted(indices)]
 
 
 def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:

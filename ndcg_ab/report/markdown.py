@@ -60,9 +60,9 @@ LIVE = re.compile(
 def escape_text(text: str) -> str:
     """Return the text on one line, escaped so that Markdown and HTML renderers show it unchanged, also in tables."""
     parts = METRIC.split(" ".join(visible(" ".join(text.split())).split()))
-    for place in range(0, len(parts), 2):
-        marked = SIGNS.sub(r"\\\1", LIVE.sub(JOINER, parts[place]))
-        parts[place] = LIST.sub(r"\1\\\2", marked).translate(ENTITIES)
+    for index in range(0, len(parts), 2):
+        marked = SIGNS.sub(r"\\\1", LIVE.sub(JOINER, parts[index]))
+        parts[index] = LIST.sub(r"\1\\\2", marked).translate(ENTITIES)
     return "`".join(parts)
 
 
@@ -213,7 +213,7 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
     columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
     columns += ["wins/ties/losses", "family"]
     decisions = {each.name: f"{each.choice.mark} {each.choice.words}" for each in make_answer(outcome).candidates}
-    places = list(decisions)
+    order = list(decisions)
     data = [
         [
             decisions[row.candidate],
@@ -226,6 +226,6 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
             format_wins_ties_losses(row),
             row.family,
         ]
-        for row in sorted(outcome.main, key=lambda row: places.index(row.candidate))
+        for row in sorted(outcome.main, key=lambda row: order.index(row.candidate))
     ]
     return {"columns": columns, "data": data}

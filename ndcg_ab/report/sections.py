@@ -124,7 +124,7 @@ COLUMNS = (20, 40)  # of a document, at least and at most
 
 
 def format_changes(changes: Changes) -> str:
-    """Return the changes in the first places: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
+    """Return the changes at the top of the rankings: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
     if not changes.changed:
         return f"top {changes.depth} unchanged on {queries_text(changes.queries)}"
     moved = (
@@ -155,8 +155,8 @@ def print_changes(console: Console, outcome: Outcome) -> None:
     if not outcome.changes:
         return
     first = outcome.changes[0]
-    places = {name: place for place, name in enumerate(order_candidates(outcome))}
-    changes = sorted(outcome.changes, key=lambda row: places.get(row.candidate, len(places)))
+    order = {name: index for index, name in enumerate(order_candidates(outcome))}
+    changes = sorted(outcome.changes, key=lambda row: order.get(row.candidate, len(order)))
     rows = []
     for found in changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
@@ -187,7 +187,7 @@ def format_grade(grade: float | None) -> str:
 
 
 def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
-    """Yield the first places of both systems on one query; ✕ marks dropped documents, + added ones."""
+    """Yield the top results of both systems on one query; ✕ marks dropped documents, + added ones."""
     yield (
         f"{changes.candidate}, {query.query_id}: {signed(query.difference)} on {changes.metric},"
         f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
@@ -197,8 +197,8 @@ def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> It
         [format_document(row, "✕" if is_baseline else "+", room) for row in rows]
         for is_baseline, rows in ((True, query.baseline), (False, query.candidate))
     )
-    for place, (one, other) in enumerate(itertools.zip_longest(left, right, fillvalue=""), 1):
-        yield f"  {place:>3}  {set_cell_size(one, room)}  {other}".rstrip()
+    for rank, (one, other) in enumerate(itertools.zip_longest(left, right, fillvalue=""), 1):
+        yield f"  {rank:>3}  {set_cell_size(one, room)}  {other}".rstrip()
 
 
 def format_document(row: TopDocument, mark: str, room: int) -> str:

@@ -291,8 +291,8 @@ def order_candidates(outcome: Outcome) -> list[str]:
     differences = {row.candidate: row.difference for row in outcome.main if row.metric in first}
     choices = {found.candidate: found.decision for found in outcome.decisions}
 
-    def place(name: str) -> tuple[int, float]:
+    def sort_key(name: str) -> tuple[int, float]:
         known = differences.get(name)
         return choices[name].traits.place if name in choices else len(Choice) + 1, math.inf if known is None else -known
 
-    return sorted(dict.fromkeys([*choices, *(row.candidate for row in outcome.main)]), key=place)
+    return sorted(dict.fromkeys([*choices, *(row.candidate for row in outcome.main)]), key=sort_key)

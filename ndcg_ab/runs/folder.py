@@ -190,7 +190,7 @@ class RunFolder(Store):
     def reduced(
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
-        """Return a ranking reduced to the places that are needed, or whole if it cannot be reduced."""
+        """Return a ranking reduced to the ranks that are needed, or whole if it cannot be reduced."""
         ranking = ranking_key(at)
         key = digest_of([digest_of_file(self.path(ranking)), *about])
         reduced = None if force else input_cache.take_result(self.evaluation, key)
@@ -210,8 +210,8 @@ class RunFolder(Store):
     def result_about(self) -> list[Any]:
         """Return what a reduced ranking depends on besides its rows: judgments, metrics, sample size, version."""
         evaluation = self.evaluation
-        places = range(len(evaluation.judgment_entries))
-        judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in places]
+        indices = range(len(evaluation.judgment_entries))
+        judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in indices]
         judgments += [digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
         judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]
         metrics = [metric.hash for metric in evaluation.metric_list]

@@ -50,7 +50,7 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
     try:
         yield
     except Exception:
-        if any(not places for places in read_failed_nights(evaluation).values()):
+        if any(not addresses for addresses in read_failed_nights(evaluation).values()):
             say(f"log the failed night to {tracker_label(evaluation)}")
             with contextlib.suppress(Exception):  # the error of the night is the one to show
                 make_tracker(evaluation).publish_failed_nights(evaluation, Budget(FAILURE_PATIENCE))
@@ -82,7 +82,7 @@ def keep_errors_pending(run: Context) -> Iterator[None]:
 
 
 def is_worth_retrying(error: BaseException) -> bool:
-    """Return False if an error will not mend itself: data that break a rule, other than a place that gave no answer."""
+    """Return whether an error may mend itself: False for data that break a rule, True if a source did not answer."""
     return isinstance(error, SilentError) or not isinstance(error, InputError | ParityError | SqlError)
 
 

@@ -74,8 +74,8 @@ def publish(run: Context, _: str) -> None:
     from ndcg_ab.trackers import make_tracker
 
     assert run.bundle is not None
-    places, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
-    run.published = {"url": places.url, "trend_url": places.trend_url, "dashboard": places.dashboard, "delivered": new}
+    at, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
+    run.published = {"url": at.url, "trend_url": at.trend_url, "dashboard": at.dashboard, "delivered": new}
 
 
 def remove_old(run: Context, _: str) -> None:

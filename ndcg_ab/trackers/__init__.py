@@ -26,16 +26,17 @@ __all__ = [
 class Kind(NamedTuple):
     """A tracker that is part of ndcg-ab.
 
-    label: its name in messages. place: module and class, imported when needed. libraries: optional ones that it needs.
+    label: its name in messages. implementation: the names of its module and class, imported when needed. libraries: the
+    optional libraries that it needs.
     """
 
     label: str
-    place: tuple[str, str]
+    implementation: tuple[str, str]
     libraries: tuple[str, ...] = ()
 
     def load(self) -> type[Tracker]:
         needs("ndcg-ab publish", *self.libraries)
-        module, name = self.place
+        module, name = self.implementation
         tracker: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
         return tracker
 

@@ -31,7 +31,7 @@ SLOWEST = 1_000_000.0  # bytes of files in a second
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """The place of an evaluation in a tracker.
+    """The addresses of an evaluation in a tracker.
 
     url: its page. trend_url: the evaluations over time. uri: the tracker's address. new: False when it was there
     already. dashboard: the command that starts a server for an embedded store; None if one answers.
@@ -65,7 +65,7 @@ def default_tracking(bundle: Bundle) -> Tracking:
 
 
 class Tracker(ABC):
-    """A place that keeps results for dashboards.
+    """A store of results for dashboards.
 
     Another one is a subclass and an entry: a line of `TRACKERS` in `ndcg_ab.trackers`, or of another package an entry
     point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.  options: the keys
@@ -107,8 +107,8 @@ class Tracker(ABC):
         bundle = read_bundle(folder)
         output = resolve_path(folder).parent.parent if current is None else current.output_directory
         mlflow = default_tracking(bundle) if current is None else current.mlflow
-        place = {"mlflow": mlflow, "output": output}
-        bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
+        settings = {"mlflow": mlflow, "output": output}
+        bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=settings))
         with lock_publishing(folder):
             try:
                 render_bundle_page(folder)
@@ -141,18 +141,18 @@ class Tracker(ABC):
 
     def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
         """Log the nights that could not run and that this tracker lacks, and note with each that it is logged."""
-        place = self.address(evaluation)
-        for night, places in read_failed_nights(evaluation).items():
-            if place not in places:
+        address = self.address(evaluation)
+        for night, addresses in read_failed_nights(evaluation).items():
+            if address not in addresses:
                 log = partial(self.log_failed_night, evaluation, night)
                 with contextlib.suppress(RefusedError):  # trying again will not help
                     self.give_up_in_time(log, budget)
-                write_night(evaluation, night, [*places, place])
+                write_night(evaluation, night, [*addresses, address])
 
     def publish_pending(
         self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
     ) -> tuple[Published, int]:
-        """Publish pending bundles in their order, then a bundle; return its place and how many pending ones were new.
+        """Publish pending bundles in their order, then a bundle; return its addresses and the number of new bundles.
 
         budget: the time limit for all of them together; by default PATIENCE.
         """

@@ -29,18 +29,18 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
     grade = dialects.quote_column(option, tables.judgments_columns, "grade", dialect)
     lines = [text("judged", option, "query_id"), text("judged", option, "doc_id")]
     lines.append(f"    cast(judged.{grade} as {dialect.real}) as grade")
-    place = dialects.quote_table("--judgments", tables.judgments, dialect)
-    rows = f"from {place} as judged\nwhere judged.{grade} is not null"
+    table = dialects.quote_table("--judgments", tables.judgments, dialect)
+    rows = f"from {table} as judged\nwhere judged.{grade} is not null"
     yield Step("given_judgment", "your judgments; a row without a grade is none", select_columns(lines, rows))
 
-    def ranking(place: str, system: str) -> str:
+    def ranking(table: str, system: str) -> str:
         lines = [system, text("returned", "--columns", "query_id"), text("returned", "--columns", "doc_id")]
         lines.append(order_column(metric, dialect, tables))
-        return select_columns(lines, f"from {place} as returned")
+        return select_columns(lines, f"from {table} as returned")
 
     if not tables.systems:
-        place = dialects.quote_table("--rankings", tables.rankings, dialect)
-        selects = [ranking(place, text("returned", "--columns", "system_id"))]
+        table = dialects.quote_table("--rankings", tables.rankings, dialect)
+        selects = [ranking(table, text("returned", "--columns", "system_id"))]
     else:
         selects = []
         for name, path in tables.systems.items():
@@ -260,12 +260,12 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def query_dcg_step(metric: Metric) -> Step:
-    """Return the select of the sum over the places within the cutoff, and of further counts that the measure needs."""
+    """Return the select of the sum over the ranks within the cutoff, and of further counts that the measure needs."""
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")
     cut_ideal = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
-    if expressions.counts_places(metric) or cut_ideal:
+    if expressions.divides_by_results(metric) or cut_ideal:
         lines.append("count(*) as places")
     if metric.traits.is_decided_by_first:
         lines.append("min(case when graded_doc.gain > 0e0 then graded_doc.rank end) as first_rank")

@@ -98,7 +98,7 @@ def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) ->
     if metric.effective_discount == "none":
         return ["1e0"]
     if deepest is not None and deepest <= MOST_LITERALS:
-        cases = [f"    when {place} then {number_literal(discount(metric, place))}" for place in range(1, deepest + 1)]
+        cases = [f"    when {at} then {number_literal(discount(metric, at))}" for at in range(1, deepest + 1)]
         return [f"case {rank}", *cases, "    else 0e0", "end"]
     number = metric.discount_number
     values = {"number": number, "log": math.log(number), "first": 1.0 - number}
@@ -125,21 +125,21 @@ def is_sayable(metric: Metric) -> bool:
     return has_gain and has_value and metric.effective_discount in DISCOUNTS
 
 
-def counts_places(metric: Metric) -> bool:
+def divides_by_results(metric: Metric) -> bool:
     """Return whether a value is divided by the number of results within the cutoff."""
     is_open = metric.traits.divisor is Divisor.LENGTH and metric.cutoff is None
     return is_open or metric.traits.divisor is Divisor.SHOWN
 
 
 def value_lines(metric: Metric, real: str) -> list[str]:
-    """Return the lines of a SQL case for the value: the sum over places, divided as the measure requires.
+    """Return the lines of a SQL case for the value: the sum over ranks, divided as the measure requires.
 
     A quotient by an ideal is 0 if it may underflow, which some databases refuse.
     """
     traits = metric.traits
     if traits.is_decided_by_first:
         return [f"when query_dcg.first_rank > 0 then {BY_FIRST[traits.quotient].format(real=real)}", "else 0e0"]
-    if counts_places(metric):
+    if divides_by_results(metric):
         return [f"when query_dcg.places > 0 then {DCG} / cast(query_dcg.places as {real})", "else 0e0"]
     if traits.divisor is not Divisor.IDEAL:
         length = metric.cutoff if traits.divisor is Divisor.LENGTH else None

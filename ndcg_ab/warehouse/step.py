@@ -21,10 +21,10 @@ class Step:
     body: str
 
 
-def unused_prefix(places: Iterable[str]) -> str:
+def unused_prefix(table_names: Iterable[str]) -> str:
     """Return a prefix for the names of selects that occurs in no table name."""
-    prefix, places_text = PREFIX, " ".join(places).lower()
-    while prefix in places_text:
+    prefix, joined_names = PREFIX, " ".join(table_names).lower()
+    while prefix in joined_names:
         prefix += "x_"
     return prefix
 

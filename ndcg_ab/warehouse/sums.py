@@ -1,4 +1,4 @@
-"""Write the selects of sums over places: cascade measures, in which a place depends on the places above, and ideals."""
+"""Write the selects of sums over ranks: cascade measures, where a factor depends on the results above, and ideals."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ from judgment"""
 UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: some databases refuse far smaller ones
 
 
-# ---- measures that count a place by what is above it
+# ---- measures whose factor of a rank depends on the results above it
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """A measure in which the factor of a place depends on the places above it.
+    """A measure in which the factor of a rank depends on the results above it.
 
     factor: SQL expression over walked_doc and judged_query. cumulated: columns of graded_doc that are
-    cumulated down to each place. marks: columns of judged_doc that are needed beside the gain.
+    cumulated down to each rank. marks: columns of judged_doc that are needed beside the gain.
     """
 
     factor: str
@@ -66,7 +66,7 @@ CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return the cascade (SQL factors that depend on higher places) of a metric; None for independent places."""
+    """Return the cascade (SQL factors that depend on the results above) of a metric; None if its factors do not."""
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 
@@ -81,7 +81,7 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
 
 
 def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of the cumulative sums down to each place, and of the sum of gain times factor."""
+    """Yield the selects of the cumulative sums down to each rank, and of the sum of gain times factor."""
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in cascade.cumulated:
@@ -151,7 +151,7 @@ from {source}""",
 
 
 def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of an ideal that has the highest grade in every place."""
+    """Yield the selects of an ideal that has the highest grade at every rank."""
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
         gained = indent_lines(gain_lines(metric, "highest_grade.grade", dialect.real))
@@ -161,16 +161,16 @@ def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     else:
         gained, source = number_literal(gain(metric, metric.max_grade)), "query_dcg"
     if metric.cutoff is None or metric.ideal_cut == "returned":
-        places = "query_dcg.discounts"
+        discounts = "query_dcg.discounts"
     else:
-        places = number_literal(math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1)))
+        discounts = number_literal(math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1)))
     yield Step(
         "query_ideal",
         "one row per (system_id, query_id): the highest grade in every place",
         f"""select
     query_dcg.system_id as system_id,
     query_dcg.query_id as query_id,
-    {gained} * {places} as ideal
+    {gained} * {discounts} as ideal
 from {source}""",
     )
 
@@ -203,7 +203,7 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """Return the select of the sum of an ideal down to its last place."""
+    """Return the select of the sum of an ideal down to its last rank."""
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None
     by_answer = is_cut and metric.ideal_cut == "returned"

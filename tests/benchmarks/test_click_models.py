@@ -52,7 +52,7 @@ def test_opensearch_counts_every_event_and_takes_the_highest_place_even_of_a_cli
     )
     assert logged_rates(counts) == {1: 1.0, 2: 2.0, 3: 0.0}
     assert values("opensearch", counts) == {"a": 3 / (1 * 1.0), "b": 0.0, "c": 0.0}
-    found = {(row.doc_id, row.place): (row.impressions, row.clicks) for row in counts}
+    found = {(row.doc_id, row.rank): (row.impressions, row.clicks) for row in counts}
     assert found == {("a", 1): (1, 1), ("a", 2): (1, 1), ("b", 1): (1, 0), ("c", 3): (1, 0)}, "of one search one click"
 
 

@@ -58,8 +58,8 @@ def findings(
         return
     if not code:
         print_safely(print_codes)
-    for place, each in enumerate(code or ()):
-        if place:
+    for index, each in enumerate(code or ()):
+        if index:
             print_line("")
         print_safely(print_entry, each)
     output.print_written_files()

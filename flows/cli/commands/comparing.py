@@ -10,7 +10,7 @@ from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress, end_where_a_gate_failed
-from ..inputs import place_inputs
+from ..inputs import assign_inputs
 from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, takes
 from ..outputs import Output, local_inputs
 
@@ -58,7 +58,7 @@ def compare(
     from ndcg_ab.scoring.scoring import open_engine_for
 
     evaluation = evaluation_from_options(
-        place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
+        assign_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
     )
     output = Output(
         local_inputs(evaluation), quiet=quiet, json=json, markdown=markdown, per_query=per_query, report=report
@@ -105,7 +105,7 @@ def explain(
     from ndcg_ab.report.terminal.studies import print_explained
     from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-    evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
+    evaluation = evaluation_from_options(assign_inputs(options, "explain --query ID"))
     output = Output(local_inputs(evaluation), json=json)
     with open_engine() as engine:
         explained = explain_query(evaluation, query, engine)
@@ -140,7 +140,7 @@ def sensitivity(
     except MetricError as error:
         raise InputError(f"--{error}") from None
     evaluation = evaluation_from_options(
-        place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+        assign_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
         least_systems=2,
     )
     output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)

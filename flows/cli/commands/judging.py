@@ -10,7 +10,7 @@ from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress, print_safely, print_to_stderr, print_wrapped
-from ..inputs import configuration_in, evaluation_from_config, place_inputs, refuse_options_of_config, spread_files
+from ..inputs import assign_inputs, configuration_in, evaluation_from_config, refuse_options_of_config, spread_files
 from ..options import FORMS, JsonFile, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
 from ..outputs import Output, local_inputs
 from .judgments import parse_numbers
@@ -198,8 +198,9 @@ def judge_next(
         evaluation = evaluation_from_config(config, options, OF_JUDGE_NEXT)
     else:
         refuse_options_of_config(options)
-        given = options | {"files": files, "metric": [chosen] if chosen else None}
-        evaluation = evaluation_from_options(place_inputs(given, "judge-next", ", or a configuration"), least_systems=2)
+        named = options | {"files": files, "metric": [chosen] if chosen else None}
+        given = assign_inputs(named, "judge-next", ", or a configuration")
+        evaluation = evaluation_from_options(given, least_systems=2)
     inputs = [*local_inputs(evaluation), *([config] if config else [])]
     output = Output(inputs, quiet=quiet, csv=csv, json=json, sheet=sheet)
     from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json

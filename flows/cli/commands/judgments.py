@@ -10,7 +10,7 @@ from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress
-from ..inputs import place_inputs
+from ..inputs import assign_inputs
 from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, options_of, takes
 from ..outputs import Output, local_inputs, option_of
 
@@ -51,8 +51,8 @@ def judgments(
     from ndcg_ab.studies.judgments import compare_judgments
 
     if files or options["system"]:
-        placed = place_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
-        options["system"] = placed["system"]
+        named = assign_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
+        options["system"] = named["system"]
     for name in () if options["system"] else options_of(*OF_SYSTEMS):
         if options[name] not in (None, []):
             raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")

@@ -129,9 +129,9 @@ def run(
     tracker = tracker_label(evaluation)
     output.write("json", done.outcome.to_json)
     if output.is_shown:
-        bundle, place = read_bundle(done.bundle), shlex.quote(str(config))
+        bundle, name = read_bundle(done.bundle), shlex.quote(str(config))
         print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
-        for words, command in (("history", f"history {place}"), ("again", f"run {place} --force")) if details else ():
+        for words, command in (("history", f"history {name}"), ("again", f"run {name} --force")) if details else ():
             print_line(f"{words:>11}  {program_name()} {command}")
     output.print_written_files()
     if done.is_full:

@@ -45,29 +45,29 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
         if are_rankings_left_out:
             block = pack_content(select_queries(content, sorted(chosen)))
         else:
-            parts = [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
+            parts = [ranking if index in chosen else "null" for index, ranking in enumerate(rankings)]
             block = pack_content(content, parts)
     rest = len(queries) - kept
     return block, {"rankings": kept, "queries": rest} if are_rankings_left_out else {"rankings": rest, "queries": 0}
 
 
-def select_queries(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
-    """Return the content of the data block with only the queries at the given places."""
-    queries = {name: [column[place] for place in places] for name, column in content["queries"].items()}
-    values = [[[column[place] for place in places] for column in systems] for systems in content["values"]]
+def select_queries(content: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
+    """Return the content of the data block with only the queries at the given indices."""
+    queries = {name: [column[index] for index in indices] for name, column in content["queries"].items()}
+    values = [[[column[index] for index in indices] for column in systems] for systems in content["values"]]
     return content | {"queries": queries, "values": values}
 
 
 def sort_by_difference(content: dict[str, Any]) -> list[int]:
-    """Return the places of the queries, the largest absolute difference on the first metric first."""
+    """Return the indices of the queries, the largest absolute difference on the first metric first."""
     columns = content["values"][0]
     baseline = columns[content["baseline"]]
 
-    def largest(place: int) -> float:
-        values = [column[place] for column in columns if column[place] is not None]
-        return 0.0 if baseline[place] is None else max((abs(value - baseline[place]) for value in values), default=0.0)
+    def largest(index: int) -> float:
+        values = [column[index] for column in columns if column[index] is not None]
+        return 0.0 if baseline[index] is None else max((abs(value - baseline[index]) for value in values), default=0.0)
 
-    return sorted(range(len(baseline)), key=lambda place: (-largest(place), place))
+    return sorted(range(len(baseline)), key=lambda index: (-largest(index), index))
 
 
 def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
@@ -91,7 +91,7 @@ def block_content(data: PageData) -> dict[str, Any]:
         "best": next((systems.index(each.name) for each in make_answer(outcome).candidates), None),
         "metrics": [metric.name for metric in outcome.metrics],
         "queries": {"id": ids, "text": texts},
-        "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
+        "values": value_columns(data, systems, {name: index for index, name in enumerate(ids)}),
         "given": outcome.has_external_scores,
         "gains": grade_gains(data),
         "depth": shown_depth(outcome.metrics[0]),
@@ -105,16 +105,16 @@ def block_content(data: PageData) -> dict[str, Any]:
     }
 
 
-def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]) -> list[list[list[float | None]]]:
+def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int]) -> list[list[list[float | None]]]:
     """Return the values by metric, system and query; None for a query that is not scored."""
     metrics = [metric.name for metric in data.outcome.metrics]
     columns: dict[tuple[str, str], list[float | None]] = {
-        (metric, system): [None] * len(places) for metric in metrics for system in systems
+        (metric, system): [None] * len(indices) for metric in metrics for system in systems
     }
     parts = (data.scores[name].to_pylist() for name in ("metric", "system_id", "query_id", "value"))
     for metric, system, query, value in zip(*parts, strict=True):
-        if (metric, system) in columns and query in places:
-            columns[metric, system][places[query]] = round(value, DECIMALS)
+        if (metric, system) in columns and query in indices:
+            columns[metric, system][indices[query]] = round(value, DECIMALS)
     return [[columns[metric, system] for system in systems] for metric in metrics]
 
 
@@ -134,29 +134,29 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
         if has_some_alone and not (results or others_of):
             yield None
             continue
-        places: dict[str, list[tuple[int, str]]] = {}
+        ranked: dict[str, list[tuple[int, str]]] = {}
         missed: dict[str, list[tuple[str, int | None]]] = {}
         counts: dict[str, int] = {}
         grades: dict[str, float | None] = {}
         for system, rank, doc, grade in results:
-            places.setdefault(system, []).append((rank, doc))
+            ranked.setdefault(system, []).append((rank, doc))
             grades[doc] = grade
         for system, doc, grade, rank, count in others_of:
             missed.setdefault(system, []).append((doc, rank))
             counts[system] = count
             grades[doc] = grade
-        in_order = [[doc for _, doc in sorted(places.get(system, []))] for system in systems]
-        missed_places = [missed.get(system, []) for system in systems]
-        docs = [*itertools.chain(*in_order), *(doc for rows in missed_places for doc, _ in rows)]
-        place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
-        known = [int(grade) if grade is not None and grade == int(grade) else grade for grade in map(grades.get, place)]
-        ranks = [[place[doc] for doc in ranking] for ranking in in_order]
+        in_order = [[doc for _, doc in sorted(ranked.get(system, []))] for system in systems]
+        missed_ranks = [missed.get(system, []) for system in systems]
+        docs = [*itertools.chain(*in_order), *(doc for rows in missed_ranks for doc, _ in rows)]
+        index = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
+        known = [int(grade) if grade is not None and grade == int(grade) else grade for grade in map(grades.get, index)]
+        ranks = [[index[doc] for doc in ranking] for ranking in in_order]
         others = [
-            [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
-            for system, rows in zip(systems, missed_places, strict=True)
+            [counts.get(system, 0), [[index[doc], rank] for doc, rank in rows]]
+            for system, rows in zip(systems, missed_ranks, strict=True)
         ]
         rbo = {system: round(value, 4) for system, value in agreement}
-        yield [[titled.get(doc, doc) for doc in place], known, ranks, others, [rbo.get(system) for system in systems]]
+        yield [[titled.get(doc, doc) for doc in index], known, ranks, others, [rbo.get(system) for system in systems]]
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -164,16 +164,16 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 
     Only `AT_ONCE` queries are converted at a time.
     """
-    places = pc.index_in(table["query_id"], value_set=pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(len(ids) + 1))
+    indices = pc.index_in(table["query_id"], value_set=pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
+    order = np.argsort(indices, kind="stable")
+    ends = np.searchsorted(indices[order], np.arange(len(ids) + 1))
     chosen = table.select(columns)
     for first in range(0, len(ids), AT_ONCE):
         last = min(first + AT_ONCE, len(ids))
         part = chosen.take(pa.array(order[ends[first] : ends[last]]))
         rows = list(zip(*(column.to_pylist() for column in part.columns), strict=True))
-        for place in range(first, last):
-            yield rows[ends[place] - ends[first] : ends[place + 1] - ends[first]]
+        for index in range(first, last):
+            yield rows[ends[index] - ends[first] : ends[index + 1] - ends[first]]
 
 
 def known_documents(data: PageData) -> dict[str, list[str | None]]:

@@ -62,8 +62,8 @@ class PageData:
     missed: system_id, query_id, doc_id, grade, rank, missed: relevant documents that a system does not show, the best
     first, with the rank at which the system returned them (null if it did not) and their total number.
     documents: doc_id, title, url (null if unknown) of the shown documents; None if no source has titles.
-    rbo: candidate, query_id, rbo: overlap of the first places with those of the baseline (docs/changes.md); empty if it
-    was not computed.
+    rbo: candidate, query_id, rbo: the overlap of the top results with those of the baseline (docs/changes.md); empty if
+    it was not computed.
     trouble: reason why titles and addresses are missing, if there should be some.
     timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of all evaluations up
     to this one; None without a history.
@@ -132,11 +132,11 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
         return missed
-    keys, place = ["system_id", "query_id", "doc_id"], missed.schema.get_field_index("rank")
+    keys, column = ["system_id", "query_id", "doc_id"], missed.schema.get_field_index("rank")
     numbered = missed.select(keys).append_column("row", pa.array(range(len(missed)), pa.int64()))
     joined = numbered.join(known_ranks.rename_columns([*keys, "known"]), keys, join_type="left outer").sort_by("row")
     ranks = pc.coalesce(joined["known"].cast(missed["rank"].type), missed["rank"])
-    return missed.set_column(place, missed.schema.field(place), ranks)
+    return missed.set_column(column, missed.schema.field(column), ranks)
 
 
 def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:

@@ -150,7 +150,7 @@ def format_document_counts(data: PageData) -> str:
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
     """Return the verdict in a few words, and the remaining text about it."""
     text = format_verdict(comparison)
-    cut = min(place for place in (text.find(" ("), text.find("; "), len(text)) if place >= 0)
+    cut = min(index for index in (text.find(" ("), text.find("; "), len(text)) if index >= 0)
     return text[:cut], text[cut:]
 
 
@@ -177,14 +177,14 @@ def largest_reach(rows: Sequence[Comparison]) -> float:
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
-    """Return the places of an interval's marks on a strip of width 200 for -span to span; None without an interval."""
+    """Return the x coordinates of an interval's marks on a strip from 0 (-span) to 200 (span), or None."""
     interval = deciding_interval(comparison)
     if interval is None or comparison.difference is None:
         return None
-    places = {"low": interval.low, "high": interval.high, "point": comparison.difference}
+    marks = {"low": interval.low, "high": interval.high, "point": comparison.difference}
     if comparison.smallest_effect is not None:
-        places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
-    return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
+        marks |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
+    return {name: round(100 + 100 * value / span, 2) for name, value in marks.items()}
 
 
 def drop_unset_keys(part: Any) -> Any:

@@ -42,7 +42,8 @@ class Row(NamedTuple):
 class Layout(NamedTuple):
     """The division of a `Grid` into tables.
 
-    name_width: columns of the longest name. tables: the places of the numbers in each table, the verdict's last.
+    name_width: columns of the longest name. tables: the column indices of the numbers in each table; the
+    verdict's index is the last.
     """
 
     name_width: int
@@ -73,8 +74,8 @@ class Grid:
         if layout is None:
             self._print_blocks(console)
             return
-        for places in layout.tables:
-            console.print(self._table(layout.name_width, places))
+        for indices in layout.tables:
+            console.print(self._table(layout.name_width, indices))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
         """Return the division that fills tables from the left; None if shortened names are equal or nothing fits."""
@@ -92,27 +93,27 @@ class Grid:
             columns.append(min(VERDICT_WIDTH, verdict))
         tables: list[list[int]] = [[]]
         room = width - used
-        for place, column in enumerate(columns):
+        for index, column in enumerate(columns):
             if column + 3 > room and tables[-1]:
                 tables.append([])
                 room = width - used
             if column + 3 > room:
                 return None
-            tables[-1].append(place)
+            tables[-1].append(index)
             room -= column + 3
         return Layout(limit, tables)
 
-    def _table(self, name_width: int, places: Sequence[int]) -> Table:
+    def _table(self, name_width: int, indices: Sequence[int]) -> Table:
         table = plain_table("", self.names, text_heads=self.names, no_wrap=True)
-        numbers = [place for place in places if place < len(self.numbers)]
-        for place in numbers:
-            table.add_column(self.numbers[place], justify="right", no_wrap=True)
-        with_verdict = len(numbers) < len(places)
+        numbers = [index for index in indices if index < len(self.numbers)]
+        for index in numbers:
+            table.add_column(self.numbers[index], justify="right", no_wrap=True)
+        with_verdict = len(numbers) < len(indices)
         if with_verdict:
             table.add_column(self.verdict_head)
         for row in self.rows:
             names = [Text(shorten_middle(name, name_width)) for name in row.names]
-            cells = [Text.assemble(row.numbers[place]) for place in numbers]
+            cells = [Text.assemble(row.numbers[index]) for index in numbers]
             table.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
         return table
 
@@ -185,8 +186,8 @@ def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
 def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:
     """Yield the items joined with commas, in lines of at most `width` columns that break only between items."""
     line = ""
-    for place, item in enumerate(items):
-        part = item + "," * (place < len(items) - 1)
+    for index, item in enumerate(items):
+        part = item + "," * (index < len(items) - 1)
         if line and cell_len(line) + 1 + cell_len(part) > width:
             yield line
             line = ""

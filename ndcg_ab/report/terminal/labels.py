@@ -135,7 +135,7 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 def confusion_table(agreement: Agreement) -> Table | Text:
     """Return the numbers of documents by grade in the first set (rows) and in the second set (columns)."""
     counts = {(cell.first, cell.second): cell.count for cell in agreement.cells}
-    rows, columns = (sorted({cell[place] for cell in counts}) for place in (0, 1))
+    rows, columns = (sorted({cell[axis] for cell in counts}) for axis in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:
         return Text(f"{len(rows)} and {len(columns)} grades: the table of them is in --json.", style="dim")
     table = plain_table("documents by their grades", ["first \\ second", *(f"{column:g}" for column in columns)])
@@ -191,7 +191,7 @@ def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) 
         print_findings(console, findings)
 
 
-MOST_LISTED = 10  # places, and grades of clicks
+MOST_LISTED = 10  # ranks, and grades of clicks
 
 
 def print_clicks(console: Console, study: ClickStudy) -> None:

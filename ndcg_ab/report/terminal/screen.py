@@ -93,11 +93,11 @@ def print_run(
         console.print(f"not read again, as unchanged since: {', '.join(names)}", markup=False)
     if delivered := run.published["delivered"]:
         console.print(f"also logged: {delivered} earlier evaluations that were pending")
-    places: dict[str, object] = {"files": bundle.folder} if details else {}
-    places |= {"decision": format_headline(run.outcome), "page": bundle.folder / "report.html"}
+    locations: dict[str, object] = {"files": bundle.folder} if details else {}
+    locations |= {"decision": format_headline(run.outcome), "page": bundle.folder / "report.html"}
     # the links are addresses of a server that need not run yet
-    places |= {"first start": run.published["dashboard"], f"{tracker} run": run.published["url"]}
-    places |= {"over time": run.published["trend_url"]} if details else {}
-    for name, place in places.items():
-        if place:
-            console.print(f"{name:>11}  {place}", markup=False, soft_wrap=True)
+    locations |= {"first start": run.published["dashboard"], f"{tracker} run": run.published["url"]}
+    locations |= {"over time": run.published["trend_url"]} if details else {}
+    for name, location in locations.items():
+        if location:
+            console.print(f"{name:>11}  {location}", markup=False, soft_wrap=True)

@@ -151,7 +151,7 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
 
 
 NOTHING = {"zero": "nothing was returned", "condense": "nothing that is judged was returned"}
-SHOWN = 30  # places shown of a ranking that no cutoff ends
+SHOWN = 30  # ranks displayed of a ranking without a cutoff
 
 
 def print_explained(console: Console, explained: Sequence[SystemExplanation], query_id: str) -> None:
@@ -175,9 +175,9 @@ def ranking_table(title: str, explanation: Explanation) -> Table:
     heads = ("rank", "document", "score", "grade", "gain", "discount", "gain · discount", "sum")
     table = plain_table(title, heads, text_heads=["document"], overflow="fold")
     places_within_cutoff = explanation.places_within_cutoff[: explanation.metric.cutoff or SHOWN]
-    for place in places_within_cutoff:
-        score = "–" if place.score is None else format_number(place.score)
-        table.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
+    for result in places_within_cutoff:
+        score = "–" if result.score is None else format_number(result.score)
+        table.add_row(str(result.rank), Text(result.doc_id or ""), score, format_grade(result), *format_result(result))
     if len(explanation.places) > len(places_within_cutoff):
         rest = len(explanation.places) - len(places_within_cutoff)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
@@ -189,9 +189,9 @@ def ideal_table(explanation: Explanation) -> Table:
     heads = ("rank", "document", "grade", "gain", "discount", "gain · discount", "sum")
     title = f"ideal = {explanation.metric.ideal}, best first"
     table = plain_table(title, heads, text_heads=["document"], overflow="fold")
-    for place in explanation.ideal[:SHOWN]:
-        document = Text("any of this grade", "dim") if place.doc_id is None else Text(place.doc_id)
-        table.add_row(str(place.rank), document, format_grade(place), *format_place(place))
+    for result in explanation.ideal[:SHOWN]:
+        document = Text("any of this grade", "dim") if result.doc_id is None else Text(result.doc_id)
+        table.add_row(str(result.rank), document, format_grade(result), *format_result(result))
     if len(explanation.ideal) > SHOWN:
         last = explanation.ideal[-1]
         table.add_row(
@@ -200,12 +200,12 @@ def ideal_table(explanation: Explanation) -> Table:
     return table
 
 
-def format_grade(place: Place) -> str:
-    return "[dim]unjudged[/]" if place.grade is None else format_number(place.grade)
+def format_grade(result: Place) -> str:
+    return "[dim]unjudged[/]" if result.grade is None else format_number(result.grade)
 
 
-def format_place(place: Place) -> list[str]:
-    return [f"{place.gain:g}", f"{place.discount:.4f}", f"{place.contribution:.4f}", f"{place.cumulated:.4f}"]
+def format_result(result: Place) -> list[str]:
+    return [f"{result.gain:g}", f"{result.discount:.4f}", f"{result.contribution:.4f}", f"{result.cumulated:.4f}"]
 
 
 def format_conclusion(explanation: Explanation) -> str:

@@ -33,7 +33,7 @@ from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
-LONGEST = 1000  # characters of a finding, and of each place where it was seen
+LONGEST = 1000  # characters of a finding, and of each of its examples
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
 
@@ -252,12 +252,12 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
-    """Print each finding with its code in a line. examples: print the places of the finding, too."""
+    """Print each finding with its code in a line. examples: print the examples of the finding, too."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, Severity(finding.severity).traits.colour)
         code = (f" [{finding.code}]", "dim")
         console.print(Text.assemble(severity, f": {shorten(redact(finding.message), LONGEST)}", code))
-        for place in finding.examples if examples else ():
-            print_dimmed(console, f"  {shorten(redact(place), LONGEST)}")
+        for example in finding.examples if examples else ():
+            print_dimmed(console, f"  {shorten(redact(example), LONGEST)}")

@@ -17,7 +17,7 @@ from ndcg_ab.config.secrets.redaction import discreet_error, redact
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, first_characters
 from ndcg_ab.extensions import hide_packages
 from ndcg_ab.files import resolve_path
-from ndcg_ab.full_disks import full_place, is_full, no_room
+from ndcg_ab.full_disks import is_full, no_room, path_on_full_disk
 from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import format_headline
@@ -113,9 +113,9 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
         raise
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
         store = artifact_directory(uri)
-        places = [store.parent] if store else []
-        if is_full(error) or full_place(*places):  # SQLite has other words for it, too
-            disk_error = no_room(error, *places)
+        folders = [store.parent] if store else []
+        if is_full(error) or path_on_full_disk(*folders):  # SQLite has other words for it, too
+            disk_error = no_room(error, *folders)
             raise TrackingError(str(disk_error)) from disk_error
         code = error.error_code if isinstance(error, MlflowException) else ""
         kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError

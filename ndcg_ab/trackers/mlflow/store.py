@@ -1,7 +1,7 @@
 """Make MLflow's embedded store, a SQLite file, and note later nights in it without importing mlflow.
 
-MLflow makes the tables one by one in their place, which takes seconds.  A process that is killed meanwhile, or two that
-make one store at the same time, would leave a file that MLflow cannot use.
+MLflow makes the tables one by one in the final file, which takes seconds.  A killed process, or two processes that make
+one store at the same time, would leave a file that MLflow cannot use.
 """
 
 import contextlib
@@ -67,8 +67,8 @@ def make_empty_store(path: Path) -> None:
     """Make an empty store in a new file, with the tables of the installed MLflow."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    place = resolve_path(path.parent / "mlruns").as_uri()
-    store = SqlAlchemyStore(f"{SQLITE}{path}", place)  # type: ignore[no-untyped-call]
+    artifacts = resolve_path(path.parent / "mlruns").as_uri()
+    store = SqlAlchemyStore(f"{SQLITE}{path}", artifacts)  # type: ignore[no-untyped-call]
     store.engine.dispose()
 
 

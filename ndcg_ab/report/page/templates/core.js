@@ -42,14 +42,14 @@ const names = () => ({
 function pairs() {
   const columns = data.values[state.metric];
   const found = [];
-  for (let place = 0; place < data.queries.id.length; place++) {
-    const baseline = columns[data.baseline][place];
-    const candidate = columns[state.candidate] ? columns[state.candidate][place] : null;
+  for (let index = 0; index < data.queries.id.length; index++) {
+    const baseline = columns[data.baseline][index];
+    const candidate = columns[state.candidate] ? columns[state.candidate][index] : null;
     const both = baseline !== null && candidate !== null;
     const difference = both ? candidate - baseline : null;
     found.push({
-      place, baseline, candidate, difference,
-      id: data.queries.id[place], text: data.queries.text[place] || "",
+      index, baseline, candidate, difference,
+      id: data.queries.id[index], text: data.queries.text[index] || "",
       outcome: both ? outcomeOf(difference) : null,
     });
   }

@@ -10,7 +10,7 @@ function merged(group) {
   const alone = group.length === 1;
   return {
     query: alone ? group[0].id : `mean of ${group.length} queries`, text: alone ? group[0].text : "",
-    place: alone ? group[0].place : null, outcome: group[0].outcome, count: group.length,
+    index: alone ? group[0].index : null, outcome: group[0].outcome, count: group.length,
     baseline: span(group, "baseline"), candidate: span(group, "candidate"), difference: span(group, "difference"),
   };
 }
@@ -35,7 +35,7 @@ function points(rows) {
   const groups = new Map();
   for (const row of rows) {
     const cell = [Math.floor((row.baseline - least) / step), Math.floor((row.candidate - least) / step), row.outcome];
-    const key = rows.length > data.limits.full ? cell.join() : row.place;
+    const key = rows.length > data.limits.full ? cell.join() : row.index;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(row);
   }
@@ -130,8 +130,8 @@ function frame(width, height, across, up, names) {
 function mark(name, attributes, row) {
   const text = [row.text ? `${row.query} · ${row.text}` : row.query,
     `baseline ${plain(row.baseline)}, candidate ${plain(row.candidate)}, difference ${signed(row.difference)}`].join("\n");
-  const place = Number.isInteger(row.place) ? { "data-place": row.place } : {};
-  return drawn(name, { ...attributes, ...place, class: `mark ${row.outcome}` }, drawn("title", {}, text));
+  const mark = Number.isInteger(row.index) ? { "data-index": row.index } : {};
+  return drawn(name, { ...attributes, ...mark, class: `mark ${row.outcome}` }, drawn("title", {}, text));
 }
 
 function plotDifferences(rows, width, words) {
@@ -162,7 +162,7 @@ function plotValues(rows, width, words) {
 
 function plotNights(rows, width, words) {
   const nights = [...new Map(rows.map((row) => [row.ordinal, row.night])).entries()];
-  const place = new Map(nights.map(([ordinal], at) => [ordinal, at]));
+  const indexOf = new Map(nights.map(([ordinal], at) => [ordinal, at]));
   const means = rows.map((row) => row.mean).filter((mean) => mean !== null);
   const room = (Math.max(...means) - Math.min(...means)) * 0.08 || 0.05;
   const every = Math.max(1, Math.ceil(nights.length / Math.min(NIGHTS_NAMED, Math.floor(width / 110))));
@@ -175,12 +175,12 @@ function plotNights(rows, width, words) {
     let path = "";
     let gap = true;
     for (const row of mine) {
-      if (row.mean !== null) path += `${gap ? "M" : "L"}${x(place.get(row.ordinal))},${y(row.mean)}`;
+      if (row.mean !== null) path += `${gap ? "M" : "L"}${x(indexOf.get(row.ordinal))},${y(row.mean)}`;
       gap = row.mean === null;
     }
     svg.append(drawn("path", { d: path, class: "line", style: lineLook(at) }));
     for (const row of mine.filter((each) => each.mean !== null)) {
-      const moved = `translate(${x(place.get(row.ordinal))} ${y(row.mean)})`;
+      const moved = `translate(${x(indexOf.get(row.ordinal))} ${y(row.mean)})`;
       const tip = drawn("title", {}, `${system}, evaluation ${row.ordinal}, ${row.night}\n${plain(row.mean)}, ${row.verdict || "baseline"}`);
       const shape = row.regressed ? { class: "mark loss", d: SHAPES.loss, transform: `${moved} scale(1.4)` }
         : { class: "mark", d: SHAPES.tie, transform: `${moved} scale(.7)`, style: `fill: ${colour(at)}` };
@@ -221,6 +221,6 @@ function drawFigures() {
 }
 
 document.addEventListener("click", (event) => {
-  const chosen = event.target.closest(".plot [data-place]");
-  if (chosen) choose(Number(chosen.dataset.place));
+  const chosen = event.target.closest(".plot [data-index]");
+  if (chosen) choose(Number(chosen.dataset.index));
 });

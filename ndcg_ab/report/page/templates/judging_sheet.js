@@ -5,7 +5,7 @@ const { pairs, keys, identity } = JSON.parse(byId("content").textContent);
 const STORED = `ndcg-ab sheet ${identity}`;
 const JUDGE = "ndcg-ab judge";
 
-/* What the browser keeps: grades by place (null: skipped), what undo goes back to, the judge, and whether the grades are in no file yet. */
+/* What the browser keeps: grades by index (null: skipped), what undo goes back to, the judge, and whether the grades are in no file yet. */
 let state = { grades: {}, undo: [], judge: "", begun: false, unsaved: false };
 let at = 0;
 let keeps = true;
@@ -24,13 +24,13 @@ function resume() {
 const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const judged = () => Object.values(state.grades).filter((grade) => grade !== null).length;
 const skipped = () => Object.values(state.grades).filter((grade) => grade === null).length;
-const told = (place) => (state.grades[place] === undefined ? "" : state.grades[place] === null ? "skipped" : `grade ${state.grades[place]}`);
+const describeGrade = (index) => (state.grades[index] === undefined ? "" : state.grades[index] === null ? "skipped" : `grade ${state.grades[index]}`);
 
 /* The next pair that is neither judged nor skipped; the end where there is none. */
 function nextOpen(from) {
   for (let step = 0; step < pairs.length; step++) {
-    const place = (from + step) % pairs.length;
-    if (!(place in state.grades)) return place;
+    const index = (from + step) % pairs.length;
+    if (!(index in state.grades)) return index;
   }
   return pairs.length;
 }
@@ -40,7 +40,7 @@ function decide(grade) {
   state.undo.push({ at, before: state.grades[at] });
   state.grades[at] = grade;
   state.unsaved = true;
-  const done = told(at);
+  const done = describeGrade(at);
   at = nextOpen(at + 1);
   show(`${done[0].toUpperCase()}${done.slice(1)}.`);
 }
@@ -56,14 +56,14 @@ function undo() {
 }
 
 function go(step) {
-  const place = Math.min(Math.max(at + step, 0), pairs.length);
-  if (place === at || (place === pairs.length && nextOpen(0) < pairs.length)) return;
-  at = place;
+  const index = Math.min(Math.max(at + step, 0), pairs.length);
+  if (index === at || (index === pairs.length && nextOpen(0) < pairs.length)) return;
+  at = index;
   show("");
 }
 
 function reopen() {
-  for (const [place, grade] of Object.entries(state.grades)) if (grade === null) delete state.grades[place];
+  for (const [index, grade] of Object.entries(state.grades)) if (grade === null) delete state.grades[index];
   state.undo = state.undo.filter((entry) => entry.at in state.grades);
   at = nextOpen(0);
   show("");
@@ -80,8 +80,8 @@ const field = (text) => (/["\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')
 function file() {
   const judge = state.judge ? [state.judge] : [];
   const lines = [["query_id", "doc_id", "grade", ...(state.judge ? ["judge"] : [])]];
-  pairs.forEach((pair, place) => {
-    const grade = state.grades[place];
+  pairs.forEach((pair, index) => {
+    const grade = state.grades[index];
     if (grade !== undefined && grade !== null) lines.push([pair.query_id, pair.doc_id, String(grade), ...judge]);
   });
   return lines.map((line) => `${line.map(field).join("\t")}\n`).join("");
@@ -111,7 +111,7 @@ function put(id, text) { byId(id).textContent = text; }
 function showPair() {
   const pair = pairs[at];
   put("place", `Pair ${at + 1} of ${pairs.length}`);
-  put("state", told(at) && ` · ${told(at)}`);
+  put("state", describeGrade(at) && ` · ${describeGrade(at)}`);
   put("query", pair.text || pair.query_id);
   put("query-id", pair.query_id);
   byId("query-id").parentNode.hidden = !pair.text;
@@ -126,7 +126,7 @@ function showPair() {
   byId("why").replaceChildren(...pair.why.map((text) => Object.assign(document.createElement("p"), { textContent: `${text}.` })));
   byId("why").hidden = false;
   why();
-  keys.forEach(({ grade }, place) => byId("grades").children[place].setAttribute("aria-pressed", String(state.grades[at] === grade)));
+  keys.forEach(({ grade }, index) => byId("grades").children[index].setAttribute("aria-pressed", String(state.grades[at] === grade)));
 }
 
 function showEnd() {

@@ -36,7 +36,7 @@ function listen() {
   });
 }
 
-// Inside another page (MLflow shows artifacts so) a link to a place would load that page: move there instead.
+// Inside another page (MLflow shows artifacts so) a link to an anchor would load that page: move there instead.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#']");
   if (!link) return;
@@ -57,9 +57,9 @@ document.addEventListener("click", (event) => {
 
 async function start() {
   data = JSON.parse(await unpacked("data"));
-  const candidates = data.systems.map((name, place) => [place, name]).filter(([place]) => place !== data.baseline);
+  const candidates = data.systems.map((name, index) => [index, name]).filter(([index]) => index !== data.baseline);
   state.candidate = data.best === null ? -1 : data.best; // one system alone
-  fill("metric", data.metrics.map((name, place) => [place, name]));
+  fill("metric", data.metrics.map((name, index) => [index, name]));
   fill("candidate", candidates);
   for (const part of document.querySelectorAll(".with-script")) part.hidden = false;
   listen();

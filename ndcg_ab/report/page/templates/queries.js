@@ -1,4 +1,4 @@
-// The table of queries, and the one that is open: in place below its row, with an address of its own.
+// The table of queries, and the one that is open: below its row, with an address of its own.
 const ROWS = 50;
 const OPEN = "q="; // an address is #q=QUERY&c=CANDIDATE, with &m=METRIC unless it is the first
 
@@ -47,9 +47,9 @@ function drawTable() {
 const hasTexts = () => data.queries.text.some((text) => text);
 
 function tableRows(row) {
-  const isOpen = row.place === state.chosen;
-  const button = element("button", { type: "button", "data-place": row.place, "aria-expanded": isOpen }, row.id);
-  const made = element("tr", { "data-query": row.place }, element("td", { class: "words" }, button));
+  const isOpen = row.index === state.chosen;
+  const button = element("button", { type: "button", "data-index": row.index, "aria-expanded": isOpen }, row.id);
+  const made = element("tr", { "data-query": row.index }, element("td", { class: "words" }, button));
   made.append(element("td", { class: row.outcome || "" }, signed(row.difference)));
   if (hasTexts()) made.append(element("td", { class: "words" }, row.text));
   made.append(element("td", {}, plain(row.baseline)), element("td", {}, plain(row.candidate)));
@@ -72,7 +72,7 @@ function detail(row) {
   const made = element("div", { id: "detail", class: "detail", role: "region", "aria-labelledby": "detail-title" }, title,
     element("p", { id: "detail-values" }, values), element("p", { class: "links" }, link, copy, close));
   if (data.given) return made;
-  const known = data.rankings[row.place];
+  const known = data.rankings[row.index];
   if (!known) {
     made.append(element("p", { class: "soft" }, "This query’s rankings were left out to keep the page small: ",
       element("code", {}, "ndcg-ab explain"), " shows them."));
@@ -99,12 +99,12 @@ function changed(before, after, rbo) {
 
 function rankingTable(system, docs, grades, ranking, other, isBaseline) {
   const body = element("tbody");
-  ranking.forEach((doc, place) => {
+  ranking.forEach((doc, index) => {
     const grade = grades[doc];
     const worth = grade === null ? null : data.gains.find((pair) => pair[0] === grade);
-    const [kind, mark] = movement(place + 1, other.indexOf(doc) + 1, isBaseline);
+    const [kind, mark] = movement(index + 1, other.indexOf(doc) + 1, isBaseline);
     body.append(element("tr", {},
-      element("td", {}, place + 1),
+      element("td", {}, index + 1),
       element("td", { class: "words" }, ...documentParts(docs[doc])),
       element("td", { class: grade === null ? "unjudged" : "" }, grade === null ? "unjudged" : grade),
       element("td", {}, grade === null ? 0 : worth ? Number(worth[1].toFixed(4)) : "–"),
@@ -117,8 +117,8 @@ function rankingTable(system, docs, grades, ranking, other, isBaseline) {
 }
 
 function documentTable(role, caption, label, heads, words, body) {
-  const head = element("tr", {}, ...heads.map((text, place) =>
-    element("th", { scope: "col", ...(words.includes(place) ? { class: "words" } : {}) }, text)));
+  const head = element("tr", {}, ...heads.map((text, index) =>
+    element("th", { scope: "col", ...(words.includes(index) ? { class: "words" } : {}) }, text)));
   const table = element("table", { "data-role": role }, element("caption", {}, ...caption), element("thead", {}, head), body);
   return element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label }, table);
 }
@@ -144,24 +144,24 @@ function movement(rank, otherRank, isBaseline) {
 function missedTable([docs, grades, rankings, missed]) {
   const MOST = 10;
   const systems = state.candidate < 0 ? [data.baseline] : [data.baseline, state.candidate];
-  const idOf = (place) => (typeof docs[place] === "string" ? docs[place] : docs[place][0]);
-  const places = [...new Set(systems.flatMap((system) => missed[system][1].map(([place]) => place)))]
+  const idOf = (index) => (typeof docs[index] === "string" ? docs[index] : docs[index][0]);
+  const indices = [...new Set(systems.flatMap((system) => missed[system][1].map(([index]) => index)))]
     .sort((one, other) => grades[other] - grades[one] || (idOf(one) < idOf(other) ? -1 : 1));
-  if (!places.length) return [];
-  const body = element("tbody", {}, ...places.slice(0, MOST).map((place) => element("tr", {},
-    element("td", {}, grades[place]),
-    element("td", { class: "words" }, ...documentParts(docs[place])),
-    ...systems.map((system) => standing(place, rankings[system], missed[system][1])))));
+  if (!indices.length) return [];
+  const body = element("tbody", {}, ...indices.slice(0, MOST).map((index) => element("tr", {},
+    element("td", {}, grades[index]),
+    element("td", { class: "words" }, ...documentParts(docs[index])),
+    ...systems.map((system) => standing(index, rankings[system], missed[system][1])))));
   const counts = systems.map((system) => `${data.systems[system]} ${missed[system][0]}`).join(", ");
-  const caption = [element("strong", {}, "Relevant and not among these results"), `: ${counts}${places.length > MOST ? `; the best ${MOST}` : ""}`];
+  const caption = [element("strong", {}, "Relevant and not among these results"), `: ${counts}${indices.length > MOST ? `; the best ${MOST}` : ""}`];
   const heads = ["grade", "document", ...systems.map((system) => data.systems[system])];
   return [documentTable("missed", caption, "Relevant documents that are not shown", heads, [1, 2, 3], body)];
 }
 
-function standing(place, ranking, missed) {
-  const shown = ranking.indexOf(place);
+function standing(index, ranking, missed) {
+  const shown = ranking.indexOf(index);
   if (shown >= 0) return element("td", { class: "move" }, `shown at rank ${shown + 1}`);
-  const found = missed.find(([doc]) => doc === place);
+  const found = missed.find(([doc]) => doc === index);
   if (!found) return element("td", { class: "move" }, "–");
   return element("td", { class: `move ${found[1] === null ? "loss" : ""}` }, found[1] === null ? "not returned" : `returned at rank ${found[1]}`);
 }
@@ -174,8 +174,8 @@ function address() {
   return said.toString();
 }
 
-function choose(place, focus = true) {
-  state.chosen = place;
+function choose(index, focus = true) {
+  state.chosen = index;
   uncover();
   drawTable();
   goTo(address());
@@ -187,35 +187,35 @@ function choose(place, focus = true) {
 
 /* The page of the table that holds the open query; filters that hide it are taken away. */
 function uncover() {
-  let place = shownRows().findIndex((row) => row.place === state.chosen);
-  if (place < 0) {
+  let index = shownRows().findIndex((row) => row.index === state.chosen);
+  if (index < 0) {
     Object.assign(state, { show: "all", search: "" });
     byId("search").value = "";
     for (const select of document.querySelectorAll("select[data-choice=show]")) select.value = "all";
-    place = shownRows().findIndex((row) => row.place === state.chosen);
+    index = shownRows().findIndex((row) => row.index === state.chosen);
   }
-  state.page = Math.floor(place / ROWS);
+  state.page = Math.floor(index / ROWS);
 }
 
 function close() {
-  const place = state.chosen;
-  if (place === null) return;
+  const index = state.chosen;
+  if (index === null) return;
   state.chosen = null;
   drawTable();
   goTo(OPEN); // not empty: that would scroll to the top
-  const button = document.querySelector(`#query-table button[data-place="${place}"]`);
+  const button = document.querySelector(`#query-table button[data-index="${index}"]`);
   (button || byId("search")).focus();
 }
 
-/* j, k: the keyboard's place among the rows of this page of the table, where Enter opens; n, p: the query that follows. */
+/* j, k: the keyboard's position among the rows of this page of the table, where Enter opens; n, p: the query that follows. */
 const keys = { j: () => walk(1), k: () => walk(-1), n: () => follow(1), p: () => follow(-1), Escape: close };
 
 function walk(step) {
-  const buttons = [...document.querySelectorAll("#query-table button[data-place]")];
+  const buttons = [...document.querySelectorAll("#query-table button[data-index]")];
   if (!buttons.length) return;
   const here = document.activeElement.closest("#query-table tr");
   const before = here && here.classList.contains("opened") ? here.previousElementSibling : here;
-  const at = before ? buttons.indexOf(before.querySelector("button[data-place]")) : -1;
+  const at = before ? buttons.indexOf(before.querySelector("button[data-index]")) : -1;
   const next = at < 0 ? buttons[0] : buttons[Math.min(buttons.length - 1, Math.max(0, at + step))];
   next.focus({ preventScroll: true });
   next.closest("tr").scrollIntoView({ block: "nearest" });
@@ -224,9 +224,9 @@ function walk(step) {
 function follow(step) {
   const rows = shownRows();
   if (!rows.length) return;
-  const at = rows.findIndex((row) => row.place === state.chosen);
+  const at = rows.findIndex((row) => row.index === state.chosen);
   const next = at < 0 ? 0 : at + step;
-  if (rows[next]) choose(rows[next].place);
+  if (rows[next]) choose(rows[next].index);
 }
 
 function goTo(where) {
@@ -237,18 +237,18 @@ function goTo(where) {
 function followAddress() {
   const where = location.hash.slice(1);
   const said = new URLSearchParams(where);
-  const place = data.queries.id.indexOf(said.get("q"));
+  const index = data.queries.id.indexOf(said.get("q"));
   const candidate = data.systems.indexOf(said.get("c"));
   const metric = said.has("m") ? data.metrics.indexOf(said.get("m")) : 0;
-  byId("unknown").hidden = place >= 0 || !said.get("q");
+  byId("unknown").hidden = index >= 0 || !said.get("q");
   byId("unknown").textContent = `The link names the query ${said.get("q")}, which this page does not have.`;
-  if (place < 0) {
+  if (index < 0) {
     state.chosen = null;
     return false;
   }
   if (candidate >= 0 && candidate !== data.baseline) state.candidate = candidate;
   if (metric >= 0) state.metric = metric;
-  state.chosen = place;
+  state.chosen = index;
   return true;
 }
 
@@ -287,8 +287,8 @@ function listenToQueries() {
     else if (button.classList.contains("copy")) {
       const link = `${location.href.split("#")[0]}#${address()}`;
       button.textContent = await navigator.clipboard.writeText(link).then(() => "Copied", () => "Copy it from the link beside this");
-    } else if (Number(button.dataset.place) === state.chosen) close();
-    else choose(Number(button.dataset.place));
+    } else if (Number(button.dataset.index) === state.chosen) close();
+    else choose(Number(button.dataset.index));
   });
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,16 +1,16 @@
 // Tables that can be sorted by a click on a head: rising, falling, then as they were given.
-function cellKey(row, place, isNumber) {
-  const text = row.cells[place].textContent.trim();
+function cellKey(row, index, isNumber) {
+  const text = row.cells[index].textContent.trim();
   if (!isNumber) return text || null;
   const number = Number.parseFloat(text.replace("−", "-").replace(/[≥≤,]/g, ""));
   return Number.isNaN(number) ? null : number;
 }
 
-function sortTable(table, place, direction) {
+function sortTable(table, index, direction) {
   const body = table.tBodies[0];
-  const isNumber = table.tHead.rows[0].cells[place].dataset.sort === "number";
+  const isNumber = table.tHead.rows[0].cells[index].dataset.sort === "number";
   const given = table.givenRows || (table.givenRows = [...body.rows]);
-  const keyed = given.map((row) => [cellKey(row, place, isNumber), row]);
+  const keyed = given.map((row) => [cellKey(row, index, isNumber), row]);
   if (direction) {
     const sign = direction === "ascending" ? 1 : -1;
     keyed.sort(([a], [b]) => {
