@@ -99,7 +99,7 @@ def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[i
     counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
     fit = fit_joined(ClickCounts(np.array([numbers[row[:2]] for row in rows]), rank_index, *counts))
     attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
-    at = ranks[fit.place].tolist()
+    at = ranks[fit.rank].tolist()
     doubts = dict(zip(at, fit.doubt.tolist(), strict=True)) if fit.is_identified else {}
     return dict(zip(at, fit.examination.tolist(), strict=True)), doubts, attraction
 

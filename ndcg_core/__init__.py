@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ndcg_core.measures.explain import Explanation, Place, Step, explain, steps
+    from ndcg_core.measures.explain import ExplainedRank, Explanation, Step, explain, steps
     from ndcg_core.measures.metric import Metric, MetricError
     from ndcg_core.measures.notation import PRESETS, from_mapping, parse
     from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
@@ -33,11 +33,11 @@ __all__ = [
     "Comparison",
     "Descriptive",
     "Detectable",
+    "ExplainedRank",
     "Explanation",
     "Metric",
     "MetricError",
     "Obstacle",
-    "Place",
     "Result",
     "Size",
     "Step",
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 _PUBLIC = {
-    "measures.explain": ("Explanation", "Place", "Step", "explain", "steps"),
+    "measures.explain": ("Explanation", "ExplainedRank", "Step", "explain", "steps"),
     "measures.metric": ("Metric", "MetricError"),
     "measures.notation": ("PRESETS", "from_mapping", "parse"),
     "measures.registry": ("DISCOUNTS", "GAINS", "IDEALS", "MEASURES"),

@@ -170,7 +170,7 @@ def draw(
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
         study = draw_from_log(evaluation, engine, size, source, deviation=spread, judgments=judged, power=chance)
-        rows = list_documents(study.drawn, study.places, engine, evaluation)
+        rows = list_documents(study.drawn, study.depth, engine, evaluation)
     return DrawResult(**{**vars(study), "rows": rows})
 
 

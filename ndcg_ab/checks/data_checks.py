@@ -15,8 +15,8 @@ from ndcg_ab.extensions import CHECKS, load_named, translate_foreign_errors
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.loading import load_tables
+from ndcg_ab.scoring.needed_results import FIRST_QUERIES
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.scoring.top_places import FIRST_QUERIES
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.measures.metric import Metric

@@ -81,7 +81,7 @@ def check_spellings(
 def read_ranking(engine: Engine, system_id: str, places: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Return the (query_id, doc_id) at the first places of a ranking."""
     where = {"system_id": system_id, "query_id": query_ids}
-    return engine.rows("leading_result", IDS, where=where, places=places)
+    return engine.rows("leading_result", IDS, where=where, depth=places)
 
 
 def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:

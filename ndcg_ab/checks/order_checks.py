@@ -64,7 +64,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
         looks = [look for look in groups if look.rule == rule]
         ranks = find_rank_score_disagreements(engine, looks)
         findings |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
-    order = {name: index for index, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
+    order = {name: index for index, (name,) in enumerate(engine.rows("system", ("system_id",), order="position"))}
     return sorted(
         (finding for look in groups for finding in findings[look]), key=lambda finding: order[finding.system or ""]
     )
@@ -109,7 +109,7 @@ def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]
         beyond = any(look.beyond for look in looks)
         engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
         engine.build("disagreeing_query", cutoff=reach)
-        columns = ("system_id", "query_id", "first_place")
+        columns = ("system_id", "query_id", "first_rank")
         for system, query, rank in engine.iter_rows("disagreeing_query", columns, order="query_id"):
             disagreeing[system][query] = rank
     return suspicious, disagreeing
@@ -120,12 +120,12 @@ def check_group(
 ) -> list[Finding]:
     """Return the findings of metrics that share rank rule and cutoff."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
-    tied = read_by_system(engine, "tied_query", ("query_id", "places"))
+    tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))
     disagree = any(rank <= look.reach for queries in ranks[1].values() for rank in queries.values())
     if not tied and not disagree:
         return []
     if disagree:
-        engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
+        engine.build("own_order", depth=EVERYTHING if look.beyond else look.cutoff)
     too_many = is_beyond_bound(engine, look)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     judgment = ("query_id", "doc_id", "grade")
@@ -138,7 +138,7 @@ def check_group(
         read_by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics
     ]
     findings = []
-    for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
+    for (system_id,) in engine.rows("system", ("system_id",), order="position"):  # one at a time: memory
         mine: dict[str, list[Result]] = defaultdict(list)
         for query_id, *row in rows_of(sensitive, system_id):
             mine[query_id].append(Result(*row))

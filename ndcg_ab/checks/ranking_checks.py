@@ -66,7 +66,7 @@ def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
     counts: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
-        "finding", columns, order="code, subject, place"
+        "finding", columns, order="code, subject, example"
     ):
         counts.setdefault((code, subject), TableNotice(count, queries, [])).documents.append((query_id, doc_id))
     return counts
@@ -236,7 +236,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
         looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
         deepest = max(looked_at, key=lambda name: looked_at[name], default="")
         shorter = queries_with_shorter_answers(engine, reach)
-        for (name,) in engine.rows("system", ("system_id",), order="place"):
+        for (name,) in engine.rows("system", ("system_id",), order="position"):
             if name not in answers:
                 continue
             if looked_at[name] < FAR_FEWER * looked_at[deepest]:

@@ -67,10 +67,10 @@ def check_order(engine: Engine, metric: Metric) -> list[Finding]:
     engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
     engine.build("suspicious_query", cutoff=cutoff, rank_rule=rule)
     engine.build("disagreeing_query", cutoff=cutoff)
-    columns = ("system_id", "query_id", "places")
+    columns = ("system_id", "query_id", "ranks")
     where = f"top-{metric.cutoff} " if (metric.cutoff or EVERYTHING) < EVERYTHING else ""
     findings = []
-    for (name,) in engine.rows("system", ("system_id",), order="place"):
+    for (name,) in engine.rows("system", ("system_id",), order="position"):
         other, tied = (
             [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
             for table in ("disagreeing_query", "tied_query")

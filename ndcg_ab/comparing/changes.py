@@ -1,4 +1,4 @@
-"""Report the changes of each candidate in the first places, and the results on the queries that a change was meant for.
+"""Report the changes of each candidate in the top ranks, and the results on the queries that a change was meant for.
 
 See docs/changes.md.
 """
@@ -28,9 +28,9 @@ from ndcg_core.statistics.averages import mean, median
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-PLACES = 10  # ranks that are compared if the first metric has no cutoff
+DEFAULT_DEPTH = 10  # ranks that are compared if the first metric has no cutoff
 DEEPEST = 100  # ranks that are compared at most
-MOST_DOCUMENTS = 3_000_000  # queries x candidates x places, some seconds; more are not compared
+MOST_DOCUMENTS = 3_000_000  # queries x candidates x ranks, some seconds; more are not compared
 LARGEST = 3  # queries that are shown side by side, for wins and for losses
 SIDE_BY_SIDE = 10  # ranks that are shown side by side
 
@@ -44,12 +44,12 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
         return ()
-    depth = min(metric.cutoff or PLACES, DEEPEST)
+    depth = min(metric.cutoff or DEFAULT_DEPTH, DEEPEST)
     if engine.count("paired_difference", {"metric_id": metric.hash}) * depth > MOST_DOCUMENTS:
         return ()
-    engine.build("top_document", places=PLACES, deepest=DEEPEST)
+    engine.build("top_document", default_depth=DEFAULT_DEPTH, deepest=DEEPEST)
     engine.build("query_change", persistence=PERSISTENCE)
-    columns = ("candidate", "query_id", "difference", "baseline_places", "candidate_places", "shared", "in_place")
+    columns = ("candidate", "query_id", "difference", "baseline_results", "candidate_results", "shared", "at_same_rank")
     rows = engine.read("query_change", (*columns, "rbo"), order="query_id")
     moved = moved_documents(engine)
     names = candidate_names(evaluation)
@@ -73,7 +73,7 @@ def make_changes(
     rows: of `query_change`, by rising query_id. about: the evaluation and the depth.
     """
     evaluation, depth = about
-    is_changed = longer_lengths(rows) != rows["in_place"].to_numpy()
+    is_changed = longer_lengths(rows) != rows["at_same_rank"].to_numpy()
     overlaps = overlaps_of(rows)
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
     rbo = rows["rbo"].to_pylist()
@@ -101,14 +101,14 @@ def make_changes(
 
 
 def longer_lengths(rows: pa.Table) -> NDArray[np.int64]:
-    """Return, per query, the number of places of the longer of the two rankings."""
-    sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
+    """Return, per query, the length of the longer of the two rankings."""
+    sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_results", "candidate_results"))
     longest: NDArray[np.int64] = np.maximum(*sides)
     return longest
 
 
 def overlaps_of(rows: pa.Table) -> list[float]:
-    """Return, per query, the share of the longer ranking's places that hold common documents; 1 if both are empty."""
+    """Return, per query, the share of the longer ranking's documents that both have; 1 if both are empty."""
     longest = longer_lengths(rows)
     overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
     return overlaps
@@ -185,7 +185,7 @@ def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
     for row in sampled.to_pylist():
         key = (row["candidate"], row["query_id"])
         before, after = ([doc for _, doc in sorted(rankings[*key, side].items())] for side in (True, False))
-        longest = max(row["baseline_places"], row["candidate_places"])
+        longest = max(row["baseline_results"], row["candidate_results"])
         values = {
             "overlap": (row["shared"] / longest if longest else 1.0, overlap(before, after)),
             "rank-biased overlap": (row["rbo"], rank_biased_overlap(before, after)),

@@ -115,7 +115,7 @@ class Estimates:
         self.statistics = statistics
         self.alpha = evaluation.statistics.alpha
         shares = [each.share for each in statistics if each.share is not None]
-        self.places = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
+        self.columns = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
         settings = evaluation.statistics
         about = {"draws": settings.resamples, "seed": settings.seed}
         self.low, self.high = draw_quantiles(of.values, shares, sample=of.sample, **about)
@@ -149,8 +149,8 @@ class Estimates:
         if self.statistics[which].share is None:
             ends = mean_interval(self.of.values[:, system], tails, self.of.sample)
             return ends._replace(high=math.inf) if self.count_failed(system) else ends
-        place = self.places[self.statistics[which].statistic]
-        return interval_from_draws(self.low[:, system, place], self.high[:, system, place], tails)
+        column = self.columns[self.statistics[which].statistic]
+        return interval_from_draws(self.low[:, system, column], self.high[:, system, column], tails)
 
     def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
         """Return the interval of candidate - baseline. pair: indices of the baseline and of the candidate."""
@@ -159,9 +159,9 @@ class Estimates:
             ends = mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
             low = -math.inf if self.count_failed(base) else ends.low
             return Interval(low, math.inf if self.count_failed(other) else ends.high)
-        place = self.places[self.statistics[which].statistic]
-        lowest = self.low[:, other, place] - self.high[:, base, place]
-        return interval_from_draws(lowest, self.high[:, other, place] - self.low[:, base, place], tails)
+        column = self.columns[self.statistics[which].statistic]
+        lowest = self.low[:, other, column] - self.high[:, base, column]
+        return interval_from_draws(lowest, self.high[:, other, column] - self.low[:, base, column], tails)
 
 
 def difference_of(
@@ -173,7 +173,7 @@ def difference_of(
         over all candidates.
     """
     statistic, alpha = estimates.statistics[which], estimates.alpha
-    base, other = (estimates.value(place, which) for place in pair)
+    base, other = (estimates.value(system, which) for system in pair)
     base_is_open, other_is_open = (value.low < value.high for value in (base, other))
     is_hidden = base_is_open and other_is_open
     bound = None if is_hidden else AT_MOST if base_is_open else AT_LEAST if other_is_open else None

@@ -201,12 +201,12 @@ def find_disagreements(
     metric: the first metric. Raises ParityError if the core finds another disagreement for a sample of the queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")
-    places = {query_id: place for place, query_id in enumerate(query_ids)}
+    indices = {query_id: index for index, query_id in enumerate(query_ids)}
     squares, is_changed = np.zeros(len(query_ids)), np.zeros(len(query_ids), dtype=bool)
     for _, query_id, moved, square in rows:
-        if query_id in places:
-            squares[places[query_id]] += square / len(candidates)
-            is_changed[places[query_id]] |= moved > 0
+        if query_id in indices:
+            squares[indices[query_id]] += square / len(candidates)
+            is_changed[indices[query_id]] |= moved > 0
     check_sample(engine, {(name, query_id): square for name, query_id, _, square in rows}, baseline, metric)
     return np.sqrt(squares), is_changed
 
@@ -214,7 +214,7 @@ def find_disagreements(
 def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:
     """Recompute the disagreements of sampled queries with the core; raise ParityError at a difference."""
     if metric.ties == "average":
-        return  # tied documents stand at one place, and the core's are in an order
+        return  # tied documents share a rank here, but not in the core
     names = sorted({name for name, _ in squares})
     sample = sample_queries(sorted({query_id for _, query_id in squares}), len(names) + 1)
     rankings: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)

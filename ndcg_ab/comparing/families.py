@@ -161,11 +161,13 @@ def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
     known: dict[bytes, QueryIds] = {}
     found = {}
     order = np.argsort(codes, kind="stable")
-    for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
-        members = query_codes[places]
+    for indices in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+        members = query_codes[indices]
         if (key := members.tobytes()) not in known:
             known[key] = tuple(query_ids[code] for code in members.tolist())
-        found[values_of_code(int(codes[places[0]]), names)] = Group(known[key], *(values[places] for values in columns))
+        found[values_of_code(int(codes[indices[0]]), names)] = Group(
+            known[key], *(values[indices] for values in columns)
+        )
     return found
 
 
@@ -173,8 +175,8 @@ def values_of_code(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]
     """Return the key values that an integer code of `group_values` stands for."""
     all_values = []
     for values in reversed(names):
-        code, place = divmod(code, len(values))
-        all_values.append(values[place])
+        code, index = divmod(code, len(values))
+        all_values.append(values[index])
     return tuple(reversed(all_values))
 
 
@@ -244,9 +246,9 @@ def shared_rows(group: Group, other: Group) -> Group:
 
 def only_queries(group: Group, query_ids: Collection[str]) -> Group:
     """Return the rows of a group for some queries."""
-    places = [place for place, query_id in enumerate(group.query_ids) if query_id in query_ids]
-    kept_ids = tuple(group.query_ids[place] for place in places)
-    return Group(kept_ids, group.differences[places], group.baseline_values[places])
+    indices = [index for index, query_id in enumerate(group.query_ids) if query_id in query_ids]
+    kept_ids = tuple(group.query_ids[index] for index in indices)
+    return Group(kept_ids, group.differences[indices], group.baseline_values[indices])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:

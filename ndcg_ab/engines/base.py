@@ -20,7 +20,7 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
-USUALLY = {"placed": ["no"]}  # values in columns that `narrow` has not declared
+USUALLY = {"ranked": ["no"]}  # values in columns that `narrow` has not declared
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows converted to Python objects at a time
 FEW_VALUES = 64  # values up to which a condition has one parameter for each; each may carry all texts of the column
@@ -131,7 +131,7 @@ class Engine(ABC):
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
         files = needed_files(stale, self.files, self.made)
-        for place, file in enumerate(files):
+        for index, file in enumerate(files):
             if file.kind != "query":
                 bound = self._bound(file, parameters if file.name in targets else {})
                 self._make(file, bound)
@@ -139,7 +139,7 @@ class Engine(ABC):
                     self._forget(file.name)
                 self.made[file.name] = dict(bound)
             if passing:
-                later = tables_behind(files[place + 1 :], self.files)
+                later = tables_behind(files[index + 1 :], self.files)
                 self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
@@ -308,7 +308,7 @@ def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 def any_of_values(column: str, values: Sequence[str], bound: Bound) -> str:
     """Return the condition that a column has one of several values, and add each value to `bound` as a parameter."""
-    names = {f"where_{column}_{place}": each for place, each in enumerate(values)}
+    names = {f"where_{column}_{index}": each for index, each in enumerate(values)}
     bound |= names
     return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'
 

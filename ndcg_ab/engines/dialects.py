@@ -30,9 +30,9 @@ def translate_node(node: exp.Expr) -> exp.Expr:
 
 def ordered_list(order: exp.Order) -> exp.Expr:
     """Return the Spark expression for a list ordered by one column, with nulls kept."""
-    (place,) = order.expressions
-    if place.args.get("desc"):
+    (ordered,) = order.expressions
+    if ordered.args.get("desc"):
         raise ValueError(f"{order.sql()}: a list in falling order is not translated")
-    key, value = (each.sql(dialect="duckdb") for each in (place.this, order.this))
-    pairs = f"collect_list(named_struct('place', {key}, 'value', {value}))"
+    key, value = (each.sql(dialect="duckdb") for each in (ordered.this, order.this))
+    pairs = f"collect_list(named_struct('key', {key}, 'value', {value}))"
     return sqlglot.parse_one(f"transform(array_sort({pairs}), each -> each.value)", read="spark")

@@ -12,7 +12,7 @@ class Cluster:
 
     master: local[4], spark://host:7077 or another master; remote: the address of Spark Connect, sc://host:15002.  One
     of the two is given.  conf: Spark's own settings.  scratch: folder or address for temporary tables during an
-    evaluation; None for the cluster's usual place.  patience: seconds to wait until the cluster begins to work; three
+    evaluation; None for the cluster's usual folder.  patience: seconds to wait until the cluster begins to work; three
     times as many while an executor starts.
     """
 

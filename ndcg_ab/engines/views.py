@@ -60,7 +60,7 @@ def value_in_sql(value: Value) -> str:
 
 def as_texts(table: pa.Table) -> pa.Table:
     """Return a table with texts instead of dictionary indices."""
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+            table = table.set_column(index, field.name, table.column(index).cast(field.type.value_type))
     return table

@@ -95,9 +95,9 @@ def pool_documents(
     texts = list(queries.texts)
     query_table = pa.table([texts, [""] * len(texts), [0.0] * len(texts)], schema=JUDGMENT.schema)
     rules = metric_tables(metrics)["pulled_rank_rule"]
-    place = rules.schema.get_field_index("unjudged")
+    index = rules.schema.get_field_index("unjudged")
     rules = rules.set_column(
-        place, rules.schema.field(place), [["zero"] * len(rules)]
+        index, rules.schema.field(index), [["zero"] * len(rules)]
     )  # unjudged results stay in the ranking
     with open_engine_for(evaluation) as engine:
         load_tables(engine, Pulled(query_table, JUDGMENT, JudgeFunctionSource(judge)), queries, rankings, evaluation)
@@ -125,10 +125,10 @@ def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, f
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
     """Return `SAMPLED` keys, sorted, chosen by a hash of key and seed: most remain if keys are added."""
 
-    def place(key: Key) -> bytes:
+    def hash_key(key: Key) -> bytes:
         return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()
 
-    return sorted(sorted(keys, key=place)[:SAMPLED])
+    return sorted(sorted(keys, key=hash_key)[:SAMPLED])
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:

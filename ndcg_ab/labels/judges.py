@@ -69,8 +69,8 @@ def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tup
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
-    for place, name in enumerate(judged.judges):
-        mine = judged.judge == place
+    for index, name in enumerate(judged.judges):
+        mine = judged.judge == index
         rows.append((name, int(mine.sum()), len(np.unique(queries[mine]))))
     rows.sort(key=lambda row: (-row[1], row[0]))
     tested = [row[0] for row in rows if row[2] >= enough][:MOST_TESTED]
@@ -176,9 +176,9 @@ def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> NDArray[np.float64] | None:
     """Return the mean difference of each draw; None if a draw scores no query."""
-    places = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
-    query_ids = [*(column.query_ids[place] for place in places), *differences]
-    rows = [np.full(draws, column.differences[place]) for place in places] + list(differences.values())
+    indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
+    query_ids = [*(column.query_ids[index] for index in indices), *differences]
+    rows = [np.full(draws, column.differences[index]) for index in indices] + list(differences.values())
     table = np.stack(rows)
     scales, weights = sampling.scales_and_weights(query_ids)
     table = table if scales is None else table * scales[:, None]

@@ -145,10 +145,10 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
-    places = {query_id: place for place, query_id in enumerate(judged)}
+    indices = {query_id: index for index, query_id in enumerate(judged)}
     tables = [SCHEMA.empty_table()]
     for column in paired_columns(engine, evaluation, PLAIN):
-        scored = [places[query_id] for query_id in column.query_ids]
+        scored = [indices[query_id] for query_id in column.query_ids]
         differences, values = np.zeros(len(judged)), np.zeros(len(judged))
         differences[scored] = column.differences
         values[scored] = column.baseline_values
@@ -245,11 +245,11 @@ def correct_by_log(
 
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:
     """Return a column of the differences on some queries, without weights and clusters."""
-    places = [place for place, query_id in enumerate(column.query_ids) if query_id in query_ids]
-    differences = np.asarray(column.differences)[places]
+    indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
+    differences = np.asarray(column.differences)[indices]
     return replace(
         column,
-        query_ids=tuple(column.query_ids[place] for place in places),
+        query_ids=tuple(column.query_ids[index] for index in indices),
         differences=differences,
         baseline_values=None,
         weights=None,

@@ -20,8 +20,8 @@ from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
+from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, lacks_expected_value, no_results
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.place_values import JudgedCounts, Places, lacks_expected_value, no_places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -37,24 +37,24 @@ IntArray = NDArray[np.int64]
 class ShownResults:
     """The results that all systems show for the judged queries.
 
-    query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `places`. judged: counts of the
+    query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `rankings`. judged: counts of the
         grades.
-    places: results by (rank rule, system).
+    rankings: results by (rank rule, system).
     """
 
     query_ids: pa.Array
     doc_ids: pa.Array
     judged: JudgedCounts
-    places: Mapping[tuple[str, str], Places]
+    rankings: Mapping[tuple[str, str], RankedResults]
 
     def ids_of(self, document: tuple[int, int]) -> tuple[str, str]:
         """Return the query_id and the doc_id of a document given as (query number, document number)."""
         return self.query_ids[document[0]].as_py(), self.doc_ids[document[1]].as_py()
 
-    def within(self, metric: Metric, system: str) -> Places:
+    def within(self, metric: Metric, system: str) -> RankedResults:
         """Return the results of a system within a metric's depth."""
-        places = self.places.get((rank_rule(keep_unjudged_results(metric)), system))
-        return no_places() if places is None else places.within(metric.depth)
+        ranked = self.rankings.get((rank_rule(keep_unjudged_results(metric)), system))
+        return no_results() if ranked is None else ranked.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> ShownPair:
         """Return the results of two systems within a metric's depth, with the queries numbered in the given order."""
@@ -67,10 +67,10 @@ class ShownResults:
         judged = JudgedCounts(at[is_paired], grade, documents, len(query_ids), self.judged.grades)
         sides = []
         for system in (candidate, baseline):
-            places = self.within(metric, system)
-            places = places._replace(query=lines[places.query])
-            places = places.take(places.query >= 0)
-            sides.append(places.take(np.lexsort((places.rank, places.query))))
+            ranked = self.within(metric, system)
+            ranked = ranked._replace(query=lines[ranked.query])
+            ranked = ranked.take(ranked.query >= 0)
+            sides.append(ranked.take(np.lexsort((ranked.rank, ranked.query))))
         return ShownPair(metric, judged, sides[0], sides[1])
 
 
@@ -183,20 +183,20 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
     query, documents = number_values(grade_counts["query_id"], query_ids), grade_counts["documents"].to_numpy()
     judged = JudgedCounts(query, grade_counts["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
-    engine.has_room("shown_place", RESULT, UNJUDGED_ROWS, shown_depth=depth)
-    rows = engine.read("shown_place", shown_depth=depth)
+    engine.has_room("top_result", RESULT, UNJUDGED_ROWS, shown_depth=depth)
+    rows = engine.read("top_result", shown_depth=depth)
     docs = rows["doc_id"].combine_chunks().dictionary_encode()
     numbers = pc.fill_null(docs.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
     grade = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
-    every = Places(number_values(rows["query_id"], query_ids), numbers, rank, first_rank, size, grade)
-    places = {}
+    every = RankedResults(number_values(rows["query_id"], query_ids), numbers, rank, first_rank, size, grade)
+    rankings = {}
     rules, systems = (rows[name].combine_chunks().dictionary_encode() for name in ("rank_rule", "system_id"))
     of_rule, of_system = (each.indices.to_numpy(zero_copy_only=False) for each in (rules, systems))
     for rule, rule_name in enumerate(rules.dictionary.to_pylist()):
         for system, name in enumerate(systems.dictionary.to_pylist()):
-            places[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
-    return ShownResults(query_ids, docs.dictionary, judged, places)
+            rankings[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
+    return ShownResults(query_ids, docs.dictionary, judged, rankings)
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:

@@ -126,7 +126,7 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
     summaries = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
     for metric_id, name, system_id, queries, unanswered in engine.rows(
-        "system_summary", columns, order="metric_place, system_place"
+        "system_summary", columns, order="metric_position, system_position"
     ):
         rows = rows_of_metric(scores.get(system_id), metric_id)
         values = rows["value"].to_pylist()
@@ -148,7 +148,7 @@ def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
 def read_query_scores(engine: Engine) -> pa.Table:
     """Return one row per (system_id, query_id, metric) with value and hash, in the order of systems and metrics."""
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
-    return engine.read("metric_value", columns, order="system_place, metric_place, query_id")
+    return engine.read("metric_value", columns, order="system_position, metric_position, query_id")
 
 
 def write_query_scores(engine: Engine, path: Path) -> None:
@@ -168,13 +168,13 @@ def queries_on_page(engine: Engine) -> list[str]:
     return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
 
 
-def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
-    """Return the `places` queries that each candidate wins and loses most, in the order of metrics and systems."""
+def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
+    """Return the `most` queries that each candidate wins and loses most, in the order of metrics and systems."""
     rows: list[dict[str, Any]] = engine.read(
         "extreme_difference",
         ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),
-        order="metric_place, system_place, direction desc, place",
-        places=places,
+        order="metric_position, system_position, direction desc, place",
+        most=most,
     ).to_pylist()
     return rows
 
@@ -244,7 +244,7 @@ def count_scored(engine: Engine) -> Iterable[LedgerRow]:
     yield make_row(DRAWN, None, len(flags), {"not drawn": flags.count(False)})
     most: dict[tuple[str, str], int] = {}
     columns = ("metric_id", "metric", "relevant_queries")
-    for metric_id, name, count in engine.rows("system_summary", columns, order="metric_place, system_place"):
+    for metric_id, name, count in engine.rows("system_summary", columns, order="metric_position, system_position"):
         most[metric_id, name] = max(count, most.get((metric_id, name), 0))
     for (metric_id, name), count in most.items():
         relevant = possible.get(metric_id, 0)

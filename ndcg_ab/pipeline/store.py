@@ -12,8 +12,8 @@ import pyarrow as pa
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.memory import Memory
+from ndcg_ab.scoring.needed_results import holds_enough, needed_results
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.scoring.top_places import holds_enough, wanted_places
 from ndcg_ab.sources import Layout, NeededResults, Pulled, Queries
 from ndcg_ab.sources.judgments.gathering import add_function_grades
 from ndcg_ab.sources.tables.in_memory import type_name
@@ -215,7 +215,7 @@ class MemoryStore(Store):
         if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
         if self._wanted is None:  # the same of every ranking
-            self._wanted = wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+            self._wanted = needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
         return self._wanted
 
     def holds_enough(self, pulled: Pulled) -> bool:

@@ -205,7 +205,7 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
     return sorted(lines, key=lambda each: (each.severity != "error", each.code not in OVERTURNING))
 
 
-BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
+BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.position)
 NAMED = 2  # candidates that one decision names; more are counted
 FAILURES = {  # a gate -> what a system did for which it fails
     NO_REGRESSION: "regressed",

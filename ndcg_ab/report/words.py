@@ -293,6 +293,7 @@ def order_candidates(outcome: Outcome) -> list[str]:
 
     def sort_key(name: str) -> tuple[int, float]:
         known = differences.get(name)
-        return choices[name].traits.place if name in choices else len(Choice) + 1, math.inf if known is None else -known
+        position = choices[name].traits.position if name in choices else len(Choice) + 1
+        return position, math.inf if known is None else -known
 
     return sorted(dict.fromkeys([*choices, *(row.candidate for row in outcome.main)]), key=sort_key)

@@ -1,4 +1,4 @@
-"""The records of a candidate's changes in the first places, and of the agreement of several judges."""
+"""The records of a candidate's changes in the top ranks, and of the agreement of several judges."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ndcg_core.statistics.verdicts.record import Comparison
 
 @dataclass(frozen=True)
 class MovedDocuments:
-    """The numbers of documents of one grade that entered and left the first places, summed over all queries.
+    """The numbers of documents of one grade that entered and left the top ranks, summed over all queries.
 
     grade: None for unjudged documents.
     """
@@ -19,10 +19,10 @@ class MovedDocuments:
 
 @dataclass(frozen=True)
 class TopDocument:
-    """A document in the first places of a system.
+    """A document in the top ranks of a system.
 
     rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if the document is not in the
-    first places there.
+    top ranks there.
     """
 
     rank: int
@@ -33,9 +33,9 @@ class TopDocument:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query with the first places of both systems, at most ten of each.
+    """A query with the top results of both systems, at most ten of each.
 
-    difference: candidate - baseline on the first metric. overlap: share of the places that hold documents of both
+    difference: candidate - baseline on the first metric. overlap: share of the documents that both
     systems, 0 to 1. rbo: rank-biased overlap, extrapolated, p = .9, 0 to 1.
     """
 
@@ -49,7 +49,7 @@ class ChangedQuery:
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes that one candidate makes in the first places, compared with the baseline (docs/changes.md).
+    """The changes that one candidate makes in the top ranks, compared with the baseline (docs/changes.md).
 
     Attributes
     ----------
@@ -58,15 +58,15 @@ class Changes:
     metric : str
         The first metric, whose order of documents is used.
     depth : int
-        Number of places k that are compared: the cutoff of the metric, at most 100, or 10 without a cutoff.
+        Number of top ranks k that are compared: the cutoff of the metric, at most 100, or 10 without a cutoff.
     queries : int
         Number of queries on which both systems are scored.
     changed : int
-        Number of these queries with a different document at any of the places.
+        Number of these queries with a different document at any of these ranks.
     metric_changed : int
         Number of the changed queries whose value of the metric changed.
     overlap, overlap_median : float or None
-        Mean and median over the queries of the share of places that hold documents of both systems, 0 to 1.
+        Mean and median over the queries of the share of documents that both systems have, 0 to 1.
     rbo, rbo_median : float or None
         Mean and median over the queries of rank-biased overlap, extrapolated, p = .9, 0 to 1.
     entered, entered_relevant, entered_unjudged : int

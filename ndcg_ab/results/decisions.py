@@ -85,11 +85,11 @@ class Choice(StrEnum):
 class Traits(NamedTuple):
     """The presentation of a decision.
 
-    place: rank among the decisions, 1 for the best. mark: one-character symbol. advice: a sentence. words: the decision
-    in words, empty if they equal its name.
+    position: rank among the decisions, 1 for the best. mark: one-character symbol. advice: a sentence. words: the
+    decision in words, empty if they equal its name.
     """
 
-    place: int
+    position: int
     mark: str
     tone: Tone
     advice: str

@@ -78,7 +78,7 @@ class Finding:
     value : float or None
         A further number, such as a share or the possible change of a mean.
     examples : tuple of str
-        Up to five places with their content, in order.
+        Up to five locations with their content, in order.
     """
 
     code: str
@@ -221,7 +221,7 @@ class Outcome:
 
     parity_queries: number of queries that the Python core computed again; None if another tool computed the scores.
     judges: agreement of several judges; None if there are not several.
-    changes: changes of each candidate in the first places; empty if the rankings are not on this machine.
+    changes: changes of each candidate in the top ranks; empty if the rankings are not on this machine.
     left_out: the primary comparisons without what each system alone contributed to the judgments, if the judgments name
     systems as their sources.
     function_judge: work of a judge function; None without one.

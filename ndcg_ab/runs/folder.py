@@ -29,9 +29,9 @@ from ndcg_ab.pipeline import Store, StoreEntry
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, judgments_key, ranking_key
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Input
+from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.parity import sample_size
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.files.parts import Content, digest_of_file, read_content_key
 from ndcg_ab.sources.judgments.gathering import layout_of_columns

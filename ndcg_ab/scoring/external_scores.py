@@ -21,7 +21,7 @@ from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.averages import mean
 
-SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
+SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("position", pa.int64())])
 TEXT, REAL, WHOLE, TRUTH = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 FAILED = pa.schema([("system_id", TEXT), ("query_id", TEXT)])
 QUERY_SCORE = pa.schema(
@@ -124,10 +124,10 @@ def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = {name: row[name] for name in KEY}
-        places = [each.origin for each in pulled if key in each.table.select(KEY).to_pylist()]
+        origins = [each.origin for each in pulled if key in each.table.select(KEY).to_pylist()]
         raise InputError(
-            f"{' and '.join(places)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
-            f" {format_value(row['query_id'])} is in both; a query has one value"
+            f"{' and '.join(origins)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on"
+            f" query {format_value(row['query_id'])} is in both; a query has one value"
         )
     return table
 
@@ -160,7 +160,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     systems = [system.name for system in evaluation.systems]
     table = combine_scores(pulled)
     values, means = (values_by_system(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
-    names = pa.table({"system_id": systems, "place": list(range(len(systems)))}, schema=SYSTEM_SCHEMA)
+    names = pa.table({"system_id": systems, "position": list(range(len(systems)))}, schema=SYSTEM_SCHEMA)
     engine.put("pulled_system", names)
     engine.put("pulled_failed_query", FAILED.empty_table())
     engine.put("pulled_attribute", queries.attribute_table())
@@ -216,8 +216,8 @@ def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
     schema = SCHEMAS["pulled_metric"]
     rows = [
         dict.fromkeys(schema.names)
-        | {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
-        for place, metric in enumerate(metrics)
+        | {"metric_id": metric.hash, "position": position, "name": metric.name, "measure": metric.source_name}
+        for position, metric in enumerate(metrics)
     ]
     return pa.Table.from_pylist(rows, schema=schema)
 

@@ -65,10 +65,10 @@ def load_tables(
     engine.put("pulled_document", document_table(rankings))
     engine.narrow(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
     are_reduced = not evaluation.engine.spark and all(pulled.reduced for pulled in rankings.values())
-    put_places(engine, rows if are_reduced else [], evaluation.metric_list)
+    put_known_ranks(engine, rows if are_reduced else [], evaluation.metric_list)
     if evaluation.costs:
         put_costs(engine, rankings, evaluation)
-    systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
+    systems = {"system_id": list(rankings), "position": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     engine.set(baseline=evaluation.baseline_name)
 
@@ -84,7 +84,7 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
     rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]
     columns = {column: table for table in (rules, metric_table) for column in NARROWING if column in table.column_names}
     engine.narrow(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
-    # One place more than any metric counts shows whether the last one is tied.
+    # One rank more than any metric counts shows whether the last one is tied.
     engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
@@ -114,32 +114,32 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
     return []
 
 
-def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
+def put_known_ranks(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
     """Put the first and last rank of every score into the engine, so that only judged documents need to be ranked.
 
     It is done only for many rows, and if every metric orders by scores of double precision and then by document id.
     rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
     """
-    are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS
+    are_many = sum(table.num_rows for table in rankings) >= thresholds.RANKED_ROWS
     by_score = [metric.ties == "doc_id_desc" and metric.score_precision == "double" for metric in own_metrics(metrics)]
-    is_placed = are_many and all(by_score)
-    engine.narrow(placed={"yes" if is_placed else "no"})
-    if not is_placed:
+    is_ranked = are_many and all(by_score)
+    engine.narrow(ranked={"yes" if is_ranked else "no"})
+    if not is_ranked:
         return
-    table = pa.concat_tables(map(with_places, rankings))
+    table = pa.concat_tables(map(with_tied_ranks, rankings))
     columns = {name: name for name in table.column_names}
-    engine.put_files("pulled_placed_result", columns, [(table, {})], lasting=False)
-    places = metric_tables(metrics)["pulled_place"]["rank"].to_pylist()
-    deepest = max(len(places), pc.max(table["last_place"]).as_py())
-    engine.put("pulled_place", pa.table([list(range(1, deepest + 1))], schema=SCHEMAS["pulled_place"]))
+    engine.put_files("pulled_ranked_result", columns, [(table, {})], lasting=False)
+    ranks = metric_tables(metrics)["pulled_rank"]["rank"].to_pylist()
+    deepest = max(len(ranks), pc.max(table["last_rank"]).as_py())
+    engine.put("pulled_rank", pa.table([list(range(1, deepest + 1))], schema=SCHEMAS["pulled_rank"]))
 
 
-def with_places(ranking: pa.Table) -> pa.Table:
+def with_tied_ranks(ranking: pa.Table) -> pa.Table:
     """Return a reduced ranking with the first and the last rank of each row's score."""
     queries = ranking["query_id"].combine_chunks().indices.to_numpy()
     first, last = tied_ranks(queries, ranking["score"].to_numpy())
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
-    return columns.append_column("first_place", pa.array(first)).append_column("last_place", pa.array(last))
+    return columns.append_column("first_rank", pa.array(first)).append_column("last_rank", pa.array(last))
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:

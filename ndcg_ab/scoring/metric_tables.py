@@ -19,7 +19,7 @@ EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
 TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
 SCHEMAS = {
     "pulled_metric": pa.schema(
-        [("metric_id", TEXT), ("place", WHOLE), ("name", TEXT), ("measure", TEXT), ("cutoff", WHOLE)]
+        [("metric_id", TEXT), ("position", WHOLE), ("name", TEXT), ("measure", TEXT), ("cutoff", WHOLE)]
         + [("rank_rule", TEXT), ("gain_rule", TEXT), ("relevance_rule", TEXT), ("discount_rule", TEXT)]
         + [("ideal", TEXT), ("recall_depth", WHOLE), ("max_grade", REAL), ("ideal_cut", TEXT)]
         + [("unanswered", TEXT), ("no_relevant", TEXT)]
@@ -30,7 +30,7 @@ SCHEMAS = {
     "pulled_gain_rule": pa.schema([("gain_rule", TEXT), ("kind", TEXT), ("relevant_from", REAL)]),
     "pulled_gain_entry": pa.schema([("gain_rule", TEXT), ("grade", REAL), ("gain", REAL)]),
     "pulled_discount_rule": pa.schema([("discount_rule", TEXT), ("kind", TEXT), ("base", REAL)]),
-    "pulled_place": pa.schema([("rank", WHOLE)]),
+    "pulled_rank": pa.schema([("rank", WHOLE)]),
 }
 
 
@@ -65,8 +65,8 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     rows["pulled_gain_rule"] = {"judged": {"gain_rule": "judged", "kind": "judged"}}
     rows["pulled_gain_rule"]["binary"] = {"gain_rule": "binary", "kind": "binary"}
     rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
-    for place, metric in enumerate(metrics):
-        rows["pulled_metric"][metric.hash] = metric_row(metric, place)
+    for position, metric in enumerate(metrics):
+        rows["pulled_metric"][metric.hash] = metric_row(metric, position)
         if isinstance(metric, ExternalMetric):
             continue
         order: dict[str, Any] = {
@@ -87,17 +87,17 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
         for grade, gain in () if isinstance(metric.gain, str) else metric.gain:
             rows["pulled_gain_entry"][rule, grade] = {"gain_rule": rule, "grade": grade, "gain": gain}
     filled = max((metric.cutoff or 0 for metric in metrics if metric.has_endless_ideal), default=0)
-    rows["pulled_place"] = {rank: {"rank": rank} for rank in range(1, filled + 1)}
+    rows["pulled_rank"] = {rank: {"rank": rank} for rank in range(1, filled + 1)}
     return {name: pa.Table.from_pylist(list(rows[name].values()), schema=schema) for name, schema in SCHEMAS.items()}
 
 
-def metric_row(metric: Metric, place: int) -> dict[str, Any]:
+def metric_row(metric: Metric, position: int) -> dict[str, Any]:
     if isinstance(metric, ExternalMetric):  # every choice is null, and the SQL computes nothing of it
-        return {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
+        return {"metric_id": metric.hash, "position": position, "name": metric.name, "measure": metric.source_name}
     rule = gain_rule(metric)
     return {
         "metric_id": metric.hash,
-        "place": place,
+        "position": position,
         "name": metric.name,
         "measure": metric.measure,
         "cutoff": metric.cutoff,
@@ -162,7 +162,7 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
     tables = {name: engine.read(name) for name in ("scored_query", "query_score", "coverage")}
     scored = [(metric.hash, query, True) for metric in metrics for query in query_ids]
     rows = []
-    for (system,) in engine.rows("system", ("system_id",), order="place"):
+    for (system,) in engine.rows("system", ("system_id",), order="position"):
         ranking: dict[str, dict[str, float]] = defaultdict(dict)
         columns = ("query_id", "doc_id", "order_score")
         for query_id, doc_id, score in engine.iter_rows("ranking", columns, where={"system_id": system}):

@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
-from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
+from ndcg_ab.scoring.counted_ranks import RESULT, Answer, count_long_answers
 from ndcg_ab.scoring.loading import edges_of, number_ids, paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond, own_metrics
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import DocPlace, Result, arrange_places, score_query, shared_ideal
+from ndcg_core.measures.score import RankedDocument, Result, rank_results, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # relative if the value is above 1 (dcg, cg)
 SEEN = 10  # times as many are read for them at the most, of which only those are kept
 SAMPLE = 50  # queries recomputed in every run, or all if there are fewer
 ANSWERS = 1000  # pairs of system and query that are recomputed at most, by taking fewer queries
 LEAST = 10  # queries recomputed at least
-SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose places are counted
+RankedDocuments = list[RankedDocument]
+SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose ranks are counted
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
@@ -59,21 +60,21 @@ class Recomputation:
         self.ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
         self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
-    def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[DocPlace]]) -> None:
+    def compare(self, answer: Answer, results: Sequence[Result], rank: Callable[[Metric], RankedDocuments]) -> None:
         """Recompute every metric's value of one answer; raise ParityError if it differs from that of the SQL.
 
-        places_of: returns the order of the results by a metric's rules; called once for each ranking rule.
+        rank: returns the documents in a metric's rank order; called once for each ranking rule.
         """
         system_id, query_id = answer
         grades = self.judgments[query_id]
         for rows in self.by_rule:
-            places = places_of(rows[0])
+            ranking = rank(rows[0])
             for metric in rows:
                 if (query_id, metric.hash) not in self.ideals:
                     self.ideals[query_id, metric.hash] = shared_ideal(metric, grades, self.highest)
                 ideal, core = self.ideals[query_id, metric.hash], None
                 if answer not in self.failed:
-                    core = score_query(metric, results, grades, self.highest, places, ideal)
+                    core = score_query(metric, results, grades, self.highest, ranking, ideal)
                 stored = self.stored.get((system_id, query_id, metric.hash))
                 refuse_disagreement(f"query {query_id!r}, system {system_id}, metric {metric.name}", stored, core)
 
@@ -82,7 +83,7 @@ class Recomputation:
 def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recompute a sample of queries with `ndcg_core`, and return the number of queries compared.
 
-    Metrics of ir_measures are left out. Answers are processed one at a time, and for long answers only the places of
+    Metrics of ir_measures are left out. Answers are processed one at a time, and for long answers only the ranks of
     judged documents are counted, so that memory does not depend on the number of answers.
     Raises ParityError with query, system, metric and the two values at the first difference above 1e-9.
     """
@@ -93,7 +94,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         row[0]
         for row in engine.rows("query", ("query_id",), where={"is_judged": True, "is_drawn": True}, order="query_id")
     ]
-    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
+    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="position")]
     sample = sample_queries(judged, len(systems))
     recomputed = Recomputation(engine, metrics, sample)
     columns = ("system_id", "query_id", "returned")
@@ -108,17 +109,17 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
             lambda: engine.pieces("ranking", read, where=where), long, recomputed.judgments, metrics
         )
         for answer, each in counts.items():
-            recomputed.compare(answer, SOMETHING, each.places)
+            recomputed.compare(answer, SOMETHING, each.ranking)
     remaining -= long
-    places = looked_at_places(metrics)
+    depth = relevant_depth(metrics)
     short = {
-        answer: count if places is None else min(count, max(places, count // SEEN))
+        answer: count if depth is None else min(count, max(depth, count // SEEN))
         for answer, count in returned.items()
         if answer not in long
     }
     for several, queries in in_batches(short, systems, is_uniform=not long):
         for answer, results in read_results(engine, several, queries, metrics):
-            order = partial(arrange_places, results=results, judgments=recomputed.judgments[answer[1]])
+            order = partial(rank_results, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
             remaining.discard(answer)
     for answer in remaining:
@@ -163,11 +164,11 @@ def read_results(
     The results are chosen without the ranks that the SQL made.
     """
     columns = ("system_id", "query_id", *RESULT.names)
-    places = looked_at_places(metrics)
+    depth = relevant_depth(metrics)
     pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})
-    if not (parts := [reachable_results(piece, places) for piece in pieces]):
+    if not (parts := [reachable_results(piece, depth) for piece in pieces]):
         return
-    rows = reachable_results(pa.concat_tables(parts), places)
+    rows = reachable_results(pa.concat_tables(parts), depth)
     edges = edges_of(answer_codes(rows))  # where each answer begins, and where the last one ends
     starts = rows.select(["system_id", "query_id"]).take(pa.array(edges[:-1], pa.int64()))
     answers = zip(*(column.to_pylist() for column in starts.columns), strict=True)
@@ -177,26 +178,26 @@ def read_results(
         yield answer, list(map(Result, *(column.to_pylist() for column in own.columns)))
 
 
-def looked_at_places(metrics: Sequence[Metric]) -> int | None:
+def relevant_depth(metrics: Sequence[Metric]) -> int | None:
     """Return how many top ranks affect any of the metrics; None for all ranks."""
     return None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 
-def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
-    """Return the results that can be within the first `places` ranks of their answer.
+def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
+    """Return the results that can be within the first `depth` ranks of their answer.
 
     rows: sorted by answer. For a part of an answer, all results are kept that can be within these ranks of the part.
     """
     codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")
     rows = rows.combine_chunks().take(pa.array(order))
-    if places is None:
+    if depth is None:
         return rows
     edges, keys = edges_of(codes[order]), order_keys(rows)
     is_kept = np.ones(len(codes), dtype=bool)
     for start, end in pairwise(edges):
-        if end - start > places:
-            is_kept[start:end] = are_reachable([values[start:end] for values in keys], places)
+        if end - start > depth:
+            is_kept[start:end] = are_reachable([values[start:end] for values in keys], depth)
     return rows.filter(pa.array(is_kept))
 
 
@@ -217,8 +218,8 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
         return [scores.astype(np.float32), -ranks]
 
 
-def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
-    """Return a mask of the results of one query that can be within the first `places` ranks by any of the keys.
+def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDArray[np.bool_]:
+    """Return a mask of the results of one query that can be within the first `depth` ranks by any of the keys.
 
     keys: one array per order, higher first, NaN if missing, from `order_keys`, whose 32-bit scores keep what ties in
     any precision.
@@ -227,7 +228,7 @@ def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDA
     for values in keys:
         missing = np.isnan(values)
         if not missing.any():
-            is_reachable |= values >= np.partition(values, -places)[-places]
+            is_reachable |= values >= np.partition(values, -depth)[-depth]
         elif not missing.all():  # only some have one, which the core refuses
             is_reachable |= True
     return is_reachable

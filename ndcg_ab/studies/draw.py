@@ -81,7 +81,7 @@ class DrawStudy:
     drawn queries. plan: detectable differences and numbers of queries. rows: the documents to judge, from the top of
     every system. queries: number of queries of the log. changed: number of queries that could be drawn. kept: number of
     drawn queries taken over from an earlier draw. gone: number of queries of the earlier draw that are missing in the
-    log. places: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
+    log. depth: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
     """
 
     table: pa.Table
@@ -91,7 +91,7 @@ class DrawStudy:
     changed: int
     kept: int
     gone: int
-    places: int | None
+    depth: int | None
     left_out: tuple[str, ...] = ()
     rows: tuple[ToJudge, ...] = ()
 
@@ -258,13 +258,13 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     pulled = pull_source(judgments, with_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
     query_ids = log.table["query_id"].to_pylist()
-    places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements[place] > 0}
+    indices = {query_id: index for index, query_id in enumerate(query_ids) if log.disagreements[index] > 0}
     with rescore(log.evaluation, log.read, pulled, "judgments") as (engine, _, _):
         columns = ("candidate", "query_id", "difference")
         rows = engine.rows("paired_difference", columns, where={"metric_id": first.hash})
-    known = {(name, query_id): difference for name, query_id, difference in rows if query_id in places}
+    known = {(name, query_id): difference for name, query_id, difference in rows if query_id in indices}
     judged = sorted({query_id for _, query_id in known})
-    at = [places[query_id] for query_id in judged]
+    at = [indices[query_id] for query_id in judged]
     differences = [np.array([known.get((name, query_id), 0.0) for query_id in judged]) for name in names]
     unit = unit_deviation(differences, relative[at], log.disagreements[at]) if len(judged) > 1 else 0.0
     if unit == 0:
@@ -281,12 +281,12 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
     refuse_probabilities(rows, pulled.origin)
     rows_by_id = {row["query_id"]: row for row in rows.to_pylist()}
     probability, sizes = np.zeros(len(query_ids)), np.zeros(len(query_ids))
-    for place_in_log, query_id in enumerate(query_ids):
+    for index, query_id in enumerate(query_ids):
         row = rows_by_id.get(query_id)
         if row is None or row["probability"] == 0:
             continue
-        probability[place_in_log] = max(row["probability"] or 0.0, 0.0)
-        sizes[place_in_log] = max(row["disagreement"] or 1.0, 0.0) * (row["weight"] or 1.0)
+        probability[index] = max(row["probability"] or 0.0, 0.0)
+        sizes[index] = max(row["disagreement"] or 1.0, 0.0) * (row["weight"] or 1.0)
     drawn_ids = {query_id for query_id, row in rows_by_id.items() if (row["probability"] or NOT_DRAWN) > 0}
     if not drawn_ids:
         rule = "holds no drawn query: give a file that draw wrote"

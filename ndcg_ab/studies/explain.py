@@ -1,4 +1,4 @@
-"""Explain the values of one query place by place: `ndcg-ab explain`."""
+"""Explain the values of one query rank by rank: `ndcg-ab explain`."""
 
 import dataclasses
 import json
@@ -78,7 +78,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
 
 def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> str:
-    """Return every system's places and ideals by metric, and the steps from the first metric to each other, as JSON."""
+    """Return each system's ranking and ideal by metric, and the steps from the first metric to the others, as JSON."""
     systems = [
         {
             "system_id": each.system_id,
@@ -92,9 +92,10 @@ def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> 
 
 
 def explanation_record(explanation: Explanation) -> dict[str, Any]:
-    places = {name: [place._asdict() for place in getattr(explanation, name)] for name in ("places", "ideal")}
+    rankings = {"places": explanation.ranking, "ideal": explanation.ideal}
+    ranks = {name: [rank._asdict() for rank in ranking] for name, ranking in rankings.items()}
     metric: dict[str, Any] = encode(explanation.metric)
-    return metric | {"value": explanation.value, "because": explanation.because} | places
+    return metric | {"value": explanation.value, "because": explanation.because} | ranks
 
 
 def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:

@@ -245,7 +245,7 @@ def check_files(
     """Check unnamed files; return the findings, and a text about the content of each file.
 
     keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers for grades that are words.
-    duplicates: "first" to count the first place of a repeated document.
+    duplicates: "first" to count the first rank of a repeated document.
     """
     inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read

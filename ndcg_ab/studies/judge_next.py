@@ -29,16 +29,16 @@ from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.expected_values import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-PLACES = 10  # ranks of every system if a metric has no cutoff
+DEFAULT_DEPTH = 10  # ranks of every system if a metric has no cutoff
 Document = tuple[int, int]  # the numbers of a query and a document
-Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best place there
+Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best rank there
 
 
 @dataclass(frozen=True)
 class ToJudge:
     """One unjudged document of a query, with the reasons to judge it.
 
-    place: position in the list, from 1. text: of the query; title, url: of the document; None if unknown.
+    place: number in the list, from 1. text: of the query; title, url: of the document; None if unknown.
     ranks: (system, rank) for every system that shows the document, in the order of the systems.
     effect: expected change of the comparison's difference by the grade, in the unit of the metric; None if nothing of
         the query is judged yet. Lowest and highest are then None, too.
@@ -200,30 +200,30 @@ def read_ranks(results: ShownResults, metric: Metric, evaluation: Evaluation, do
     """Return the ranks of documents in each system, within the metric's depth."""
     ranks: Ranks = {results.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
-        places = results.within(metric, system.name)
-        places = places.take(np.isin(places.doc, [doc for _, doc in documents]))
-        for query, doc, rank in zip(places.query.tolist(), places.doc.tolist(), places.rank.tolist(), strict=True):
+        ranked = results.within(metric, system.name)
+        ranked = ranked.take(np.isin(ranked.doc, [doc for _, doc in documents]))
+        for query, doc, rank in zip(ranked.query.tolist(), ranked.doc.tolist(), ranked.rank.tolist(), strict=True):
             if (key := results.ids_of((query, doc))) in ranks:
                 ranks[key][system.name] = rank
     return ranks
 
 
-# ---- what there is to judge of drawn queries: the documents in the first places of any system
+# ---- what there is to judge of drawn queries: the documents in the top ranks of any system
 
 
 def list_documents(
-    query_ids: Sequence[str], places: int | None, engine: Engine, evaluation: Evaluation
+    query_ids: Sequence[str], depth: int | None, engine: Engine, evaluation: Evaluation
 ) -> tuple[ToJudge, ...]:
-    """List the documents to judge for all drawn queries, within the first `places` ranks of any system.
+    """List the documents to judge for all drawn queries, within the top `depth` ranks of any system.
 
-    places: None for `PLACES`. engine: the engine with which the queries were drawn.
+    depth: None for `DEFAULT_DEPTH`. engine: the engine with which the queries were drawn.
     """
-    places = places or PLACES
+    depth = depth or DEFAULT_DEPTH
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
     ranks: Ranks = defaultdict(dict)
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
     for rule, query_id, doc_id, system, rank in engine.iter_rows("ranked_doc", columns, where={"query_id": query_ids}):
-        if rule in rules and rank <= places:
+        if rule in rules and rank <= depth:
             ranks_of = ranks[query_id, doc_id]
             ranks_of[system] = min(rank, ranks_of.get(system, rank))
     return tuple(make_rows(ranks, engine, evaluation))

@@ -193,9 +193,9 @@ def single_grades(judgments: Pulled) -> pa.Table:
     )
     if split.num_rows:
         row = split.slice(0, 1).to_pylist()[0]
-        place = judgments.locate(row["query_id"], row["doc_id"])
+        location = judgments.locate(row["query_id"], row["doc_id"])
         raise InputError(
-            f"{place}: query {row['query_id']!r}, document {row['doc_id']!r} has the grades {row['grade_min']:g} and"
+            f"{location}: query {row['query_id']!r}, document {row['doc_id']!r} has the grades {row['grade_min']:g} and"
             f" {row['grade_max']:g}: a document has one grade for a query; keep one of them"
         )
     return grades.select([*PAIR, "grade_min"]).rename_columns([*PAIR, "grade"])

@@ -226,8 +226,8 @@ def make_plans(
     return [answer_questions(Plan(deviation=deviation), settings)]
 
 
-def named_file(place: Path | FileSource) -> FileSource:
-    return FileSource(file=place) if isinstance(place, Path) else place
+def named_file(file: Path | FileSource) -> FileSource:
+    return FileSource(file=file) if isinstance(file, Path) else file
 
 
 # ---- per-query values

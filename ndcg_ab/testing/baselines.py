@@ -203,9 +203,9 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Ran
         answers.setdefault(query_id, []).append(Result(*row))
     counting_copies_once = dataclasses.replace(metric, duplicates="first")
     return [
-        (query_id, place.doc_id, rank)
+        (query_id, document.doc_id, rank)
         for query_id in sorted(answers)
-        for rank, place in enumerate(order_results(answers[query_id], counting_copies_once)[:depth], 1)
+        for rank, document in enumerate(order_results(answers[query_id], counting_copies_once)[:depth], 1)
     ]
 
 

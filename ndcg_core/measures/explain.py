@@ -1,4 +1,4 @@
-"""Explain a metric's value on one query: every place, the ideal ranking, and the effect of each choice."""
+"""Explain a metric's value on one query: every rank, the ideal ranking, and the effect of each choice."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,28 +11,28 @@ from ndcg_core.measures.score import (
     condense_results,
     discount,
     document_gains,
+    factors_at_ranks,
     gain,
+    gains_at_ranks,
     ideal_end,
     ideal_gains,
     is_relevant,
     order_results,
-    place_factors,
-    placed_gains,
     quotient,
     score_query,
 )
 from ndcg_core.measures.writing import choice_text, format_number
 
 
-class Place(NamedTuple):
-    """One place of a ranking or of an ideal ranking.
+class ExplainedRank(NamedTuple):
+    """One rank of a ranking or of an ideal ranking, with what its document adds to the value.
 
     Attributes
     ----------
     rank : int
-        Rank of the place, from 1.
+        The rank, from 1.
     doc_id : str or None
-        Document at the place; None if the ideal ranking has a grade there instead of a document.
+        Document at this rank; None if the ideal ranking has a grade there instead of a document.
     score : float or None
         Score of the document; None if the ranking has no scores, and in an ideal ranking.
     grade : float or None
@@ -40,11 +40,11 @@ class Place(NamedTuple):
     gain : float
         Gain of the document, >= 0.
     discount : float
-        Factor of the place, >= 0. Some measures compute it from the documents above the place.
+        Factor of the rank, >= 0. Some measures compute it from the documents above.
     contribution : float
         gain * discount.
     cumulated : float
-        Sum of the contributions from rank 1 to this place (DCG).
+        Sum of the contributions from rank 1 to this rank (DCG).
     """
 
     rank: int
@@ -65,9 +65,9 @@ class Explanation:
     ----------
     metric : Metric
         The metric that is explained.
-    places : tuple of Place
+    ranking : tuple of ExplainedRank
         The whole ranking in the metric's order.
-    ideal : tuple of Place
+    ideal : tuple of ExplainedRank
         The best order, whose sum divides that of the ranking; empty for measures other than ndcg.
     quotient : Quotient or None
         The last division, as `ndcg_core.measures.score.quotient` returns it; None if the query is left out.
@@ -76,8 +76,8 @@ class Explanation:
     """
 
     metric: Metric
-    places: tuple[Place, ...]
-    ideal: tuple[Place, ...]
+    ranking: tuple[ExplainedRank, ...]
+    ideal: tuple[ExplainedRank, ...]
     quotient: Quotient | None
     because: str
 
@@ -97,9 +97,9 @@ class Explanation:
         return f"{above:g} / {format_number(below)} = "
 
     @property
-    def places_within_cutoff(self) -> tuple[Place, ...]:
-        """Return the places within the cutoff."""
-        return self.places[: self.metric.cutoff]
+    def ranking_within_cutoff(self) -> tuple[ExplainedRank, ...]:
+        """Return the ranks down to the cutoff."""
+        return self.ranking[: self.metric.cutoff]
 
 
 class Step(NamedTuple):
@@ -139,7 +139,7 @@ def explain(
     Returns
     -------
     Explanation
-        Every place of the ranking, the ideal ranking and the last division.
+        Every rank of the ranking, the ideal ranking and the last division.
 
     Raises
     ------
@@ -151,38 +151,38 @@ def explain(
     value = quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
     judged_results = condense_results(metric, results, judgments)
-    places = order_results(judged_results, metric)
-    gains = placed_gains(metric, places, judgments)
+    ranking = order_results(judged_results, metric)
+    gains = gains_at_ranks(metric, ranking, judgments)
     scores = {row.doc_id: row.score for row in judged_results}
     rows = [
-        (place.doc_id, scores[place.doc_id], judgments.get(place.doc_id), own)
-        for place, own in zip(places, gains, strict=True)
+        (document.doc_id, scores[document.doc_id], judgments.get(document.doc_id), own)
+        for document, own in zip(ranking, gains, strict=True)
     ]
-    factors = place_factors(metric, places, gains, judgments, highest)
+    factors = factors_at_ranks(metric, ranking, gains, judgments, highest)
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
     if metric.traits.takes("ideal"):
-        ideal = ideal_documents(metric, [place.doc_id for place in places], judgments, highest)
-    best = running_places(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
+        ideal = ideal_documents(metric, [document.doc_id for document in ranking], judgments, highest)
+    best = add_running_sums(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
     return Explanation(
-        metric, running_places(rows, factors), best, value, explain_value(metric, judged_results, results, judgments)
+        metric, add_running_sums(rows, factors), best, value, explain_value(metric, judged_results, results, judgments)
     )
 
 
-def running_places(
+def add_running_sums(
     rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
-) -> tuple[Place, ...]:
-    """Return the places of (doc_id, score, grade, gain) rows in rank order, with their factors and running sums."""
-    lines: list[Place] = []
+) -> tuple[ExplainedRank, ...]:
+    """Return the ranks of (doc_id, score, grade, gain) rows in rank order, with factors and running sums."""
+    lines: list[ExplainedRank] = []
     for rank, ((doc_id, score, grade, worth), factor) in enumerate(zip(rows, factors, strict=True), start=1):
         total = (lines[-1].cumulated if lines else 0.0) + worth * factor
-        lines.append(Place(rank, doc_id, score, grade, worth, factor, worth * factor, total))
+        lines.append(ExplainedRank(rank, doc_id, score, grade, worth, factor, worth * factor, total))
     return tuple(lines)
 
 
 def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
-    """Return (doc_id, None, grade, gain) of the ideal ranking, best first, without places that gain nothing."""
+    """Return (doc_id, None, grade, gain) of the ideal ranking, best first, without documents that gain nothing."""
     result_gains = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]
     if metric.has_endless_ideal:

@@ -1,13 +1,13 @@
-"""Compute the factors of places for measures that weight a place by the documents above it."""
+"""Compute the factors of ranks for measures that weight a rank by the documents above it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Walk(NamedTuple):
-    """The gains and grades of a ranking, for measures that weight a place by the documents above it.
+    """The gains and grades of a ranking, for measures that weight a rank by the documents above it.
 
-    gains, grades: at the places within the cutoff, best first; the grade of an unjudged document is None.
+    gains, grades: at the ranks within the cutoff, best first; the grade of an unjudged document is None.
     relevant, nonrelevant: numbers of documents judged for the query with a gain > 0, and of others with a grade >= 0.
     highest: the gain of the highest grade, > 0.
     """
@@ -42,8 +42,8 @@ def stopping_factors(walk: Walk) -> list[float]:
 
 
 def within_relevant_factors(walk: Walk) -> list[float]:
-    """Return 1 for the first R places, R the number of relevant documents, and 0 below (trec_eval: Rprec)."""
-    return [1.0 if place < walk.relevant else 0.0 for place in range(len(walk.gains))]
+    """Return 1 for the first R ranks, R the number of relevant documents, and 0 below (trec_eval: Rprec)."""
+    return [1.0 if index < walk.relevant else 0.0 for index in range(len(walk.gains))]
 
 
 def preference_factors(walk: Walk) -> list[float]:

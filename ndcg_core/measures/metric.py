@@ -69,7 +69,7 @@ class Metric:
         Probability p of rbp, in (0, 1), that a user looks at the next result.
     ideal : str, default "global"
         Divisor of ndcg: the ideal ranking of "global" all judged documents, "local" the system's own top k, "recall"
-        the system's own top `recall_depth`, or "max" the highest grade in every place.
+        the system's own top `recall_depth`, or "max" the highest grade at every rank.
     recall_depth : int or None, default None
         Number of ranks, >= cutoff, that the recall ideal includes; None includes everything returned.
     max_grade : float or None, default None
@@ -78,7 +78,7 @@ class Metric:
         End of the ideal: "cutoff" at k, "none" nowhere, "returned" at min(k, number of results).
     ties : str, default "doc_id_desc"
         Order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average" gives every
-        place of a tie the mean gain of the tie; "given" uses the ranking's own ranks and ignores scores.
+        rank of a tie the mean gain of the tie; "given" uses the ranking's own ranks and ignores scores.
     score_precision : str, default "double"
         "float32" compares scores as 32-bit floats, as trec_eval 9 does.
     unjudged : str, default "zero"
@@ -93,7 +93,7 @@ class Metric:
         Value of a query without any gain among its judgments: "exclude" leaves it out for every system, or "zero" or
         "one".
     duplicates : str, default "error"
-        A document that occurs twice in a ranking: "error", or "first" to count the better place.
+        A document that occurs twice in a ranking: "error", or "first" to count the better rank.
 
     Raises
     ------
@@ -253,7 +253,7 @@ class Metric:
 
     @cached_property
     def has_endless_ideal(self) -> bool:
-        """Return whether every place of the ideal ranking has a gain, even places beyond the number of documents."""
+        """Return whether every rank of the ideal ranking has a gain, even ranks beyond the number of documents."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
 
     @cached_property

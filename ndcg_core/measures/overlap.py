@@ -15,7 +15,7 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> float:
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence: float = PERSISTENCE) -> float:
     """Return the extrapolated rank-biased overlap RBO_ext of two rankings without ties, in [0, 1].
 
-    RBO_ext is the expected agreement for a reader who goes on from each rank with probability `persistence`, if places
+    RBO_ext is the expected agreement for a reader who goes on from each rank with probability `persistence`, if ranks
     beyond the rankings agree as much as those seen. Rankings may have unequal lengths. The result is 1 if both are
     empty, and 0 if one of them is. (Webber, Moffat and Zobel 2010, "A similarity measure for indefinite rankings",
     equation 32; the library rbo 0.1.3, `rbo_ext`, agrees.)
@@ -39,5 +39,6 @@ def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
     A document that a ranking lacks counts 0 in that ranking. If gains are independent and identically distributed, the
     standard deviation of the difference of DCG is proportional to this number.
     """
-    places = [{doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second)]
-    return sqrt(sum((places[0].get(doc, 0.0) - places[1].get(doc, 0.0)) ** 2 for doc in {*places[0], *places[1]}))
+    discounts = [{doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second)]
+    one, other = discounts
+    return sqrt(sum((one.get(doc, 0.0) - other.get(doc, 0.0)) ** 2 for doc in {*one, *other}))

@@ -146,7 +146,7 @@ class Ideal:
 
 
 class Divisor(StrEnum):
-    """The divisor of the sum over the places of a ranking; expected values and bounds depend on it."""
+    """The divisor of the sum over the ranks of a ranking; expected values and bounds depend on it."""
 
     NOTHING = "nothing"
     """Nothing: the value is the sum, or the rank of the first relevant document decides."""
@@ -177,8 +177,8 @@ class Quotient(NamedTuple):
 class RankedGains(NamedTuple):
     """The gains of one answered query of one system, from which a measure computes its value.
 
-    gains: at the places within the cutoff, best first, >= 0, at least one. total: sum of gain * discount over these
-        places.
+    gains: at the ranks within the cutoff, best first, >= 0, at least one. total: sum of gain * discount over these
+        ranks.
     ideal: sum of gain * discount of the ideal ranking; 0 for measures without one. cutoff: k >= 1, or None.
     returned: number of results, >= 1, without regard to the cutoff.
     """
@@ -195,15 +195,15 @@ class Measure:
     """One measure, with its function and its traits.
 
     quotient: the function that computes the value from a `RankedGains`.
-    divisor: what the sum over places is divided by.
+    divisor: what the sum over ranks is divided by.
     gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
     ideal: name of the ideal, CHOSEN, or None if the measure divides by none. A named ideal is not cut: all of it
         counts.
-    is_additive: whether the value is a sum over places, up to a divisor that does not depend on the order of ties. Only
+    is_additive: whether the value is a sum over ranks, up to a divisor that does not depend on the order of ties. Only
         then can ties be averaged, and is there an expected value over the orders of ties.
     is_bounded: whether values lie in [0, 1]; if not, they have the unit of the gains.
-    factors: for a measure that weights a place by the documents above it, the function that returns the factor, >= 0,
-        of every place; None for measures with a discount.
+    factors: for a measure that weights a rank by the documents above it, the function that returns the factor, >= 0,
+        of every rank; None for measures with a discount.
     is_monotone: whether moving a document with a larger gain up never lowers the value.
     is_decided_by_first: whether only the rank of the first relevant document matters.
     has_cutoff: whether a metric of this measure can have a cutoff; if not, everything returned counts.
@@ -312,7 +312,7 @@ IDEALS = _by_name(
     ]
 )
 recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
-"""Make a measure whose sum over the places of a ranking is divided by the number of all relevant documents."""
+"""Make a measure whose sum over the ranks of a ranking is divided by the number of all relevant documents."""
 MEASURES = _by_name(
     [
         Measure(

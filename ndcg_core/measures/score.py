@@ -41,15 +41,15 @@ KEPT = 1_000  # ranks whose discounts are kept
 LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-class DocPlace(NamedTuple):
-    """The document at one place of a ranking, with the first rank of the group of equal scores that it belongs to."""
+class RankedDocument(NamedTuple):
+    """A document of a ranking, with the first rank of the group of documents whose score equals its score."""
 
     doc_id: str
     first_rank: int
 
 
-def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[DocPlace]:  # noqa: B008  (it is frozen)
-    """Return the places of a ranking, best first, by the metric's rules for ties, precision and duplicates.
+def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[RankedDocument]:  # noqa: B008  (it is frozen)
+    """Return the documents in rank order, by the metric's rules for ties, score precision and duplicates.
 
     Raises ValueError if a result has neither score nor rank, if only some results have a score, if a document occurs
     twice (unless duplicates = first), and with ties = given if a result has no rank.
@@ -59,14 +59,14 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
     best = {result.doc_id: order_score(result, metric) for result in results}
     if len(best) < len(results):
         best = best_scores(results, metric)
-    places: list[DocPlace] = []
+    ranking: list[RankedDocument] = []
     for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
-        first_rank = len(places) + 1
+        first_rank = len(ranking) + 1
         tied = list(group)
         if len(tied) > 1:
             tied.sort(key=str.encode, reverse=metric.ties != "doc_id_asc")
-        places += [DocPlace(doc_id, first_rank) for doc_id in tied]
-    return places
+        ranking += [RankedDocument(doc_id, first_rank) for doc_id in tied]
+    return ranking
 
 
 def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
@@ -161,7 +161,7 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
-    """Return the number of places of the ideal ranking; None for one place per gain."""
+    """Return the length of the ideal ranking; None if all gains are in it, or if the measure has no ideal."""
     if not metric.traits.takes("ideal"):
         return None
     if metric.has_endless_ideal and metric.cutoff is None:
@@ -171,16 +171,16 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
     return metric.cutoff if metric.ideal_cut == "cutoff" else None
 
 
-def placed_gains(metric: Metric, places: Sequence[DocPlace], judgments: Mapping[str, float]) -> list[float]:
-    """Return the gain of every place: the document's, or with ties = average the mean over equal scores."""
-    gains = document_gains(metric, (place.doc_id for place in places), judgments)
+def gains_at_ranks(metric: Metric, ranking: Sequence[RankedDocument], judgments: Mapping[str, float]) -> list[float]:
+    """Return the gain at each rank: the document's own, or with ties = average the mean over equal scores."""
+    gains = document_gains(metric, (document.doc_id for document in ranking), judgments)
     if metric.ties != "average":
         return gains
     groups: dict[int, list[float]] = {}
-    for place, value in zip(places, gains, strict=True):
-        groups.setdefault(place.first_rank, []).append(value)
+    for document, value in zip(ranking, gains, strict=True):
+        groups.setdefault(document.first_rank, []).append(value)
     means = {first_rank: math.fsum(values) / len(values) for first_rank, values in groups.items()}
-    return [means[place.first_rank] for place in places]
+    return [means[document.first_rank] for document in ranking]
 
 
 def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:
@@ -207,7 +207,7 @@ def score_query(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    places: Sequence[DocPlace] | None = None,
+    ranking: Sequence[RankedDocument] | None = None,
     ideal: float | None = None,
 ) -> float | None:
     """Compute a metric's value for one query of one system.
@@ -222,8 +222,8 @@ def score_query(
         Grades of all judged documents of the query, by doc_id; at least one.
     highest_grade : float, optional
         Highest grade in the whole evaluation, for ``ideal=max``. Default: the query's highest grade.
-    places : sequence of DocPlace, optional
-        The results in the metric's order, if already known (`arrange_places`).
+    ranking : sequence of RankedDocument, optional
+        The results in the metric's order, if already known (`rank_results`).
     ideal : float, optional
         The divisor of every ranking of the query, if already known (`shared_ideal`).
 
@@ -244,7 +244,7 @@ def score_query(
     -----
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
-    ratio = quotient(metric, results, judgments, highest_grade, places, ideal)
+    ratio = quotient(metric, results, judgments, highest_grade, ranking, ideal)
     return None if ratio is None else ratio.value
 
 
@@ -253,7 +253,7 @@ def quotient(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    places: Sequence[DocPlace] | None = None,
+    ranking: Sequence[RankedDocument] | None = None,
     ideal: float | None = None,
 ) -> Quotient | None:
     """Return the numerator and divisor of `score_query`'s value, or None if the query is left out.
@@ -266,12 +266,12 @@ def quotient(
         return None
     if not is_relevant(metric, judgments):
         return {"exclude": None, "zero": Quotient(0.0), "one": Quotient(1.0)}[metric.no_relevant]
-    if places is None:
-        places = arrange_places(metric, results, judgments)
-    if not places:
+    if ranking is None:
+        ranking = rank_results(metric, results, judgments)
+    if not ranking:
         return Quotient(0.0)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    return metric.traits.quotient(count_places(metric, places, judgments, highest, ideal))
+    return metric.traits.quotient(collect_ranked_gains(metric, ranking, judgments, highest, ideal))
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
@@ -282,49 +282,53 @@ def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: 
     return discounted_sum(metric, ideal_gains(metric, (), judgments, highest_grade, 0))
 
 
-def count_places(
+def collect_ranked_gains(
     metric: Metric,
-    places: Sequence[DocPlace],
+    ranking: Sequence[RankedDocument],
     judgments: Mapping[str, float],
     highest: float,
     ideal: float | None = None,
 ) -> RankedGains:
     """Return the gains and numbers of results from which a measure computes its value for one query.
 
-    places: at least one, in the metric's order. highest: the highest grade of the evaluation.
+    ranking: at least one document, in the metric's order. highest: the highest grade of the evaluation.
     """
-    returned = len(places)
+    returned = len(ranking)
     if metric.ties != "average" and not metric.has_deeper_ideal:
-        places = places[: metric.cutoff]
-    gains = placed_gains(metric, places, judgments)[: metric.cutoff]
+        ranking = ranking[: metric.cutoff]
+    gains = gains_at_ranks(metric, ranking, judgments)[: metric.cutoff]
     if metric.ideal_traits is None:
         ideal = 0.0
     elif ideal is None:
-        doc_ids = (place.doc_id for place in places)
+        doc_ids = (document.doc_id for document in ranking)
         result_gains = document_gains(metric, doc_ids, judgments) if metric.has_own_ideal else []
         ideal = discounted_sum(metric, ideal_gains(metric, result_gains, judgments, highest, returned))
     if metric.traits.factors is None:
         total = discounted_sum(metric, gains)
     else:
-        total = math.fsum(map(mul, gains, place_factors(metric, places, gains, judgments, highest)))
+        total = math.fsum(map(mul, gains, factors_at_ranks(metric, ranking, gains, judgments, highest)))
     return RankedGains(gains, total, ideal, metric.cutoff, returned)
 
 
-def place_factors(
-    metric: Metric, places: Sequence[DocPlace], gains: Sequence[float], judgments: Mapping[str, float], highest: float
+def factors_at_ranks(
+    metric: Metric,
+    ranking: Sequence[RankedDocument],
+    gains: Sequence[float],
+    judgments: Mapping[str, float],
+    highest: float,
 ) -> list[float]:
-    """Return the factor of each place: the discount of the rank, or a factor that depends on the places above."""
+    """Return the factor of each rank: its discount, or a factor that depends on the documents above."""
     if metric.traits.factors is None:
         return [discount(metric, rank) for rank in range(1, len(gains) + 1)]
-    grades = [judgments.get(place.doc_id) for place in places[: len(gains)]]
+    grades = [judgments.get(document.doc_id) for document in ranking[: len(gains)]]
     judged = Counter(judgments.values())
     relevant = sum(count for grade, count in judged.items() if gain(metric, grade) > 0)
     nonrelevant = sum(count for grade, count in judged.items() if grade >= 0) - relevant
     return metric.traits.factors(Walk(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
-def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[DocPlace]:
-    """Return the places of a ranking in the metric's order, without results that the metric removes."""
+def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDocument]:
+    """Return the documents in the metric's rank order, without results that the metric removes."""
     return order_results(condense_results(metric, results, judgments), metric)
 
 

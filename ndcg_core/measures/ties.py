@@ -1,6 +1,6 @@
 """Compute how the order of tied scores can change a value: bounds over all orders, and the expected value.
 
-The expected value is the value with ties = average: every place of a tie gets the mean gain of the tie. (F. McSherry
+The expected value is the value with ties = average: every document of a tie gets the mean gain of the tie. (F. McSherry
 and M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR
 2008.)
 """
@@ -22,7 +22,7 @@ class TieBounds(NamedTuple):
     worst, best : float
         The lowest and the highest value; worst <= expected <= best up to rounding.
     expected : float or None
-        The mean value over all orders; None for measures that are not sums over places (rr, accuracy).
+        The mean value over all orders; None for measures that are not sums over ranks (rr, accuracy).
     """
 
     worst: float

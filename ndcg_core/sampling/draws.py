@@ -110,11 +110,11 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
     return Draw(is_drawn, np.maximum(np.minimum(1.0, of_new * np.where(sizes > 0, sizes, 1.0)), earlier))
 
 
-def ratio_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return number / size of the query at a place of the order; infinity beyond the end, 0 for a negative place."""
-    if place < 0:
+def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
+    """Return number / size of the query at an index of the order; infinity beyond the end, 0 for a negative index."""
+    if index < 0:
         return 0.0
-    return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
+    return float(numbers[order[index]] / sizes[order[index]]) if index < len(order) else np.inf
 
 
 def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:

@@ -79,10 +79,10 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
     """Return (N,) min(1, t * size) with the t at which they sum to `count`, or to the number of sizes above 0."""
     probabilities = np.zeros(len(sizes))
-    places = np.flatnonzero(sizes > 0)
-    ordered = places[np.argsort(-sizes[places], kind="stable")]
+    indices = np.flatnonzero(sizes > 0)
+    ordered = indices[np.argsort(-sizes[indices], kind="stable")]
     if count >= len(ordered):
-        probabilities[places] = 1.0
+        probabilities[indices] = 1.0
         return probabilities
     values = sizes[ordered]
     remaining = np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])

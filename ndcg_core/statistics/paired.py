@@ -137,18 +137,18 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     for column in columns:
         if column.query_ids not in orders:
             orders[column.query_ids] = _sort_rising(column)
-        rising, places = orders[column.query_ids]
-        scales = None if column.scales is None else _check_values(column, "scale", column.scales)[places]
-        differences = set_ties_to_zero(_check_values(column, "difference", column.differences))[places]
+        rising, indices = orders[column.query_ids]
+        scales = None if column.scales is None else _check_values(column, "scale", column.scales)[indices]
+        differences = set_ties_to_zero(_check_values(column, "difference", column.differences))[indices]
         differences, baseline = weigh(differences, scales), None
         if column.baseline_values is not None:
-            baseline = weigh(_check_values(column, "baseline value", column.baseline_values)[places], scales)
-        shares = _shares(column, places) if column.weights is not None and len(places) else None
+            baseline = weigh(_check_values(column, "baseline value", column.baseline_values)[indices], scales)
+        shares = _shares(column, indices) if column.weights is not None and len(indices) else None
         units = Units(rising, differences, shares, weigh(differences, shares))
         if column.clusters is not None:
             key = (column.query_ids, tuple(column.clusters))
             if key not in checked:
-                checked[key] = _clusters(column, places)
+                checked[key] = _clusters(column, indices)
             units = _of_clusters(*checked[key], units)
         paired.append(Paired(column, rising, differences, baseline, shares, units, scales))
     return paired
@@ -215,8 +215,8 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
     first: dict[str, str] = {}
     for pairs in distinct.values():
         members = np.arange(len(pairs.query_ids)) if pairs.units.members is None else pairs.units.members
-        for unit, place in zip(pairs.units.names, np.unique(members, return_index=True)[1].tolist(), strict=True):
-            query_id = pairs.query_ids[place]
+        for unit, index in zip(pairs.units.names, np.unique(members, return_index=True)[1].tolist(), strict=True):
+            query_id = pairs.query_ids[index]
             first[unit] = min(query_id, first.get(unit, query_id))
     return tuple(sorted(first, key=first.__getitem__))
 
@@ -224,21 +224,21 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
     """Arrange one array per column in a (units x columns) table; a cell is 0 if the column lacks the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
-    places = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
+    indices = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))
     for number, (pairs, column) in enumerate(zip(paired, values, strict=True)):
-        filled[places[pairs.units.names], number] = column
+        filled[indices[pairs.units.names], number] = column
     return filled
 
 
-def _clusters(column: Column, places: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+def _clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     """Return the clusters in the order of their smallest query ids, and each query's cluster number, queries rising."""
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
         counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"
         raise ValueError(f"{column}: {counts}, must be one for each")
     numbers: dict[str, int] = {}
-    members = [numbers.setdefault(column.clusters[place], len(numbers)) for place in places.tolist()]
+    members = [numbers.setdefault(column.clusters[index], len(numbers)) for index in indices.tolist()]
     return tuple(numbers), np.array(members, dtype=np.intp)
 
 
@@ -253,7 +253,7 @@ def _of_clusters(names: tuple[str, ...], members: NDArray[np.intp], of_queries: 
 
 def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
     order = sorted(range(len(column.query_ids)), key=column.query_ids.__getitem__)
-    rising = tuple(column.query_ids[place] for place in order)
+    rising = tuple(column.query_ids[index] for index in order)
     for query_id, following in pairwise(rising):
         if query_id == following:
             raise ValueError(f"{column}: query {query_id!r} is given twice, must be given once")
@@ -267,15 +267,15 @@ def _check_values(column: Column, noun: str, column_values: Differences) -> Floa
         raise ValueError(f"{column}: {noun}s have shape {shape}, must be one for each of {queries} queries")
     finite = np.isfinite(values)
     if not finite.all():
-        place = int(np.argmin(finite))
-        query_id, value = column.query_ids[place], values[place]
+        index = int(np.argmin(finite))
+        query_id, value = column.query_ids[index], values[index]
         raise ValueError(f"{column}: the {noun} of query {query_id!r} == {value}, must be finite")
     return values
 
 
-def _shares(column: Column, places: NDArray[np.intp]) -> FloatArray:
+def _shares(column: Column, indices: NDArray[np.intp]) -> FloatArray:
     assert column.weights is not None
     try:
-        return relative_weights(column.weights, len(places))[places]
+        return relative_weights(column.weights, len(indices))[indices]
     except ValueError as error:
         raise ValueError(f"{column}: {error}") from None

@@ -5,6 +5,6 @@
 -- role: baseline or candidate.
 select
     system_id,
-    place,
+    position,
     case when system_id = $baseline then 'baseline' else 'candidate' end as role,
 from pulled_system

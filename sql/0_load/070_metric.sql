@@ -7,7 +7,7 @@
 -- recall ideal (null: all).
 select
     metric_id,
-    place,
+    position,
     name,
     measure,
     cutoff,

@@ -13,7 +13,7 @@ with numbered_query as (
         row_number() over (
             partition by system_id
             order by query_id
-        ) as place,
+        ) as number,
     from answered_query
     where is_judged
 ),
@@ -23,7 +23,7 @@ looked_at as (
         system_id,
         query_id,
     from numbered_query
-    where place <= $queries
+    where number <= $queries
 ),
 
 counted as (

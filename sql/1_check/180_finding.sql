@@ -1,9 +1,9 @@
 -- finding: one example of a finding that the data check made before scoring.
--- grain:  one row per (code, subject, place)
+-- grain:  one row per (code, subject, example)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
 -- subject: a system, or "judgments". count: number of queries, judgments or results concerned. queries: of queries.
--- place: 1 to 5, by query id; query_id and, for a finding about documents, doc_id name the example.
+-- example: 1 to 5, by query id; query_id and, for a finding about documents, doc_id name the example.
 with judged_system as (
     select
         system.system_id,
@@ -136,14 +136,14 @@ numbered as (
         row_number() over (
             partition by code, subject
             order by query_id, doc_id
-        ) as place,
+        ) as example,
     from noticed
 )
 
 select
     numbered.code,
     numbered.subject,
-    numbered.place,
+    numbered.example,
     numbered.query_id,
     numbered.doc_id,
     counted.count,
@@ -153,4 +153,4 @@ inner join counted
     on
         numbered.code = counted.code
         and numbered.subject = counted.subject
-where numbered.place <= 5
+where numbered.example <= 5

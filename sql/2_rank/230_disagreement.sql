@@ -9,12 +9,12 @@ with deepest as (
     select
         rank_rule,
         max(coalesce(cutoff, 2147483647)) as depth,
-        max(case when place = 0 then coalesce(cutoff, 2147483647) end) as first_depth,
+        max(case when position = 0 then coalesce(cutoff, 2147483647) end) as first_depth,
     from metric
     group by rank_rule
 ),
 
-placed as (
+counted_result as (
     select
         ranked_doc.rank_rule,
         ranked_doc.system_id,
@@ -32,22 +32,22 @@ placed as (
     where ranked_doc.first_rank <= deepest.depth
 ),
 
-baseline_place as (
+baseline_result as (
     select
         system.system_id as candidate,
-        placed.rank_rule,
-        placed.query_id,
-        placed.doc_id,
-        placed.first_rank,
-        placed.discount,
-    from placed
+        counted_result.rank_rule,
+        counted_result.query_id,
+        counted_result.doc_id,
+        counted_result.first_rank,
+        counted_result.discount,
+    from counted_result
     cross join system
     where
-        placed.role = 'baseline'
+        counted_result.role = 'baseline'
         and system.role = 'candidate'
 ),
 
-candidate_place as (
+candidate_result as (
     select
         system_id as candidate,
         rank_rule,
@@ -55,25 +55,25 @@ candidate_place as (
         doc_id,
         first_rank,
         discount,
-    from placed
+    from counted_result
     where role = 'candidate'
 ),
 
 beside as (
     select
-        coalesce(baseline_place.candidate, candidate_place.candidate) as candidate,
-        coalesce(baseline_place.rank_rule, candidate_place.rank_rule) as rank_rule,
-        coalesce(baseline_place.query_id, candidate_place.query_id) as query_id,
-        coalesce(baseline_place.doc_id, candidate_place.doc_id) as doc_id,
-        case when baseline_place.first_rank = candidate_place.first_rank then 0 else 1 end as has_moved,
-        coalesce(candidate_place.discount, 0.0) - coalesce(baseline_place.discount, 0.0) as step,
-    from baseline_place
-    full outer join candidate_place
+        coalesce(baseline_result.candidate, candidate_result.candidate) as candidate,
+        coalesce(baseline_result.rank_rule, candidate_result.rank_rule) as rank_rule,
+        coalesce(baseline_result.query_id, candidate_result.query_id) as query_id,
+        coalesce(baseline_result.doc_id, candidate_result.doc_id) as doc_id,
+        case when baseline_result.first_rank = candidate_result.first_rank then 0 else 1 end as has_moved,
+        coalesce(candidate_result.discount, 0.0) - coalesce(baseline_result.discount, 0.0) as step,
+    from baseline_result
+    full outer join candidate_result
         on
-            baseline_place.candidate = candidate_place.candidate
-            and baseline_place.rank_rule = candidate_place.rank_rule
-            and baseline_place.query_id = candidate_place.query_id
-            and baseline_place.doc_id = candidate_place.doc_id
+            baseline_result.candidate = candidate_result.candidate
+            and baseline_result.rank_rule = candidate_result.rank_rule
+            and baseline_result.query_id = candidate_result.query_id
+            and baseline_result.doc_id = candidate_result.doc_id
 ),
 
 summed as (

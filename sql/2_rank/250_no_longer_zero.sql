@@ -1,6 +1,6 @@
 -- no_longer_zero: one query that counts as unchanged, but whose results differ from the baseline's.
 -- grain:  one row per (candidate, query_id)
--- reads:  log_place, metric, pulled_failed_query, system
+-- reads:  log_result, metric, pulled_failed_query, system
 -- params: -
 -- kind:   query
 -- Results are compared down to the deepest cutoff of the metrics. first_rank: the first rank that differs. The queries
@@ -30,20 +30,20 @@ failed as (
 shown_alike as (
     select
         side.candidate,
-        log_place.query_id,
-        log_place.doc_id,
-        log_place.rank,
+        log_result.query_id,
+        log_result.doc_id,
+        log_result.rank,
         count(*) as sides,
-    from log_place
-    inner join side on log_place.system_id = side.system_id
+    from log_result
+    inner join side on log_result.system_id = side.system_id
     where
-        log_place.probability = 0.0
-        and log_place.rank <= (select deepest.depth, from deepest)
+        log_result.probability = 0.0
+        and log_result.rank <= (select deepest.depth, from deepest)
     group by
         side.candidate,
-        log_place.query_id,
-        log_place.doc_id,
-        log_place.rank
+        log_result.query_id,
+        log_result.doc_id,
+        log_result.rank
 )
 
 select

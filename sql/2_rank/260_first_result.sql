@@ -1,6 +1,6 @@
 -- first_result: one top result of a drawn query without judgments.
 -- grain:  one row per (system_id, query_id, doc_id)
--- reads:  log_place, metric
+-- reads:  log_result, metric
 -- params: -
 -- kind:   query
 -- Results go down to the deepest cutoff of the metrics, or rank 10 without a cutoff: these documents are to be judged
@@ -10,7 +10,7 @@ select
     query_id,
     doc_id,
     rank,
-from log_place
+from log_result
 where
     probability > 0.0
     and not is_judged

@@ -1,6 +1,6 @@
 -- walk_sum: the sum of one ranking by a measure that weights a rank by the documents above it.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  gain, judged_doc, judgment, metric, placed_gain
+-- reads:  gain, judged_doc, judgment, metric, rank_gain
 -- params: -
 -- The sum of gain times a factor, over ranks with a gain. ap: the precision at the rank. err: 1/i times the probability
 -- that no document above satisfied; a document satisfies with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 for
@@ -52,7 +52,7 @@ best as (
     where walk.measure = 'err'
 ),
 
-judged_place as (
+judged_rank as (
     select
         walk.metric_id,
         walk.measure,
@@ -83,7 +83,7 @@ judged_place as (
     where walk.measure <> 'rprec'
 ),
 
-seen_place as (
+counted_rank as (
     select
         metric_id,
         measure,
@@ -114,7 +114,7 @@ seen_place as (
             order by rank
             rows between unbounded preceding and current row
         ) - unsatisfied as unsatisfied_above,
-    from judged_place
+    from judged_rank
 ),
 
 term as (
@@ -139,25 +139,25 @@ term as (
                     )
                     / rank
         end as added,
-    from seen_place
+    from counted_rank
     where gain > 0
     union all
     select
         walk.metric_id,
-        placed_gain.system_id,
-        placed_gain.query_id,
-        placed_gain.rank,
-        placed_gain.gain as added,
+        rank_gain.system_id,
+        rank_gain.query_id,
+        rank_gain.rank,
+        rank_gain.gain as added,
     from walk
-    inner join placed_gain
+    inner join rank_gain
         on
-            walk.rank_rule = placed_gain.rank_rule
-            and walk.gain_rule = placed_gain.gain_rule
+            walk.rank_rule = rank_gain.rank_rule
+            and walk.gain_rule = rank_gain.gain_rule
     inner join pool
         on
             walk.gain_rule = pool.gain_rule
-            and placed_gain.query_id = pool.query_id
-            and placed_gain.rank <= pool.relevant
+            and rank_gain.query_id = pool.query_id
+            and rank_gain.rank <= pool.relevant
     where walk.measure = 'rprec'
 ),
 

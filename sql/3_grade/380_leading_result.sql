@@ -1,7 +1,7 @@
 -- leading_result: one top result of a ranking.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking
--- params: places
+-- params: depth
 -- kind:   query
 -- Equal scores are ordered as in ranked_doc.
 select
@@ -13,4 +13,4 @@ qualify
     row_number() over (
         partition by system_id, query_id
         order by order_score desc, doc_id desc
-    ) <= $places
+    ) <= $depth

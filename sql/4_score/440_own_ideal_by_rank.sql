@@ -3,12 +3,12 @@
 -- reads:  discount, gain, judged_doc, metric
 -- params: -
 -- The local ideal reorders the system's own top k, the recall ideal its top recall_depth. Documents are ordered once
--- for all metrics that differ only in their discount. places: 0 for all results.
+-- for all metrics that differ only in their discount. depth: 0 for all results.
 with look as (
     select distinct
         rank_rule,
         gain_rule,
-        coalesce(own_depth, 0) as places,
+        coalesce(own_depth, 0) as depth,
     from metric
     where ideal in ('local', 'recall')
 ),
@@ -19,10 +19,10 @@ own_doc as (
         judged_doc.query_id,
         look.rank_rule,
         look.gain_rule,
-        look.places,
+        look.depth,
         gain.gain,
         row_number() over (
-            partition by judged_doc.system_id, judged_doc.query_id, look.rank_rule, look.gain_rule, look.places
+            partition by judged_doc.system_id, judged_doc.query_id, look.rank_rule, look.gain_rule, look.depth
             order by gain.gain desc, judged_doc.rank asc
         ) as rank,
     from judged_doc
@@ -31,7 +31,7 @@ own_doc as (
         on
             gain.gain_rule = look.gain_rule
             and judged_doc.rank_rule = look.rank_rule
-            and (look.places = 0 or judged_doc.rank <= look.places)
+            and (look.depth = 0 or judged_doc.rank <= look.depth)
     where gain.gain > 0
 )
 
@@ -50,7 +50,7 @@ inner join metric
     on
         own_doc.rank_rule = metric.rank_rule
         and own_doc.gain_rule = metric.gain_rule
-        and own_doc.places = coalesce(metric.own_depth, 0)
+        and own_doc.depth = coalesce(metric.own_depth, 0)
         and metric.ideal in ('local', 'recall')
 inner join discount
     on

@@ -33,7 +33,7 @@ weighed as (
     where known_weight.weight is not null or all_weights.weights = 0
 ),
 
-placed as (
+weighted as (
     select
         system_id,
         cost,
@@ -58,20 +58,20 @@ placed as (
 )
 
 select
-    placed.system_id,
-    placed.cost,
+    weighted.system_id,
+    weighted.cost,
     pulled_cost_statistic.statistic,
-    min(placed.value) filter (
-        where placed.weight_below >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
+    min(weighted.value) filter (
+        where weighted.weight_below >= (pulled_cost_statistic.share - 1e-12) * weighted.weight_of_all
     ) as value,
-    min(placed.value) filter (
+    min(weighted.value) filter (
         where
-        not placed.is_failed
-        and placed.weight_if_endless >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
+        not weighted.is_failed
+        and weighted.weight_if_endless >= (pulled_cost_statistic.share - 1e-12) * weighted.weight_of_all
     ) as at_most,
-from placed
-inner join pulled_cost_statistic on placed.cost = pulled_cost_statistic.cost
+from weighted
+inner join pulled_cost_statistic on weighted.cost = pulled_cost_statistic.cost
 group by
-    placed.system_id,
-    placed.cost,
+    weighted.system_id,
+    weighted.cost,
     pulled_cost_statistic.statistic

@@ -8,10 +8,10 @@
 with expected_query as (
     select
         system.system_id,
-        system.place as system_place,
+        system.position as system_position,
         metric.metric_id,
         metric.name as metric,
-        metric.place as metric_place,
+        metric.position as metric_position,
         scored_query.query_id,
         scored_query.is_relevant,
     from metric
@@ -21,10 +21,10 @@ with expected_query as (
 
 select
     expected_query.system_id,
-    expected_query.system_place,
+    expected_query.system_position,
     expected_query.metric_id,
     expected_query.metric,
-    expected_query.metric_place,
+    expected_query.metric_position,
     count(query_score.query_id) as queries,
     count(query_score.query_id) filter (where expected_query.is_relevant) as relevant_queries,
     count(expected_query.query_id) filter (
@@ -42,7 +42,7 @@ left join pulled_failed_query
         and expected_query.query_id = pulled_failed_query.query_id
 group by
     expected_query.system_id,
-    expected_query.system_place,
+    expected_query.system_position,
     expected_query.metric_id,
     expected_query.metric,
-    expected_query.metric_place
+    expected_query.metric_position

@@ -1,12 +1,12 @@
 -- tied_query: one query in which equal scores decide which documents are in the top k.
 -- grain:  one row per (system_id, query_id)
--- reads:  pulled_placed_result, query, ranked_doc
+-- reads:  pulled_ranked_result, query, ranked_doc
 -- params: cutoff, rank_rule
--- places: number of the top k places held by a document whose score another document has as well. looked_at: number of
--- results in the top k; at least as many have last_score or a higher score. If the places of results are known, those
--- of equal scores suffice. last_score: the score at the last of these places, which ties below the cutoff share.
+-- ranks: number of the top k ranks whose document has the same score as another document. looked_at: number of
+-- results in the top k; at least as many have last_score or a higher score. last_score: the lowest score in the top k,
+-- which results below rank k may share. If `ranked` is yes, the ranks of pulled_ranked_result are counted instead.
 with
--- only placed: no
+-- only ranked: no
 neighbour as (
     select
         system_id,
@@ -29,11 +29,11 @@ neighbour as (
 -- end
 
 counted as (
-    -- only placed: no
+    -- only ranked: no
     select
         system_id,
         query_id,
-        count(*) filter (where order_score = score_above or order_score = score_below) as places,
+        count(*) filter (where order_score = score_above or order_score = score_below) as ranks,
         count(*) as looked_at,
         min(order_score) as last_score,
     from neighbour
@@ -42,19 +42,19 @@ counted as (
         system_id,
         query_id
     -- end
-    -- only placed: yes
+    -- only ranked: yes
     union all
     select
         system_id,
         query_id,
-        count(*) filter (where first_place < last_place and last_place <= $cutoff)
-        + max(case when last_place > $cutoff then $cutoff - first_place + 1 else 0 end) as places,
-        count(*) filter (where last_place <= $cutoff)
-        + max(case when last_place > $cutoff then $cutoff - first_place + 1 else 0 end) as looked_at,
+        count(*) filter (where first_rank < last_rank and last_rank <= $cutoff)
+        + max(case when last_rank > $cutoff then $cutoff - first_rank + 1 else 0 end) as ranks,
+        count(*) filter (where last_rank <= $cutoff)
+        + max(case when last_rank > $cutoff then $cutoff - first_rank + 1 else 0 end) as looked_at,
         min(score) + 0.0 as last_score,
-    from pulled_placed_result
+    from pulled_ranked_result
     where
-        first_place <= $cutoff
+        first_rank <= $cutoff
         and query_id in (
             select query.query_id,
             from query
@@ -67,4 +67,4 @@ counted as (
 )
 
 select *, from counted
-where places > 0
+where ranks > 0

@@ -31,10 +31,10 @@ high_score as (
         row_number() over (
             partition by system_id, query_id
             order by { 'score': order_score, 'doc_id': doc_id } desc
-        ) as place,
+        ) as position,
     from result
     where returned > $cutoff
-    qualify place <= $cutoff
+    qualify position <= $cutoff
 ),
 
 low_rank as (
@@ -45,10 +45,10 @@ low_rank as (
         row_number() over (
             partition by system_id, query_id
             order by { 'rank': rank_given, 'doc_id': doc_id } asc
-        ) as place,
+        ) as position,
     from result
     where returned > $cutoff
-    qualify place <= $cutoff
+    qualify position <= $cutoff
 ),
 
 last_score as (

@@ -2,9 +2,10 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff
--- places: how many of the top k places differ. first_place: the first of them. Documents with equal scores may be in
--- any order, and so may documents with equal ranks. Rankings without scores, or without ranks, cannot disagree.
-with placed as (
+-- ranks: number of the top k ranks with different scores in the two orders. first_rank: the first of these
+-- ranks. Documents with equal scores, or with equal ranks, may be in any order. Rankings without scores or without ranks
+-- have no rows.
+with ranked as (
     select
         system_id,
         query_id,
@@ -21,19 +22,19 @@ with placed as (
 )
 
 select
-    placed.system_id,
-    placed.query_id,
-    count(*) as places,
-    min(placed.rank) as first_place,
-from placed
-inner join placed as own_place
+    ranked.system_id,
+    ranked.query_id,
+    count(*) as ranks,
+    min(ranked.rank) as first_rank,
+from ranked
+inner join ranked as own
     on
-        placed.system_id = own_place.system_id
-        and placed.query_id = own_place.query_id
-        and placed.rank = own_place.own_rank
+        ranked.system_id = own.system_id
+        and ranked.query_id = own.query_id
+        and ranked.rank = own.own_rank
 where
-    placed.rank <= $cutoff
-    and placed.order_score <> own_place.order_score
+    ranked.rank <= $cutoff
+    and ranked.order_score <> own.order_score
 group by
-    placed.system_id,
-    placed.query_id
+    ranked.system_id,
+    ranked.query_id

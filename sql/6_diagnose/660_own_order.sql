@@ -1,10 +1,10 @@
 -- own_order: one sequence of grades in the order of the given ranks, of a system whose ranks and scores disagree.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
--- params: places
+-- params: depth
 -- grades: in the order of the ranks, null for an unjudged document. judged: all grades of the query, lowest first.
 -- query_ids: the queries with this sequence, all of which have the same value.
-with placed as (
+with ranked as (
     select
         contending_result.system_id,
         contending_result.query_id,
@@ -12,7 +12,7 @@ with placed as (
         row_number() over (
             partition by contending_result.system_id, contending_result.query_id
             order by contending_result.rank_given asc, contending_result.doc_id desc
-        ) as place,
+        ) as rank,
     from contending_result
     left join judgment
         on
@@ -25,9 +25,9 @@ own as (
     select
         system_id,
         query_id,
-        list(grade order by place) as grades,
-    from placed
-    where place <= $places
+        list(grade order by rank) as grades,
+    from ranked
+    where rank <= $depth
     group by
         system_id,
         query_id

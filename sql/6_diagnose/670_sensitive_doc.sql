@@ -2,8 +2,8 @@
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, tied_query
 -- params: everything
--- If `everything` is false, only results that could be in the top places are kept: with a score not below that of the
--- last place (minus a tolerance, because scores may be compared as 32-bit floats).
+-- If `everything` is false, only results that could be in the top k are kept: with a score not below the lowest
+-- score of the top k (minus a tolerance, because scores may be compared as 32-bit floats).
 select
     ranking.system_id,
     ranking.query_id,

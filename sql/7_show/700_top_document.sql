@@ -1,20 +1,20 @@
--- top_document: one document in the first places of the baseline or of a candidate, with its grade.
+-- top_document: one document in the top ranks of the baseline or of a candidate, with its grade.
 -- grain:  one row per (candidate, query_id, doc_id)
 -- reads:  judgment, metric, paired_difference, ranked_doc, system
--- params: deepest, places
--- The order is that of the first metric, down to its cutoff, at most `deepest`, or `places` without a cutoff. Only
--- queries on which both systems are scored count. A rank is null if the document is not among the system's first
--- places, and grade is null if it is unjudged.
+-- params: deepest, default_depth
+-- The order is that of the first metric, down to its cutoff, at most `deepest`, or `default_depth` without a cutoff. Only
+-- queries on which both systems are scored count. A rank is null if the document is not among the system's top
+-- ranks, and grade is null if it is unjudged.
 with first_metric as (
     select
         metric_id,
         rank_rule,
-        least(coalesce(cutoff, $places), $deepest) as depth,
+        least(coalesce(cutoff, $default_depth), $deepest) as depth,
     from metric
-    where place = 0
+    where position = 0
 ),
 
-first_place as (
+leading_doc as (
     select
         ranked_doc.system_id,
         system.role,
@@ -35,43 +35,43 @@ compared as (
     inner join first_metric on paired_difference.metric_id = first_metric.metric_id
 ),
 
-baseline_place as (
+baseline_result as (
     select
         compared.candidate,
         compared.query_id,
-        first_place.doc_id,
-        first_place.rank,
+        leading_doc.doc_id,
+        leading_doc.rank,
     from compared
-    inner join first_place on compared.query_id = first_place.query_id
-    where first_place.role = 'baseline'
+    inner join leading_doc on compared.query_id = leading_doc.query_id
+    where leading_doc.role = 'baseline'
 ),
 
-candidate_place as (
+candidate_result as (
     select
         compared.candidate,
         compared.query_id,
-        first_place.doc_id,
-        first_place.rank,
+        leading_doc.doc_id,
+        leading_doc.rank,
     from compared
-    inner join first_place
+    inner join leading_doc
         on
-            compared.candidate = first_place.system_id
-            and compared.query_id = first_place.query_id
+            compared.candidate = leading_doc.system_id
+            and compared.query_id = leading_doc.query_id
 ),
 
 beside as (
     select
-        coalesce(baseline_place.candidate, candidate_place.candidate) as candidate,
-        coalesce(baseline_place.query_id, candidate_place.query_id) as query_id,
-        coalesce(baseline_place.doc_id, candidate_place.doc_id) as doc_id,
-        baseline_place.rank as baseline_rank,
-        candidate_place.rank as candidate_rank,
-    from baseline_place
-    full outer join candidate_place
+        coalesce(baseline_result.candidate, candidate_result.candidate) as candidate,
+        coalesce(baseline_result.query_id, candidate_result.query_id) as query_id,
+        coalesce(baseline_result.doc_id, candidate_result.doc_id) as doc_id,
+        baseline_result.rank as baseline_rank,
+        candidate_result.rank as candidate_rank,
+    from baseline_result
+    full outer join candidate_result
         on
-            baseline_place.candidate = candidate_place.candidate
-            and baseline_place.query_id = candidate_place.query_id
-            and baseline_place.doc_id = candidate_place.doc_id
+            baseline_result.candidate = candidate_result.candidate
+            and baseline_result.query_id = candidate_result.query_id
+            and baseline_result.doc_id = candidate_result.doc_id
 )
 
 select

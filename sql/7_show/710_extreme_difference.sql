@@ -1,15 +1,15 @@
 -- extreme_difference: one of the queries on which a candidate gains or loses most against the baseline.
 -- grain:  one row per (candidate, metric_id, direction, place)
 -- reads:  metric, paired_difference, query, system
--- params: places
--- direction: win or loss; place 1 is the largest. Differences within 1e-9 are ties.
-with placed as (
+-- params: most
+-- direction: win or loss; place: 1 for the largest, at most `most`. Differences within 1e-9 are ties.
+with numbered as (
     select
         paired_difference.candidate,
-        system.place as system_place,
+        system.position as system_position,
         paired_difference.metric_id,
         metric.name as metric,
-        metric.place as metric_place,
+        metric.position as metric_position,
         paired_difference.query_id,
         query.text,
         paired_difference.difference,
@@ -30,14 +30,14 @@ with placed as (
 
 select
     candidate,
-    system_place,
+    system_position,
     metric_id,
     metric,
-    metric_place,
+    metric_position,
     direction,
     place,
     query_id,
     text,
     difference,
-from placed
-where place <= $places
+from numbered
+where place <= $most

@@ -3,15 +3,15 @@
 -- reads:  metric, query_score, system
 -- params: -
 -- kind:   query
--- system_place, metric_place: the order in which systems and metrics were given.
+-- system_position, metric_position: the order in which systems and metrics were given.
 select
     query_score.system_id,
     query_score.query_id,
     metric.name as metric,
     query_score.value,
     query_score.metric_id as metric_hash,
-    system.place as system_place,
-    metric.place as metric_place,
+    system.position as system_position,
+    metric.position as metric_position,
 from query_score
 inner join metric on query_score.metric_id = metric.metric_id
 inner join system on query_score.system_id = system.system_id

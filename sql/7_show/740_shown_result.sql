@@ -17,6 +17,6 @@ left join gain
         metric.gain_rule = gain.gain_rule
         and graded_doc.grade = gain.grade
 where
-    metric.place = 0
+    metric.position = 0
     and graded_doc.rank <= $depth
     and graded_doc.query_id in (select query_score.query_id, from query_score)

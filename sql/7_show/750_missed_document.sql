@@ -3,7 +3,7 @@
 -- reads:  judgment, metric, ordered_result, query_score, shown_result
 -- params: most
 -- kind:   query
--- The best grades come first, in the order of place; missed: their total number, of which at most `most` are here.
+-- The best grades come first, in the order of position; missed: their total number, of which at most `most` are here.
 -- rank: in the order of the first metric, from 1; null if the system did not return the document.
 with page_query as (
     select
@@ -12,7 +12,7 @@ with page_query as (
         metric.rank_rule,
     from query_score
     inner join metric on query_score.metric_id = metric.metric_id
-    where metric.place = 0
+    where metric.position = 0
 ),
 
 missed_judgment as (
@@ -26,7 +26,7 @@ missed_judgment as (
         row_number() over (
             partition by page_query.system_id, page_query.query_id
             order by judgment.grade desc, judgment.doc_id asc
-        ) as place,
+        ) as position,
     from page_query
     inner join judgment on page_query.query_id = judgment.query_id
     left join shown_result
@@ -41,7 +41,7 @@ missed_judgment as (
 
 best_judgment as (
     select *, from missed_judgment
-    where place <= $most
+    where position <= $most
 ),
 
 returned_judgment as (
@@ -91,7 +91,7 @@ found_judgment as (
 select
     best_judgment.system_id,
     best_judgment.query_id,
-    best_judgment.place,
+    best_judgment.position,
     best_judgment.doc_id,
     best_judgment.grade,
     found_judgment.rank,

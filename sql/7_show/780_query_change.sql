@@ -1,9 +1,9 @@
--- query_change: the overlap of a candidate's first places with the baseline's on one query.
+-- query_change: the overlap of a candidate's top ranks with the baseline's on one query.
 -- grain:  one row per (candidate, query_id)
--- reads:  metric, paired_difference, place, top_document
+-- reads:  metric, paired_difference, possible_rank, top_document
 -- params: persistence
--- shared: documents in both; in_place: those at the same rank. rbo: rank-biased overlap, extrapolated (Webber, Moffat
--- and Zobel 2010, equation 32). With l places in the longer and s in the shorter list, X_d the number of shared
+-- shared: documents in both; at_same_rank: those at the same rank. rbo: rank-biased overlap, extrapolated (Webber, Moffat
+-- and Zobel 2010, equation 32). With l documents in the longer and s in the shorter list, X_d the number of shared
 -- documents down to d: (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s)
 -- p^l. A document is shared from the larger of its ranks on, where it adds p^d/d for every d down to l, so that weights
 -- are summed once. rbo is 1 if both lists are empty, and 0 if one is.
@@ -14,7 +14,7 @@ with compared as (
         paired_difference.difference,
     from paired_difference
     inner join metric on paired_difference.metric_id = metric.metric_id
-    where metric.place = 0
+    where metric.position = 0
 ),
 
 weight as (
@@ -22,17 +22,17 @@ weight as (
         rank,
         power($persistence, rank) / rank as own,
         sum(power($persistence, rank) / rank) over (order by rank asc) as total,
-    from place
+    from possible_rank
 ),
 
 counted as (
     select
         candidate,
         query_id,
-        count(baseline_rank) as baseline_places,
-        count(candidate_rank) as candidate_places,
+        count(baseline_rank) as baseline_results,
+        count(candidate_rank) as candidate_results,
         count(baseline_rank + candidate_rank) as shared,
-        count(case when baseline_rank = candidate_rank then 1 end) as in_place,
+        count(case when baseline_rank = candidate_rank then 1 end) as at_same_rank,
         greatest(count(baseline_rank), count(candidate_rank)) as longer,
         least(count(baseline_rank), count(candidate_rank)) as shorter,
         (1.0 - $persistence) / $persistence as step,
@@ -90,10 +90,10 @@ select
     compared.candidate,
     compared.query_id,
     compared.difference,
-    coalesce(counted.baseline_places, 0) as baseline_places,
-    coalesce(counted.candidate_places, 0) as candidate_places,
+    coalesce(counted.baseline_results, 0) as baseline_results,
+    coalesce(counted.candidate_results, 0) as candidate_results,
     coalesce(counted.shared, 0) as shared,
-    coalesce(counted.in_place, 0) as in_place,
+    coalesce(counted.at_same_rank, 0) as at_same_rank,
     case
         when counted.longer is null then 1.0
         when agreed.agreement is null then 0.0

@@ -1,4 +1,4 @@
--- moved_document: the number of documents of one grade that entered a candidate's first places, and that left.
+-- moved_document: the number of documents of one grade that entered a candidate's top ranks, and that left them.
 -- grain:  one row per (candidate, grade)
 -- reads:  top_document
 -- params: -

@@ -4,7 +4,7 @@
 -- params: -
 -- rate: of impressions, 0 to 1. event_rate: logged clicks over logged impressions, which OpenSearch uses; 0 without
 -- impressions.
-with place_total as (
+with rank_total as (
     select
         place,
         cast(sum(impressions) as double) as impressions,
@@ -21,4 +21,4 @@ select
     cast(clicks as bigint) as clicks,
     case when impressions > 0 then clicks / impressions else 0.0 end as rate,
     case when shown_events > 0 then click_events / shown_events else 0.0 end as event_rate,
-from place_total
+from rank_total

@@ -16,32 +16,32 @@
 -- doubt: z times the mean standard deviation of the logarithm of the examinations (position), which is added to both
 -- distances from the value on the logarithmic scale, as an independent error. It is null if the model is not
 -- identified: then there is no interval.
-with placed_count as (
+with document_count as (
     select
         document,
         place,
         case when $model = 'opensearch' then shown_events else impressions end as impressions,
         case when $model = 'opensearch' then click_events else clicks end as clicks,
-        case when $model = 'opensearch' then min(place) over (partition by document) else place end as rated_place,
+        case when $model = 'opensearch' then min(place) over (partition by document) else place end as rated_rank,
     from click_count
     where impressions > 0
 ),
 
 click_weight as (
     select
-        placed_count.document,
-        placed_count.place,
-        placed_count.impressions,
-        placed_count.clicks,
+        document_count.document,
+        document_count.place,
+        document_count.impressions,
+        document_count.clicks,
         case
             when $model = 'rate' then 1.0
             when $model = 'opensearch' then click_rate.event_rate
             else pulled_examination.examination
         end as weight,
         case when $model = 'position' then pulled_examination.doubt else 0.0 end as doubt,
-    from placed_count
-    inner join click_rate on placed_count.rated_place = click_rate.place
-    left join pulled_examination on placed_count.rated_place = pulled_examination.place
+    from document_count
+    inner join click_rate on document_count.rated_rank = click_rate.place
+    left join pulled_examination on document_count.rated_rank = pulled_examination.place
 ),
 
 running_weight as (

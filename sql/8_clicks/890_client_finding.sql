@@ -15,7 +15,7 @@ with client_total as (
     group by client
 ),
 
-client_place as (
+client_order as (
     select
         events as usual,
         events * $bot_times as most,
@@ -23,7 +23,7 @@ client_place as (
             order by
                 events,
                 client
-        ) as place,
+        ) as position,
     from client_total
 ),
 
@@ -31,19 +31,19 @@ client_overview as (
     select
         count(*) as clients,
         cast(sum(events) as bigint) as total,
-        greatest(ceil(count(*) * $usual_share), 1) as usual_place,
+        greatest(ceil(count(*) * $usual_share), 1) as usual_position,
     from client_total
     having count(*) >= $fewest_clients
 ),
 
 usual_client as (
     select
-        client_place.usual,
-        client_place.most,
+        client_order.usual,
+        client_order.most,
         client_overview.clients,
         client_overview.total,
     from client_overview
-    inner join client_place on client_overview.usual_place = client_place.place
+    inner join client_order on client_overview.usual_position = client_order.position
 ),
 
 busy_client as (

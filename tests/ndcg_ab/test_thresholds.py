@@ -15,9 +15,9 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.duckdb.engine import few_rows
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import load_tables
+from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import STEPS, open_engine_for, score_metrics
-from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from ndcg_core.measures.metric import VALUES, MetricError
 from ndcg_core.measures.notation import PRESETS, parse
@@ -35,7 +35,7 @@ LOWERED = {
     "JOINED_ROWS": 1,
     "SORTED_HASHES": 1,
     "READ_ROWS": 7,
-    "PLACED_ROWS": 1,
+    "RANKED_ROWS": 1,
     "COUNTED_RESULTS": 3,
     "BATCH_RESULTS": 5,
     "FILE_ROWS": 1,
@@ -106,11 +106,11 @@ def values_of(metrics: tuple[str, ...], *, reduced: bool = False) -> dict[str, V
         engine.config |= few_rows()  # whose optimizers do not take longer than the work
         load_tables(engine, judgments, Queries(), read, evaluation)
         score_metrics(engine, evaluation.metric_list)
-        assert engine.is_few or not engine.made.keys() & {*STEPS, "placed_gain"}
+        assert engine.is_few or not engine.made.keys() & {*STEPS, "rank_gain"}
         assert recompute_sample(engine, evaluation.metric_list) == 6
         rows = engine.rows("metric_value", ("metric", "system_id", "query_id", "value"))
-        if reduced and engine.may_hold("placed", "no"):
-            assert engine.count("graded_doc") and engine.count("placed_gain")  # made again
+        if reduced and engine.may_hold("ranked", "no"):
+            assert engine.count("graded_doc") and engine.count("rank_gain")  # made again
     found: dict[str, Value] = {}
     for metric, system_id, query_id, value in rows:
         found.setdefault(metric, {})[system_id, query_id] = value

@@ -11,9 +11,9 @@ from tests.laboratory import in_order, outcome_of, plant
 JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
 RANKINGS = {"old": {"q1": in_order("b", "a"), "q2": in_order("c")}, "new": {"q1": in_order("a", "b")}}
 FAULTS = [
-    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "dcg@10"),
-    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "ndcg@10"),
-    ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
+    ("discount", "log2(possible_rank.rank + 1)", "log2(possible_rank.rank + 2)", "dcg@10"),
+    ("discount", "log2(possible_rank.rank + 1)", "log2(possible_rank.rank + 2)", "ndcg@10"),
+    ("discount", "1.0 / possible_rank.rank", "1.0 / (possible_rank.rank + 1)", "dcg(discount=reciprocal)@10"),
     ("gain", "power(2.0, wanted_grade.grade) - 1.0", "power(2.0, wanted_grade.grade)", "ndcg(gain=exponential)@10"),
     ("ranked_doc", "order_score desc, ordered_result.doc_id desc", "order_score, ordered_result.doc_id", "ndcg@10"),
     ("ranked_doc", "'score': -order_score", "'score': order_score", "ndcg(ties=doc_id_asc)@10"),
@@ -26,10 +26,10 @@ FAULTS = [
     ("query_score", "dcg / coalesce(cutoff, returned)", "dcg / returned", "precision@10"),
     ("walk_sum", "cast(relevant_seen as double) / rank", "1.0 / rank", "ap"),
     ("walk_sum", "exp(unsatisfied_above)", "1.0", "err@10"),
-    ("walk_sum", "placed_gain.rank <= pool.relevant", "placed_gain.rank < pool.relevant", "rprec"),
+    ("walk_sum", "rank_gain.rank <= pool.relevant", "rank_gain.rank < pool.relevant", "rprec"),
     ("walk_sum", "gain.gain = 0 and judged_doc.grade >= 0", "gain.gain > 0", "bpref"),
     ("walk_sum", "(pooled_seen - 1)", "0.0", "infap"),
-    ("discount", "power(rule.base, place.rank - 1)", "power(rule.base, place.rank)", "rbp"),
+    ("discount", "power(rule.base, possible_rank.rank - 1)", "power(rule.base, possible_rank.rank)", "rbp"),
     ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),
 ]
 # Of a query that `new` does not answer.

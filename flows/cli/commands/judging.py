@@ -116,7 +116,7 @@ def draw(
         study = draw_from_log(
             evaluation, engine, count, earlier_draw=earlier, deviation=deviation, judgments=judged, power=power, say=say
         )
-        rows = list_documents(study.drawn, study.places, engine, evaluation) if sheet else ()
+        rows = list_documents(study.drawn, study.depth, engine, evaluation) if sheet else ()
     if path := output.paths["output_file"]:
         write_table(study.table, path)
     if sheet:

@@ -365,7 +365,7 @@ def few_rows() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a database file") -> Iterator[None]:
+def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a database file") -> Iterator[None]:
     """Name the SQL file in errors of DuckDB; raise InputError for a full spill folder or forbidden access."""
     try:
         yield
@@ -373,7 +373,7 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a da
         if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
             raise memory.no_room(first_line(error)) from error
         if isinstance(error, duckdb.PermissionException):  # of `forbid_file_access`
-            raise InputError(f"{place}: a query or a view reads another file: {first_line(error)}") from None
+            raise InputError(f"{where}: a query or a view reads another file: {first_line(error)}") from None
         if file is None:
             raise
         raise SqlError(f"{file.display_path}: {type(error).__name__}: {error}") from error

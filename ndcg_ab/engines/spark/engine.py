@@ -47,9 +47,9 @@ class SparkEngine(Engine):
         self.database = f"ndcg_ab_{secrets.token_hex(8)}"
         self.written = 0
         where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
-        place = " location '{}'".format(where.replace("\\", "\\\\").replace("'", "\\'")) if where else ""
+        location = " location '{}'".format(where.replace("\\", "\\\\").replace("'", "\\'")) if where else ""
         with name_table_in_errors(f"{cluster.address}: a database for the tables of the evaluation cannot be made"):
-            self.session.sql(f"create database {self.database}{place}")
+            self.session.sql(f"create database {self.database}{location}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -134,21 +134,21 @@ class SparkEngine(Engine):
         if self.is_few:
             return frame.localCheckpoint(eager=False)
         self.written += 1
-        place = f"{self.database}.{name}_{self.written}"
-        frame.write.format("parquet").saveAsTable(place)
-        return self.session.table(place)
+        table = f"{self.database}.{name}_{self.written}"
+        frame.write.format("parquet").saveAsTable(table)
+        return self.session.table(table)
 
 
 # ---- rows that stay there
 
 
-def read_schema(cluster: Cluster, place: RemoteTable) -> pa.Schema:
+def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
     """Return the columns of a remote table; raise InputError if there is none."""
-    with name_table_in_errors(place.table + (f", where {place.where}" if place.where else "")):
-        return read_frame(open_session(cluster), place).limit(0).toArrow().schema
+    with name_table_in_errors(remote.table + (f", where {remote.where}" if remote.where else "")):
+        return read_frame(open_session(cluster), remote).limit(0).toArrow().schema
 
 
-def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
+def survey_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
     """Return one row per query of a remote table: lowest values, number of rows, invalid values, and hashes.
 
     longest: largest number of characters of a text, by column.
@@ -157,13 +157,13 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
     (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum), which do
     not depend on the order of the rows.
     """
-    columns = [column for column in place.columns if column.source is not None]
-    with name_table_in_errors(place.table):
-        frame = select_rows(open_session(cluster), place)
+    columns = [column for column in remote.columns if column.source is not None]
+    with name_table_in_errors(remote.table):
+        frame = select_rows(open_session(cluster), remote)
         content = [F.col(column.name) for column in columns]
         survey = frame.groupBy("query_id").agg(
             F.count(F.lit(1)).alias("rows"),
-            *(F.min(column.name).alias(column.name) for column in place.columns if column.name != "query_id"),
+            *(F.min(column.name).alias(column.name) for column in remote.columns if column.name != "query_id"),
             *(
                 F.sum(breaks_rules(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
                 for column in columns
@@ -174,9 +174,9 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
         return survey.toArrow()
 
 
-def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
+def survey_digest(remote: RemoteTable, surveyed: pa.Table) -> str:
     """Return the SHA-256, 32 hex digits, of a survey: equal content has an equal digest, in any order of rows."""
-    digest = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
+    digest = hashlib.sha256(repr([column.name for column in remote.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
     for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
         digest.update(repr(batch.to_pydict()).encode())
@@ -208,21 +208,21 @@ def read_column(column: Column) -> Any:
     return F.when((F.abs(value) < EXACT) | ~is_whole | is_held, value)
 
 
-def select_rows(session: SparkSession, place: RemoteTable) -> DataFrame:
+def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
     """Return the rows in the requested columns; a number that cannot be read is null."""
-    frame = read_frame(session, place)
+    frame = read_frame(session, remote)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
-        for column in place.columns
+        for column in remote.columns
     ]
-    if place.system_id is not None:
-        columns.append(F.lit(place.system_id).alias("system_id"))
+    if remote.system_id is not None:
+        columns.append(F.lit(remote.system_id).alias("system_id"))
     return frame.select(*columns)
 
 
-def read_frame(session: SparkSession, place: RemoteTable) -> DataFrame:
-    frame = session.read.parquet(place.table) if place.is_path else session.table(place.table)
-    return frame.where(place.where) if place.where else frame
+def read_frame(session: SparkSession, remote: RemoteTable) -> DataFrame:
+    frame = session.read.parquet(remote.table) if remote.is_path else session.table(remote.table)
+    return frame.where(remote.where) if remote.where else frame
 
 
 def quoted(name: str) -> str:

@@ -101,13 +101,13 @@ def ask_master(cluster: Cluster) -> Seen:
 def read_master_state(cluster: Cluster) -> Seen:
     """Return the state from the master's web page (`spark.master.ui.port`); raise OSError without an answer."""
     context = SparkContext._active_spark_context
-    place = urlsplit((cluster.master or "").partition(",")[0])
-    if place.scheme != "spark":
+    address = urlsplit((cluster.master or "").partition(",")[0])
+    if address.scheme != "spark":
         return NOTHING_SEEN
     if context is None:
         return True, "Spark's own process on this machine is still starting"
     port = cluster.conf.get("spark.master.ui.port", UI_PORT)
-    with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
+    with urllib.request.urlopen(f"http://{address.hostname}:{port}/json/", timeout=REACHED) as page:
         state = json.load(page)
     return parse_master_state(state, context.applicationId)
 
@@ -161,11 +161,11 @@ def wait_for_session(cluster: Cluster) -> SparkSession:
 
 def refuse_unreachable(cluster: Cluster) -> None:
     """Raise InputError if nothing listens at the cluster's address; Spark itself would retry for minutes."""
-    place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
-    if place.scheme not in ("spark", "sc") or place.hostname is None:
+    address = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
+    if address.scheme not in ("spark", "sc") or address.hostname is None:
         return
-    port = place.port or (15002 if place.scheme == "sc" else 7077)
+    port = address.port or (15002 if address.scheme == "sc" else 7077)
     try:
-        socket.create_connection((place.hostname, port), timeout=REACHED).close()
+        socket.create_connection((address.hostname, port), timeout=REACHED).close()
     except OSError as error:
         raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}") from None

@@ -102,7 +102,7 @@ def gather_page_data(
     if not outcome.has_external_scores:
         engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
-        missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
+        missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, position", most=MOST_MISSED)
         missed = add_known_ranks(engine, missed)
     doc_ids = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
     named, trouble = None if outcome.has_external_scores else documents_from_rankings(engine, doc_ids), None

@@ -17,7 +17,7 @@ from ndcg_ab.studies.draw import DrawStudy
 from ndcg_ab.studies.explain import SystemExplanation
 from ndcg_ab.studies.power import Plan, PowerSettings, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
-from ndcg_core.measures.explain import Explanation, Place, Step
+from ndcg_core.measures.explain import ExplainedRank, Explanation, Step
 from ndcg_core.measures.writing import format_number
 
 BAR = 40  # characters of the longest bar
@@ -74,7 +74,7 @@ def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = 
     named.
     """
     unchanged = study.queries - study.changed
-    top = "results" if study.places is None else f"top {study.places}"
+    top = "results" if study.depth is None else f"top {study.depth}"
     yield (
         f"{study.queries:,} queries: of {unchanged:,} every system shows the same {top}, {study.changed:,}"
         f" {'differs' if study.changed == 1 else 'differ'}"
@@ -95,7 +95,7 @@ def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = 
 def study_to_json(study: DrawStudy) -> str:
     """Return counts and plan of a draw as JSON, by the names of `DrawStudy` and `DrawPlan`."""
     counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
-    more = {"kept": study.kept, "gone": study.gone, "places": study.places, "plan": study.plan._asdict()}
+    more = {"kept": study.kept, "gone": study.gone, "places": study.depth, "plan": study.plan._asdict()}
     return json.dumps({"schema": 1, **counts, **more}, indent=2, allow_nan=False) + "\n"
 
 
@@ -159,7 +159,7 @@ def print_explained(console: Console, explained: Sequence[SystemExplanation], qu
         for explanation in system.explanations:
             title = f"[bold]{escape(system.system_id)}[/], query '{escape(query_id)}', "
             title += f"[bold]{escape(explanation.metric.name)}[/]"
-            if explanation.places:
+            if explanation.ranking:
                 console.print(ranking_table(title, explanation))
             else:
                 console.print(f"{title}: {NOTHING[explanation.metric.unjudged]}")
@@ -174,12 +174,12 @@ def print_explained(console: Console, explained: Sequence[SystemExplanation], qu
 def ranking_table(title: str, explanation: Explanation) -> Table:
     heads = ("rank", "document", "score", "grade", "gain", "discount", "gain · discount", "sum")
     table = plain_table(title, heads, text_heads=["document"], overflow="fold")
-    places_within_cutoff = explanation.places_within_cutoff[: explanation.metric.cutoff or SHOWN]
-    for result in places_within_cutoff:
+    ranking_within_cutoff = explanation.ranking_within_cutoff[: explanation.metric.cutoff or SHOWN]
+    for result in ranking_within_cutoff:
         score = "–" if result.score is None else format_number(result.score)
         table.add_row(str(result.rank), Text(result.doc_id or ""), score, format_grade(result), *format_result(result))
-    if len(explanation.places) > len(places_within_cutoff):
-        rest = len(explanation.places) - len(places_within_cutoff)
+    if len(explanation.ranking) > len(ranking_within_cutoff):
+        rest = len(explanation.ranking) - len(ranking_within_cutoff)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
         table.add_row("…", f"[dim]{rest} documents {beyond}[/]", *[""] * 6)
     return table
@@ -200,11 +200,11 @@ def ideal_table(explanation: Explanation) -> Table:
     return table
 
 
-def format_grade(result: Place) -> str:
+def format_grade(result: ExplainedRank) -> str:
     return "[dim]unjudged[/]" if result.grade is None else format_number(result.grade)
 
 
-def format_result(result: Place) -> list[str]:
+def format_result(result: ExplainedRank) -> list[str]:
     return [f"{result.gain:g}", f"{result.discount:.4f}", f"{result.contribution:.4f}", f"{result.cumulated:.4f}"]
 
 

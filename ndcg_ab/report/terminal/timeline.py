@@ -217,7 +217,7 @@ def latest_decisions(night: EvaluatedNight) -> list[Text]:
     differences = {name: found.difference for name, found in night.compared.items()}
     ordered = sorted(
         night.decisions,
-        key=lambda name: (night.decisions[name].traits.place, -(differences.get(name) or 0.0)),
+        key=lambda name: (night.decisions[name].traits.position, -(differences.get(name) or 0.0)),
     )
     lines = []
     for name in ordered:

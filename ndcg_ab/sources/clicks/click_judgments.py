@@ -102,7 +102,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
         return 0.0, []
     documents, places, counts = read_counts(engine)
     fit = fit_joined(counts)
-    fitted, ranks, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
+    fitted, ranks, top = documents[fit.document], places[fit.rank], fit.examination.max(initial=1.0)
     doubt = fit.doubt if fit.is_identified else [None] * len(ranks)
 
     def put(scale: float) -> None:

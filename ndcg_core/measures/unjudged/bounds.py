@@ -2,7 +2,7 @@
 
 Each unjudged document of a query that either system shows may have any gain x of a grade of the judgments, or 0:
 
-    D(x) = (c + sum of w_u x_u) / I(x),    c: of judged documents; w_u: weight of u's place for the candidate - baseline
+    D(x) = (c + sum of w_u x_u) / I(x),    c: of judged documents; w_u: weight of u's rank for the candidate - baseline
 
 If the divisor I does not depend on x, every x_u is 0 or the highest gain, by the sign of w_u. Else I(x) is the sum of
 all gains, best first, and D is largest at the t for which max over x of c + w x - t I(x) is 0 (W. Dinkelbach,
@@ -22,8 +22,7 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import gain
-from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
-from ndcg_core.measures.unjudged.place_values import (
+from ndcg_core.measures.unjudged.contributions import (
     BoolArray,
     FloatArray,
     JudgedCounts,
@@ -34,13 +33,14 @@ from ndcg_core.measures.unjudged.place_values import (
     lacks_expected_value,
     split_by,
 )
+from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 
 
 def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
-    """Return whether a metric has bounds: it is a sum over places with a fixed or global ideal, rr or accuracy."""
+    """Return whether a metric has bounds: it is a sum over ranks with a fixed or global ideal, rr or accuracy."""
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
     if metric.traits.is_decided_by_first:
@@ -68,11 +68,11 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
 
 
 def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
-    """Return, per query, the highest advantage of candidate (0) or baseline (1) if the first relevant place decides.
+    """Return, per query, the highest advantage of candidate (0) or baseline (1) if the first relevant result decides.
 
     Unjudged documents that only this system shows count as relevant; of those that both systems show, at most one does.
     """
-    deepest = max(int(places.rank.max(initial=0)) for places in pair.systems)
+    deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
     worth = first_values(pair.metric, deepest)
     query, order = pair.unjudged.query, (side, 1 - side)
     own, other = (pick(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
@@ -90,7 +90,7 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
 
 
 def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArray:
-    """Return, per query, the highest value of `sign` times the difference, for sums over places.
+    """Return, per query, the highest value of `sign` times the difference, for sums over ranks.
 
     values: `sign` times the differences with unjudged results gaining nothing. A query without a relevant judgment is
     *open*: its difference is 0 until one of its documents gains something.
@@ -133,9 +133,9 @@ def _greatest_quotients(
         if not len(rows):
             continue
         counts = np.arange(1 + documents[rows].max())
-        of_place = weights[np.minimum(starts[rows, None] + counts[:-1], len(weights) - 1)]
+        of_count = weights[np.minimum(starts[rows, None] + counts[:-1], len(weights) - 1)]
         best = np.zeros((len(rows), len(counts)))
-        best[:, 1:] = np.cumsum(np.where(counts[:-1] < documents[rows, None], of_place, -np.inf), axis=1)
+        best[:, 1:] = np.cumsum(np.where(counts[:-1] < documents[rows, None], of_count, -np.inf), axis=1)
         ideal = step * sums[np.minimum(reached[:, rows, None] + counts, len(sums) - 1)]
         above = numerators[rows] * ideal[:, :, 0].sum(axis=0)
         start = np.where(is_open[rows], best[:, 1] / sums[1], numerators[rows])

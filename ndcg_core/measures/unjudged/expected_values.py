@@ -1,7 +1,8 @@
 """Compute the expected difference of two systems if their unjudged results have random grades.
 
-A value is the expected sum over the places of a ranking (`place_values`) over its expected divisor. For a measure with
-an ideal, the divisor is the ideal of known and expected gains together, best first: a ratio of expectations.
+A value is the expected sum over the results of a ranking (`expected_contributions`), divided by its expected divisor.
+For a measure with an ideal, the divisor is the ideal of known and expected gains together, best first: a ratio of
+expectations.
 
 With grade g of one more document the difference D of its query becomes D(g), with everything else as judged. With the
 probability p(g) of each grade, the effect of the document is the root mean square change
@@ -18,25 +19,25 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import highest_gain
-from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
-from ndcg_core.measures.unjudged.place_values import (
+from ndcg_core.measures.unjudged.contributions import (
     FloatArray,
     Gains,
     IntArray,
     JudgedCounts,
-    Places,
     Pool,
-    Results,
+    RankedResults,
+    ResultsWithGains,
     Values,
     counts_results,
     discount_sums,
+    expected_contributions,
     gains_of,
     lacks_expected_value,
-    place_values,
-    place_weights,
     put,
+    rank_weights,
     split_by,
 )
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
 
 NO_RELEVANT = {"exclude": 0.0, "zero": 0.0, "one": 1.0}  # the value of a query without a relevant document
 MOST_GRADES = 20  # grades that are tried for each document; of more, each tried grade stands for its neighbours
@@ -66,20 +67,20 @@ class ShownPair:
 
     metric: Metric
     judged: JudgedCounts
-    candidate: Places
-    baseline: Places
+    candidate: RankedResults
+    baseline: RankedResults
 
     @property
-    def systems(self) -> tuple[Places, Places]:
+    def systems(self) -> tuple[RankedResults, RankedResults]:
         """Return the results of the candidate and of the baseline."""
         return self.candidate, self.baseline
 
     @cached_property
     def unjudged(self) -> UnjudgedDocuments:
         """Return the unjudged documents that either system shows."""
-        width = 1 + max(int(places.doc.max(initial=0)) for places in self.systems)
-        own: list[IntArray] = [np.flatnonzero(~places.is_judged) for places in self.systems]
-        keys = [places.query[rows] * width + places.doc[rows] for places, rows in zip(self.systems, own, strict=True)]
+        width = 1 + max(int(ranked.doc.max(initial=0)) for ranked in self.systems)
+        own: list[IntArray] = [np.flatnonzero(~ranked.is_judged) for ranked in self.systems]
+        keys = [ranked.query[rows] * width + ranked.doc[rows] for ranked, rows in zip(self.systems, own, strict=True)]
         every = np.unique(np.concatenate(keys))
         first, second = (
             put(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at]) for at in (0, 1)
@@ -103,11 +104,11 @@ class ShownPair:
         return self.judged.count_documents(self.judged_gains.mean > 0)
 
     @cached_property
-    def judged_results(self) -> tuple[Results, Results]:
+    def judged_results(self) -> tuple[ResultsWithGains, ResultsWithGains]:
         """Return the results of the candidate and of the baseline, with unjudged results gaining nothing."""
         first, second = (
-            Results(places, place_weights(self.metric, places), gains_of(self.metric, places.grade))
-            for places in self.systems
+            ResultsWithGains(ranked, rank_weights(self.metric, ranked), gains_of(self.metric, ranked.grade))
+            for ranked in self.systems
         )
         return first, second
 
@@ -158,7 +159,7 @@ class ShownPair:
             divisor = self.divisors(results, pool)
             share = np.divide(1.0, divisor, out=np.zeros(len(divisor)), where=divisor > 0)
             value = share * np.bincount(
-                results.places.query, place_values(self.metric, results, pool), self.judged.queries
+                results.ranked.query, expected_contributions(self.metric, results, pool), self.judged.queries
             )
             values.append(miss * NO_RELEVANT[self.metric.no_relevant] + (1 - miss) * value)
             weights.append(share[query] * pick(known.weight, rows, 0))
@@ -176,10 +177,10 @@ class ShownPair:
             highest_gain(self.metric, max(judged.grades)),
         )
 
-    def divisors(self, results: Results, pool: Pool) -> FloatArray:
+    def divisors(self, results: ResultsWithGains, pool: Pool) -> FloatArray:
         """Return the (queries,) numbers that divide one system's sums: 1, the cutoff, the results or the ideal."""
         metric, queries = self.metric, self.judged.queries
-        returned = np.bincount(results.places.query, minlength=queries)
+        returned = np.bincount(results.ranked.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:
             return np.ones(queries)
         if metric.traits.divisor is Divisor.LENGTH:
@@ -193,8 +194,8 @@ class ShownPair:
         if metric.has_endless_ideal:
             return np.asarray(pool.highest * discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64)
         if metric.has_own_ideal:
-            some = results.gains.mean * (results.places.rank <= (metric.ideal_depth or NOWHERE))
-            return sum_best(metric, results.places.query, some, np.ones(len(some), dtype=np.int64), end)
+            some = results.gains.mean * (results.ranked.rank <= (metric.ideal_depth or NOWHERE))
+            return sum_best(metric, results.ranked.query, some, np.ones(len(some), dtype=np.int64), end)
         return sum_best(metric, pool.query, pool.gains.mean, pool.number, end)
 
 

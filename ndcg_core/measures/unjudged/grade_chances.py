@@ -6,7 +6,7 @@ import numpy as np
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import gain
-from ndcg_core.measures.unjudged.place_values import FloatArray, Gains, IntArray, JudgedCounts, Places
+from ndcg_core.measures.unjudged.contributions import FloatArray, Gains, IntArray, JudgedCounts, RankedResults
 
 BANDS = (2, 5, 10, 20, 50)  # the last rank of each band but the last, which has no end
 SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in that of each band
@@ -33,7 +33,7 @@ def least_gaining_grade(metric: Metric) -> float | None:
     return next(gaining, None)
 
 
-def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: Places) -> GradeChances:
+def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResults) -> GradeChances:
     """Estimate the distribution of the grades of judged results of all systems, by rank band.
 
     The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
@@ -45,8 +45,8 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: Places) -> 
     if least is not None:
         grades = np.array(sorted({*judged.grades, least}))
     counts = np.zeros((len(BANDS) + 1, len(grades)))
-    for places in systems:
-        rows = places.take(places.is_judged)
+    for ranked in systems:
+        rows = ranked.take(ranked.is_judged)
         np.add.at(counts, (band_of(rows.rank), np.searchsorted(grades, rows.grade)), 1.0)
     overall = counts.sum(axis=0)
     if not overall.any():

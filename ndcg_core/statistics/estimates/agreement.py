@@ -37,8 +37,8 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
     The distance of two grades is the number of grades that lie between them. The result is None if alpha is undefined.
     """
     totals = coincidences.sum(axis=1)
-    places = np.cumsum(totals) - totals / 2
-    squares = np.subtract.outer(places, places) ** 2
+    midranks = np.cumsum(totals) - totals / 2
+    squares = np.subtract.outer(midranks, midranks) ** 2
     expected = float((np.outer(totals, totals) * squares).sum())
     if expected == 0:
         return None
@@ -48,9 +48,9 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
     """Count how often two judges gave each pair of grades, as (levels x levels) for the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
-    levels, places = np.unique(grades, return_inverse=True)
+    levels, indices = np.unique(grades, return_inverse=True)
     matrix = np.zeros((len(levels), len(levels)))
-    np.add.at(matrix, tuple(places.reshape(2, -1)), 1)
+    np.add.at(matrix, tuple(indices.reshape(2, -1)), 1)
     return matrix
 
 

@@ -2,12 +2,12 @@
 
 Only documents that were shown at several ranks separate the effect of the rank from that of the document. `fit_joined`
 fits the model to the ranks between which documents moved often enough, and sets the examination of the highest of these
-ranks to 1. In the code a place is a rank.
+ranks to 1.
 
-Expectation maximisation converges slowly: if few documents move between places, the likelihood still rises thousands of
+Expectation maximisation converges slowly: if few documents move between ranks, the likelihood still rises thousands of
 steps later. The log likelihood is concave in the logarithms of the two factors, so there is one maximum. Given the
-examination of the places, the best attraction of each document is found exactly; what is left is a function of a dozen
-places, which L-BFGS-B maximises in as many rounds. A step of expectation maximisation from there changes nothing, which
+examination of the ranks, the best attraction of each document is found exactly; what is left is a function of a dozen
+ranks, which L-BFGS-B maximises in as many rounds. A step of expectation maximisation from there changes nothing, which
 verifies the result; the SQL makes that step.
 
 Sources: N. Craswell, O. Zoeter, M. Taylor and B. Ramsey, An experimental comparison of click position-bias models, WSDM
@@ -34,32 +34,32 @@ NARROWED = 100  # iterations at most when solving for a factor: bisection alone 
 CLOSE = 1e-14  # relative precision of a factor that is solved for
 SMALLEST = 1e-12  # probability of no click, instead of 0: Newton's method doubles it until it is right
 MOST_DOUBT = 0.4  # standard deviation of log(examination): a 95 % interval reaches from v / 2.2 to 2.2 v
-MOST_PLACES = 1_000  # places that are compared at most: those with the most clicks
-BARELY = 1e-6  # clicks that join places between which no document moved
+MOST_RANKS = 1_000  # ranks that are compared at most: those with the most clicks
+BARELY = 1e-6  # clicks that join ranks between which no document moved
 
 
 class ClickCounts(NamedTuple):
-    """The numbers of impressions and clicks of each document at each place, as columns of n rows.
+    """The numbers of impressions and clicks of each document at each rank, as columns of n rows.
 
-    document, place: numbers from 0; each number up to the largest occurs. impressions: > 0. clicks: at most
+    document, rank: numbers from 0; each number up to the largest occurs. impressions: > 0. clicks: at most
         impressions.
     """
 
     document: IntArray
-    place: IntArray
+    rank: IntArray
     impressions: FloatArray
     clicks: FloatArray
 
 
 def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
-    """Fit the position-based model by maximum likelihood; return (documents,) attractions and (places,) examinations.
+    """Fit the position-based model by maximum likelihood; return (documents,) attractions and (ranks,) examinations.
 
-    Each is in [0, 1], and 0 for a document or a place without a click. Only products of the two factors are identified,
-    so the examination of the most examined place is set to 1.
+    Each is in [0, 1], and 0 for a document or a rank without a click. Only products of the two factors are identified,
+    so the examination of the most examined rank is set to 1.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
-    examination = np.zeros(int(counts.place.max(initial=-1)) + 1)
-    clicks = np.bincount(counts.place, counts.clicks, len(examination))
+    examination = np.zeros(int(counts.rank.max(initial=-1)) + 1)
+    clicks = np.bincount(counts.rank, counts.clicks, len(examination))
     clicked, total = np.flatnonzero(clicks > 0), float(clicks.sum())
     if not total:
         return np.zeros(len(attraction)), examination
@@ -68,15 +68,15 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
     skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Return minus the log likelihood per click at log examinations of the clicked places, and the gradient."""
+        """Return minus the log likelihood per click at log examinations of the clicked ranks, and the gradient."""
         nonlocal attraction
         examination[clicked] = np.exp(logs)
-        looked = examination[counts.place]
+        looked = examination[counts.rank]
         attraction = best_attraction(counts, looked, attraction)
         chance = attraction[counts.document] * looked
         unclicked = np.maximum(1 - chance, SMALLEST)
         worth = counts.clicks[is_clicked] @ np.log(chance[is_clicked]) + skipped @ np.log(unclicked)
-        slopes = clicks - np.bincount(counts.place, skipped * chance / unclicked, len(clicks))
+        slopes = clicks - np.bincount(counts.rank, skipped * chance / unclicked, len(clicks))
         return -float(worth) / total, -slopes[clicked] / total
 
     optimum = optimize.minimize(
@@ -93,16 +93,16 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
 
 
 class JoinedFit(NamedTuple):
-    """The position-based model fitted to the places that can be compared through documents shown at several of them.
+    """The position-based model fitted to the ranks that can be compared through documents shown at several of them.
 
-    place: numbers of these places, rising. examination: of each place, 1 for the first; others may be above 1. doubt:
+    rank: numbers of these ranks, rising. examination: of each rank, 1 for the first; others may be above 1. doubt:
         standard deviation of the logarithm of each examination. document: numbers of the documents shown at these
-        places, rising. attraction: of each document, its click probability at the first of these places. left_out:
-        share of the impressions that are at other places. is_identified: whether documents moved, and the highest place
+        ranks, rising. attraction: of each document, its click probability at the first of these ranks. left_out:
+        share of the impressions that are at other ranks. is_identified: whether documents moved, and the highest rank
         is included.
     """
 
-    place: IntArray
+    rank: IntArray
     examination: FloatArray
     doubt: FloatArray
     document: IntArray
@@ -112,24 +112,24 @@ class JoinedFit(NamedTuple):
 
 
 def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
-    """Fit the position-based model to the largest set of places whose examinations the log can compare.
+    """Fit the position-based model to the largest set of ranks whose examinations the log can compare.
 
-    If no document was shown at two places, or nothing was clicked, each attraction is the plain click rate.
+    If no document was shown at two ranks, or nothing was clicked, each attraction is the plain click rate.
     """
-    documents, places = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.place))
+    documents, ranks = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.rank))
     if len(counts.document) == documents or not counts.clicks.sum():
         rate = np.bincount(counts.document, counts.clicks) / np.bincount(counts.document, counts.impressions)
-        return JoinedFit(np.arange(places), np.ones(places), np.zeros(places), np.arange(documents), rate, 0.0, False)
+        return JoinedFit(np.arange(ranks), np.ones(ranks), np.zeros(ranks), np.arange(documents), rate, 0.0, False)
     attraction, examination = fit_counts(counts, most_rounds)
     compared, variance = log_ratio_variances(counts, attraction, examination)
-    impressions, clicks = (np.bincount(counts.place, many)[compared] for many in (counts.impressions, counts.clicks))
+    impressions, clicks = (np.bincount(counts.rank, many)[compared] for many in (counts.impressions, counts.clicks))
     is_near = variance <= MOST_DOUBT**2
     middle = np.lexsort((clicks, is_near @ impressions))[-1]
     joined = np.flatnonzero(is_near[middle])
-    is_in = np.isin(counts.place, compared[joined])
+    is_in = np.isin(counts.rank, compared[joined])
     document, numbers = np.unique(counts.document[is_in], return_inverse=True)
-    place = np.searchsorted(compared[joined], counts.place[is_in])
-    inside = ClickCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
+    rank = np.searchsorted(compared[joined], counts.rank[is_in])
+    inside = ClickCounts(numbers, rank, counts.impressions[is_in], counts.clicks[is_in])
     if not is_in.all():
         attraction, examination = fit_counts(inside, most_rounds)
     top = float(examination[0])
@@ -147,25 +147,25 @@ def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit
 def log_ratio_variances(
     counts: ClickCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the places with clicks, rising, and the (places, places) variances of log(examination / examination).
+    """Return the ranks with clicks, rising, and the (ranks, ranks) variances of log(examination / examination).
 
     Notes
     -----
     Fisher's information of the logarithms of attraction and examination is w = n q / (1 - q) for a document shown n
-    times at a place with the click probability q. Without the attractions, a Laplacian of the places remains, with the
-    weight sum over documents of w w' / (sum of w) between two places. The variance of a difference of two logarithms is
-    the effective resistance between the places: infinite, here very large, if no document moved.
+    times at a rank with the click probability q. Without the attractions, a Laplacian of the ranks remains, with the
+    weight sum over documents of w w' / (sum of w) between two ranks. The variance of a difference of two logarithms is
+    the effective resistance between the ranks: infinite, here very large, if no document moved.
     """
     from scipy import sparse  # takes long, and only this model needs it
 
-    clicks = np.bincount(counts.place, counts.clicks)
-    compared = np.sort(np.argsort(-clicks, kind="stable")[: min(MOST_PLACES, int((clicks > 0).sum()))])
-    chance = attraction[counts.document] * examination[counts.place]
+    clicks = np.bincount(counts.rank, counts.clicks)
+    compared = np.sort(np.argsort(-clicks, kind="stable")[: min(MOST_RANKS, int((clicks > 0).sum()))])
+    chance = attraction[counts.document] * examination[counts.rank]
     weight = counts.impressions * chance / (1 - chance + 1 / counts.impressions)
-    by_place = sparse.csr_array((weight, (counts.document, counts.place)))[:, compared]
-    total = by_place.sum(axis=1)
-    shares = by_place.multiply(1 / np.where(total > 0, total, 1.0)[:, None])
-    joined = (by_place.T @ shares).toarray()
+    by_rank = sparse.csr_array((weight, (counts.document, counts.rank)))[:, compared]
+    total = by_rank.sum(axis=1)
+    shares = by_rank.multiply(1 / np.where(total > 0, total, 1.0)[:, None])
+    joined = (by_rank.T @ shares).toarray()
     np.fill_diagonal(joined, 0.0)
     laplacian = np.diag(joined.sum(axis=1) + BARELY) - joined
     try:

@@ -106,8 +106,8 @@ def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
     Draws beyond the observed queries use these weights. share: (n,) weights over their mean, in the order of the
     values. quantile: in (0, 1).
     """
-    place = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
-    return float(share[: place + 1].mean()), float(share[place:].mean())
+    index = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
+    return float(share[: index + 1].mean()), float(share[index:].mean())
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:

@@ -135,11 +135,11 @@ def _find_carriers(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carr
     toward = np.flatnonzero(parts > 0 if of.mean > 0 else parts < 0)
     order = np.argsort(-np.rint(np.abs(parts[toward]) * _DECIMALS), kind="stable")
     hundredth = -(-len(parts) // 100)
-    places = toward[order[: max(CARRIERS, hundredth)]]
-    shares = parts[places] / (of.mean * len(parts))
+    indices = toward[order[: max(CARRIERS, hundredth)]]
+    shares = parts[indices] / (of.mean * len(parts))
     differences = pairs.differences if pairs.scales is None else pairs.differences / pairs.scales
-    rows = (array[:CARRIERS].tolist() for array in (places, differences[places], shares))
-    carriers = tuple(Carrier(pairs.query_ids[place], value, part) for place, value, part in zip(*rows, strict=True))
+    rows = (array[:CARRIERS].tolist() for array in (indices, differences[indices], shares))
+    carriers = tuple(Carrier(pairs.query_ids[index], value, part) for index, value, part in zip(*rows, strict=True))
     return float(shares[:hundredth].sum()), carriers
 
 

@@ -166,8 +166,8 @@ def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
         raise ValueError(f"weights have shape {values.shape}, must be one for each of {n} differences")
     wrong = ~(np.isfinite(values) & (values > 0))
     if wrong.any():
-        place = int(np.argmax(wrong))
-        raise ValueError(f"weights[{place}] == {values[place]}, must be above 0 and finite")
+        index = int(np.argmax(wrong))
+        raise ValueError(f"weights[{index}] == {values[index]}, must be above 0 and finite")
     values = np.ldexp(values, -int(np.frexp(values.max())[1]))  # so that the sum of large weights is no infinity
     shares: NDArray[np.float64] = values / (exact_sum(values) / n)
     return shares
@@ -298,8 +298,8 @@ def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:
     if len(values) < at_least:
         raise ValueError(f"n == {len(values)} differences, must be at least {at_least}")
     if not np.isfinite(values).all():
-        place = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"differences[{place}] == {values[place]}, must be finite")
+        index = int(np.argmin(np.isfinite(values)))
+        raise ValueError(f"differences[{index}] == {values[index]}, must be finite")
     return values
 
 

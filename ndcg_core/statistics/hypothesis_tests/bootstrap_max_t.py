@@ -94,11 +94,11 @@ def bootstrap_max_t(
     hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
     p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
     largest = np.sort(np.concatenate(parts))
-    places = [math.ceil(level * (resamples + 1)) for level in levels]
+    ranks = [math.ceil(level * (resamples + 1)) for level in levels]
     return BootstrapResult(
         tuple(p_value.tolist()),
         monotone_p_values(p_adjusted, p_value, statistic),
-        tuple(float(largest[place - 1]) if place <= resamples else math.inf for place in places),
+        tuple(float(largest[rank - 1]) if rank <= resamples else math.inf for rank in ranks),
     )
 
 

@@ -149,9 +149,9 @@ def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     if len(x) <= _MOST:
         return x, counts.astype(np.float64)
     grid = np.linspace(float(x[0]), float(x[-1]), _MOST)
-    places = (x - x[0]) / (grid[1] - grid[0])
-    lower = np.minimum(places.astype(np.intp), _MOST - 2)
-    upper_share = counts * (places - lower)
+    steps = (x - x[0]) / (grid[1] - grid[0])
+    lower = np.minimum(steps.astype(np.intp), _MOST - 2)
+    upper_share = counts * (steps - lower)
     shared = np.bincount(lower, counts - upper_share, _MOST) + np.bincount(lower + 1, upper_share, _MOST)
     is_used = (shared > 0) & (grid != 0)
     return grid[is_used], shared[is_used]

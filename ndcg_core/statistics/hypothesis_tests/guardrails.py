@@ -58,8 +58,8 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
         raise ValueError(f"{pairs.column}: largest_loss == {worst}, must be above 0")
     lost = pairs.differences < -worst - TIE_TOLERANCE
     if lost.any():
-        place = int(np.argmax(lost))
-        query_id, value = pairs.query_ids[place], pairs.differences[place]
+        index = int(np.argmax(lost))
+        query_id, value = pairs.query_ids[index], pairs.differences[index]
         raise ValueError(
             f"{pairs.column}: the difference of query {query_id!r} == {value}, must not be below -largest_loss =="
             f" {-worst}; math.inf says that the largest loss is not known"

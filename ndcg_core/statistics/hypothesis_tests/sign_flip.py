@@ -70,7 +70,7 @@ def sign_flip(
         with those of a smaller one.
     workers: number of threads >= 1; None for the number of processors of the process.
 
-    Raises ValueError for a shape other than n x k, for NaN and infinity (with their place), and for wrong settings.
+    Raises ValueError for a shape other than n x k, for NaN and infinity (with their index), and for wrong settings.
     """
     check_settings(resamples, seed, workers)
     table = set_ties_to_zero(check_differences(differences))
@@ -130,13 +130,13 @@ def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
     An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
     """
     corrected = p_values.copy()
-    for place in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
-        values = family.quantised[place][family.quantised[place] != 0]
+    for index in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
+        values = family.quantised[index][family.quantised[index] != 0]
         sums = values[:1]  # the first sign stays: a pattern and its mirror image have the same |sum|
         for value in values[1:]:
             sums = np.concatenate((sums + value, sums - value))
-        reached = np.abs(sums) >= abs(values.sum()) - family.differing[place]
-        corrected[place] = np.count_nonzero(reached) / len(sums)
+        reached = np.abs(sums) >= abs(values.sum()) - family.differing[index]
+        corrected[index] = np.count_nonzero(reached) / len(sums)
     return corrected
 
 

@@ -312,7 +312,7 @@ def test_one_query_explained(plain: ndcg_ab.CompareResult) -> None:
         keys = {"system_id": "new", "query_id": "pasta", "metric": metric}
         (value,) = (row["value"] for row in scores if row.items() >= keys.items())
         assert found.value(metric=metric) == pytest.approx(value, abs=1e-12)
-    assert found.systems[0].explanations[0].places[0].doc_id == "pasta-guide"
+    assert found.systems[0].explanations[0].ranking[0].doc_id == "pasta-guide"
     assert ndcg_ab.explain({7: {1: 1}}, ranking={7: {1: 2.0}}, query=7).value() == 1.0
     with pytest.raises(ndcg_ab.InputError, match="metric = 'rr@5': is not explained here"):
         found.value(metric="rr@5")

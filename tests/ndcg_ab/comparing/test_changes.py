@@ -97,7 +97,7 @@ def test_the_sql_gives_what_the_core_gives(
 ) -> None:
     with DuckDBEngine(1) as engine:
         fill(engine, judgments, {"old": old, "new": new}, ["ndcg(gain=exponential, negative=zero)@3"])
-        engine.build("top_document", places=10, deepest=100)
+        engine.build("top_document", default_depth=10, deepest=100)
         engine.build("query_change", persistence=0.9)
         order = "query_id, rank"
         ranked = engine.rows("ranked_doc", ("system_id", "query_id", "rank", "doc_id"), order=order)
@@ -110,7 +110,7 @@ def test_the_sql_gives_what_the_core_gives(
         ]
         assert each["rbo"] == pytest.approx(rank_biased_overlap(*sides), abs=1e-12)
         assert each["shared"] == round(overlap(*sides) * max(map(len, sides))) if any(sides) else not each["shared"]
-        assert (each["baseline_places"], each["candidate_places"]) == tuple(map(len, sides))
+        assert (each["baseline_results"], each["candidate_results"]) == tuple(map(len, sides))
 
 
 @pytest.mark.first_case

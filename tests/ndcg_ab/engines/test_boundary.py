@@ -138,7 +138,7 @@ def test_the_doubt_takes_first_places_and_counts(tmp_path: Path) -> None:
             evaluate(evaluation.model_copy(update={"judgments": judgments}), engine)
         given[complete] = cluster.begun[0].given
     more = given[False].keys() - given[True].keys()
-    assert {"shown_place"} <= more <= {"shown_place", "grade_count"}
+    assert {"top_result"} <= more <= {"top_result", "grade_count"}
     assert given[True]["ranking"] == given[False]["ranking"]
 
 

@@ -11,8 +11,8 @@ SAID = {
     "select 1e-6, '1.0', 10, from a": "SELECT 1e-6, '1.0', 10 FROM a",
     "select a, from b where c <= $depth and $everything": "SELECT a FROM b WHERE c <= :depth AND :everything",
     'select "a" from "b" order by a': "SELECT `a` FROM `b` ORDER BY a NULLS LAST",
-    "select list(grade order by place) as grades, from a": (
-        "SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(place AS place, grade AS value))), each -> each.value)"
+    "select list(grade order by rank) as grades, from a": (
+        "SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(rank AS key, grade AS value))), each -> each.value)"
         " AS grades FROM a"
     ),
     "select list(a) as all_of_them, from b": "SELECT COLLECT_LIST(a) AS all_of_them FROM b",

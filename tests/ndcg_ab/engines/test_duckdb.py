@@ -29,7 +29,7 @@ def test_an_error_in_a_sql_file_names_the_file() -> None:
 
 def test_a_missing_parameter_is_an_error() -> None:
     with DuckDBEngine() as tables, pytest.raises(SqlError, match=r"sql/0_load/040_system\.sql: .*baseline"):
-        tables.put("pulled_system", pa.table({"system_id": ["old"], "place": [0]}))
+        tables.put("pulled_system", pa.table({"system_id": ["old"], "position": [0]}))
         tables.build("system")
 
 

@@ -106,7 +106,7 @@ def test_of_other_parameters_a_table_is_made_anew(kept: Path) -> None:
     """And the file's own stays as it is, in the file."""
     with StoredTables(kept) as engine:
         before = engine.read("extreme_difference").num_rows
-        assert 0 < engine.read("extreme_difference", places=1).num_rows < before
+        assert 0 < engine.read("extreme_difference", most=1).num_rows < before
     assert len(rows_of_all(kept)["extreme_difference"]) == before
 
 

@@ -1,4 +1,4 @@
-"""Where the places of results are known, nothing is ranked but what is judged, and every number is the same."""
+"""Where the ranks of results are known, nothing is ranked but what is judged, and every number is the same."""
 
 import json
 import random
@@ -14,9 +14,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.scoring import parity
+from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
-from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Queries
 from ndcg_ab.sources.base import Pulled
 from tests.inputs import write_evaluation
@@ -67,7 +67,7 @@ def found_of(evaluation: Evaluation, engine: DuckDBEngine) -> tuple[str, list[li
 
 @pytest.fixture(autouse=True)
 def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that equal scores stand at the last place in which ids are looked at, and few queries are whole."""
+    """So that equal scores stand at the last rank in which ids are looked at, and few queries are whole."""
     monkeypatch.setattr(id_checks, "LOOKED_AT", 5)
     monkeypatch.setattr(parity, "SAMPLE", 4)
     monkeypatch.setattr(parity, "LEAST", 4)
@@ -75,27 +75,27 @@ def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_soaked(range(3), kept=[1, 2]))
-def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_ranks_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the last seed for bounds, too, for which everything that is shown is ranked, later."""
     evaluation = made(tmp_path, random.Random(seed), METRICS, bounds=seed == 2)
     monkeypatch.setattr(thresholds, "FEW_ROWS", 0)
     with DuckDBEngine() as engine:
         ranked = found_of(evaluation, engine)
-        assert not engine.may_hold("placed", "yes")
-    monkeypatch.setattr(thresholds, "PLACED_ROWS", 1)
+        assert not engine.may_hold("ranked", "yes")
+    monkeypatch.setattr(thresholds, "RANKED_ROWS", 1)
     monkeypatch.setattr(thresholds, "JOINED_ROWS", 1)
     with DuckDBEngine() as engine:
-        placed = found_of(evaluation, engine)
-        assert not engine.may_hold("placed", "no")
-    assert placed == ranked
-    codes = {finding["code"] for finding in json.loads(placed[0])["findings"]}
-    assert {"id_spelling", "tied_places"} <= codes and all(placed[1])
+        by_known_ranks = found_of(evaluation, engine)
+        assert not engine.may_hold("ranked", "no")
+    assert by_known_ranks == ranked
+    codes = {finding["code"] for finding in json.loads(by_known_ranks[0])["findings"]}
+    assert {"id_spelling", "tied_places"} <= codes and all(by_known_ranks[1])
 
 
 @pytest.mark.first_case
 @pytest.mark.parametrize("metric", ["ndcg(ties=average)@3", "ndcg(score_precision=float32)@3", "rr(ties=doc_id_asc)@3"])
 def test_another_order_is_made_of_all_results(metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "PLACED_ROWS", 1)
+    monkeypatch.setattr(thresholds, "RANKED_ROWS", 1)
     with DuckDBEngine() as engine:
         found_of(made(tmp_path, random.Random(1), ["ndcg@3", metric]), engine)
-        assert not engine.may_hold("placed", "yes")
+        assert not engine.may_hold("ranked", "yes")

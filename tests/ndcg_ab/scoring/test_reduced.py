@@ -17,11 +17,11 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.page.data import gather_page_data
+from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring import top_places as reducing
+from ndcg_ab.scoring.needed_results import reduce_pulled
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
-from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import pull_inputs

@@ -185,7 +185,7 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     evaluation = evaluation_from_options(given, 2)
     with open_engine_for(evaluation) as engine:
         study = draw_from_log(evaluation, engine, 4)
-        rows = list_documents(study.drawn, study.places, engine, evaluation)
+        rows = list_documents(study.drawn, study.depth, engine, evaluation)
     assert {row.query_id for row in rows} == set(study.drawn) and len(study.drawn) == 4
     assert all(rank <= 5 for row in rows for _, rank in row.ranks) and len(rows) == 4 * 5  # the same five, permuted
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None

@@ -27,13 +27,13 @@ def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgment
     found = explain(metric, results, judgments)
     assert found.value == score_query(metric, results, judgments)
     total = 0.0
-    for rank, place in enumerate(found.places, start=1):
-        total += place.gain * place.discount
-        assert (place.rank, place.cumulated) == (rank, pytest.approx(total))
-        assert place.grade == judgments.get(place.doc_id or "")
+    for rank, document in enumerate(found.ranking, start=1):
+        total += document.gain * document.discount
+        assert (document.rank, document.cumulated) == (rank, pytest.approx(total))
+        assert document.grade == judgments.get(document.doc_id or "")
     if found.because or found.value is None:
         return
-    top = found.places_within_cutoff[-1].cumulated if found.places_within_cutoff else 0.0
+    top = found.ranking_within_cutoff[-1].cumulated if found.ranking_within_cutoff else 0.0
     if metric.measure == "ndcg":
         ideal = found.ideal[-1].cumulated if found.ideal else 0.0
         assert found.value == pytest.approx(top / ideal if ideal else 0.0)

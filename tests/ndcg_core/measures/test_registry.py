@@ -25,7 +25,15 @@ from ndcg_core.measures.registry import (
     Quotient,
     RankedGains,
 )
-from ndcg_core.measures.score import Result, discount, gain, order_results, place_factors, placed_gains, score_query
+from ndcg_core.measures.score import (
+    Result,
+    discount,
+    factors_at_ranks,
+    gain,
+    gains_at_ranks,
+    order_results,
+    score_query,
+)
 from tests.examples import examples
 from tests.laboratory import in_order
 from tests.places import ROOT
@@ -98,7 +106,7 @@ def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], jud
 @pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
-def test_additive_measures_are_sums_of_what_each_place_adds(
+def test_additive_measures_are_sums_of_what_each_rank_adds(
     metric: Metric, results: list[Result], judgments: dict[str, float]
 ) -> None:
     """Of two orders of one answer, the values divide as the sums of gain * discount do."""
@@ -112,9 +120,9 @@ def test_additive_measures_are_sums_of_what_each_place_adds(
         value = score_query(metric, ranked, judgments)
         if value is None or explain(metric, ranked, judgments).because:
             return
-        places = order_results(ranked, metric)
-        gains = placed_gains(metric, places, judgments)[: metric.cutoff]
-        factors = place_factors(metric, places, gains, judgments, max(judgments.values()))
+        ranking = order_results(ranked, metric)
+        gains = gains_at_ranks(metric, ranking, judgments)[: metric.cutoff]
+        factors = factors_at_ranks(metric, ranking, gains, judgments, max(judgments.values()))
         values.append(value)
         sums.append(math.fsum(map(mul, gains, factors)))
     assert values[0] * sums[1] == pytest.approx(values[1] * sums[0])

@@ -6,12 +6,12 @@ import pytest
 
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import DocPlace, Result, discount, gain, order_results, score_query
+from ndcg_core.measures.score import RankedDocument, Result, discount, gain, order_results, score_query
 from tests.laboratory import Case, both, both_of_all, both_of_each, core_scores, in_order, sql_scores
 
 
-def ids(places: list[DocPlace]) -> list[str]:
-    return [place.doc_id for place in places]
+def ids(ranking: list[RankedDocument]) -> list[str]:
+    return [document.doc_id for document in ranking]
 
 
 GRADED = {"q": {"a": 3, "b": 1, "c": 2, "d": 0, "e": 1}}
@@ -43,10 +43,10 @@ def worked() -> list[tuple[float, float]]:
     return both_of_all([case for case, *_ in WORKED])
 
 
-@pytest.mark.parametrize("place", range(len(WORKED)), ids=lambda place: WORKED[place][0].metric)
-def test_worked_examples(place: int) -> None:
-    _, value, digits = WORKED[place]
-    for computed in worked()[place]:
+@pytest.mark.parametrize("document", range(len(WORKED)), ids=lambda document: WORKED[document][0].metric)
+def test_worked_examples(document: int) -> None:
+    _, value, digits = WORKED[document]
+    for computed in worked()[document]:
         assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
@@ -162,11 +162,11 @@ def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]
     expected = ["𝄞", "\uffff", "€", "é", "z", "Z", "9", "10"]
     assert ids(order_results(tied)) == expected
-    assert {place.first_rank for place in order_results(tied)} == {1}
+    assert {document.first_rank for document in order_results(tied)} == {1}
     ascending = parse("ndcg(ties=doc_id_asc)")
     assert ids(order_results(tied, ascending)) == expected[::-1]
-    falling = {doc_id: place for place, doc_id in enumerate(reversed(expected))}
-    rising = {doc_id: place for place, doc_id in enumerate(expected)}
+    falling = {doc_id: document for document, doc_id in enumerate(reversed(expected))}
+    rising = {doc_id: document for document, doc_id in enumerate(expected)}
     assert both_of_all([Case(falling, tied, "ndcg"), Case(rising, tied, ascending.name)]) == [(1.0, 1.0)] * 2
 
 

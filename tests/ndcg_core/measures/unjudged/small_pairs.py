@@ -9,8 +9,8 @@ import numpy as np
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, order_results, score_query
+from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.place_values import JudgedCounts, Places
 
 GRADES = (0.0, 1.0, 2.0, 3.0)
 DOCS = tuple(f"d{number}" for number in range(9))
@@ -58,13 +58,13 @@ class Pair(NamedTuple):
         return ShownPair(
             metric,
             judged_of([self.judgments]),
-            *(places_of(metric, [each], [self.judgments]) for each in self.rankings),
+            *(ranked_results(metric, [each], [self.judgments]) for each in self.rankings),
         )
 
     def completions(self, metric: Metric) -> Iterator[tuple[tuple[float, ...], float]]:
         """Yield the grades of the unjudged documents within the metric's depth, and the difference with them."""
-        places = self.shown(metric)
-        numbers = {*places.candidate.doc.tolist(), *places.baseline.doc.tolist()}
+        pair = self.shown(metric)
+        numbers = {*pair.candidate.doc.tolist(), *pair.baseline.doc.tolist()}
         unjudged = [doc for number, doc in enumerate(DOCS) if number in numbers and doc not in self.judgments]
         for grades in itertools.product(GRADES, repeat=len(unjudged)):
             yield grades, self.difference(metric, dict(zip(unjudged, grades, strict=True)))
@@ -92,15 +92,17 @@ def judged_of(judgments: Sequence[Mapping[str, float]]) -> JudgedCounts:
     return JudgedCounts(query, grade.astype(float), documents, len(judgments), GRADES)
 
 
-def places_of(metric: Metric, rankings: Sequence[Sequence[Result]], judgments: Sequence[Mapping[str, float]]) -> Places:
+def ranked_results(
+    metric: Metric, rankings: Sequence[Sequence[Result]], judgments: Sequence[Mapping[str, float]]
+) -> RankedResults:
     """Return the results within the metric's depth."""
     rows = []
     for query, (ranking, by_doc) in enumerate(zip(rankings, judgments, strict=True)):
         order = order_results(ranking, metric)
-        for rank, place in enumerate(order, start=1):
-            size = sum(other.first_rank == place.first_rank for other in order)
-            group = (place.first_rank, size) if metric.ties == "average" else (rank, 1)
-            rows.append((query, DOCS.index(place.doc_id), rank, *group, by_doc.get(place.doc_id, np.nan)))
+        for rank, document in enumerate(order, start=1):
+            size = sum(other.first_rank == document.first_rank for other in order)
+            group = (document.first_rank, size) if metric.ties == "average" else (rank, 1)
+            rows.append((query, DOCS.index(document.doc_id), rank, *group, by_doc.get(document.doc_id, np.nan)))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     whole = [column.astype(np.int64) for column in columns[:5]]
-    return Places(*whole, columns[5].astype(float)).within(metric.depth)
+    return RankedResults(*whole, columns[5].astype(float)).within(metric.depth)

@@ -10,9 +10,9 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
 from ndcg_core.measures.score import Result
 from ndcg_core.measures.unjudged import expected_values
+from ndcg_core.measures.unjudged.contributions import lacks_expected_value
 from ndcg_core.measures.unjudged.expected_values import ShownPair, find_grade_effects
 from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of
-from ndcg_core.measures.unjudged.place_values import lacks_expected_value
 from tests.ndcg_core.measures.unjudged.small_pairs import DOCS, GRADES, METRICS, Pair, draw_pair
 
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])

@@ -10,17 +10,17 @@ from ndcg_core.statistics.estimates.click_positions import ClickCounts, FloatArr
 
 
 @st.composite
-def placed(draw: st.DrawFn) -> ClickCounts:
+def click_counts(draw: st.DrawFn) -> ClickCounts:
     rows = draw(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(1, 30), min_size=1))
-    document, place = (np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True))
+    document, rank = (np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True))
     impressions = np.array([*rows.values()], dtype=np.float64)
     clicks = [draw(st.one_of(st.just(0), st.integers(0, int(most)))) for most in impressions]
-    return ClickCounts(document, place, impressions, np.array(clicks, dtype=np.float64))
+    return ClickCounts(document, rank, impressions, np.array(clicks, dtype=np.float64))
 
 
 def worth(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> float:
     """The log likelihood."""
-    chance = attraction[counts.document] * examination[counts.place]
+    chance = attraction[counts.document] * examination[counts.rank]
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = (counts.clicks, np.log(chance)), (counts.impressions - counts.clicks, np.log(1 - chance))
         return float(sum(np.where(weight > 0, weight * logs, 0.0).sum() for weight, logs in parts))
@@ -28,18 +28,18 @@ def worth(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) 
 
 def step(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One of expectation maximisation."""
-    a, e = attraction[counts.document], examination[counts.place]
+    a, e = attraction[counts.document], examination[counts.rank]
     silent = (counts.impressions - counts.clicks) / np.where(a * e < 1, 1 - a * e, 1.0)
     pairs = (
         (counts.document, counts.clicks + silent * a * (1 - e)),
-        (counts.place, counts.clicks + silent * e * (1 - a)),
+        (counts.rank, counts.clicks + silent * e * (1 - a)),
     )
     first, second = (np.bincount(number, likely) / np.bincount(number, counts.impressions) for number, likely in pairs)
     return first, second
 
 
 @pytest.mark.slow
-@given(counts=placed())
+@given(counts=click_counts())
 def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: ClickCounts) -> None:
     found = fit_counts(counts)
     for after, before in zip(step(counts, *found), found, strict=True):
@@ -61,8 +61,8 @@ def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(coun
     ],
 )
 def test_by_hand(rows: list[tuple[int, ...]], attraction: list[float], examination: list[float]) -> None:
-    document, place, impressions, clicks = np.array(rows).T
-    found = fit_counts(ClickCounts(document, place, impressions.astype(np.float64), clicks.astype(np.float64)))
+    document, rank, impressions, clicks = np.array(rows).T
+    found = fit_counts(ClickCounts(document, rank, impressions.astype(np.float64), clicks.astype(np.float64)))
     assert found[0] == pytest.approx(attraction, abs=1e-6)
     assert found[1] == pytest.approx(examination, abs=1e-6)
 

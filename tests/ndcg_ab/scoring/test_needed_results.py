@@ -7,7 +7,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
-from ndcg_ab.scoring import top_places as reducing
+from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.files import file as files
 from tests.inputs import write_evaluation
@@ -39,10 +39,10 @@ def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) ->
     assert not any(pulled.reduced for pulled in read_of(given, whole=False).rankings.values())
 
 
-def test_one_place_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
+def test_one_rank_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
     """It shows whether the last of them is tied; q0 and the other queries of the parity check are kept whole."""
     judgments = read_of(given := evaluation(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
-    wanted = reducing.wanted_places(given.metric_list, judgments, 2)
+    wanted = reducing.needed_results(given.metric_list, judgments, 2)
     assert wanted is not None and wanted.depth == 7 + 1
 
 

@@ -1,4 +1,4 @@
--- placed_gain: the gain at one rank of a ranking, if it is above 0.
+-- rank_gain: the gain at one rank of a ranking, if it is above 0.
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
 -- reads:  gain, graded_doc, judged_doc, metric, rank_rule
 -- params: -

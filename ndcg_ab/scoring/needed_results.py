@@ -19,7 +19,7 @@ FIRST_QUERIES = 200  # queries that are enough to see whether ids match
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up; some may not be answered
 
 
-def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
+def needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
     """Return the part of the rankings that metrics and checks need; None if they need everything.
 
     systems: number of compared systems. The part includes one rank more than any metric counts (to show a tie at the
@@ -29,7 +29,7 @@ def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) ->
     if judgments.elsewhere or any(looks_beyond(metric) or metric.depth is None for metric in metrics):
         return None
     judged = sorted(judgments.query_ids)
-    # One place more than any metric counts shows whether the last one is tied.
+    # One rank more than any metric counts shows whether the last one is tied.
     sample = frozenset(sample_queries(judged, systems))
     return NeededResults(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
 
@@ -65,11 +65,11 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
     systems: number of compared systems. The result is None if everything is needed, or if the ranking is not in memory.
     """
-    places = wanted_places(metrics, judgments, systems)
-    if places is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
+    needed = needed_results(metrics, judgments, systems)
+    if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
         return None
     table = group_rows(pulled.table)
-    reduced = reduce_ranking(table, places)
+    reduced = reduce_ranking(table, needed)
     if reduced is None or not holds_enough(pulled, judgments):
         return None
     return dataclasses.replace(reduced, ranks=relevant_ranks(table, judgments.table, metrics[0]))
@@ -82,9 +82,9 @@ def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.T
     """
     keys = ["query_id", "doc_id"]
     relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])
-    places = table.select(keys).append_column("place", pa.array(np.arange(len(table))))
-    places = places.filter(pc.is_in(places["doc_id"], value_set=relevant["doc_id"].combine_chunks()))
-    ranked = places.join(relevant, keys, join_type="inner").sort_by("place")
+    documents = table.select(keys).append_column("index", pa.array(np.arange(len(table))))
+    documents = documents.filter(pc.is_in(documents["doc_id"], value_set=relevant["doc_id"].combine_chunks()))
+    ranked = documents.join(relevant, keys, join_type="inner").sort_by("index")
     doc_ids, scores = table["doc_id"].chunk(0), table["score"].to_numpy()
     if metric.score_precision == "float32":
         scores = scores.astype(np.float32)
@@ -94,11 +94,11 @@ def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.T
         begins[:] = True
     begins[starts] = True
     runs = np.append(np.flatnonzero(begins), len(table))
-    place = ranked["place"].to_numpy()
-    at = np.searchsorted(runs, place, side="right") - 1
-    ranks = runs[at] - starts[np.searchsorted(starts, place, side="right") - 1] + 1
+    index = ranked["index"].to_numpy()
+    at = np.searchsorted(runs, index, side="right") - 1
+    ranks = runs[at] - starts[np.searchsorted(starts, index, side="right") - 1] + 1
     is_before = pc.less if metric.ties == "doc_id_asc" else pc.greater
     for row in np.flatnonzero(runs[at + 1] - runs[at] > 1):
         first, end = int(runs[at[row]]), int(runs[at[row] + 1])
-        ranks[row] += pc.sum(is_before(doc_ids.slice(first, end - first), doc_ids[int(place[row])])).as_py()
+        ranks[row] += pc.sum(is_before(doc_ids.slice(first, end - first), doc_ids[int(index[row])])).as_py()
     return pa.table([ranked["query_id"], ranked["doc_id"], pa.array(ranks)], schema=KNOWN_RANK)

@@ -15,11 +15,11 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring.counted_places import RESULT, count_long_answers
+from ndcg_ab.scoring.counted_ranks import RESULT, count_long_answers
 from ndcg_ab.scoring.parity import read_results, recompute_sample
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, arrange_places, score_query
+from ndcg_core.measures.score import Result, rank_results, score_query
 from tests.inputs import write_evaluation
 
 pytestmark = pytest.mark.slow
@@ -79,16 +79,16 @@ def check(seed: int, chosen: Sequence[Metric]) -> None:
         own, judged = answers[answer], grades[answer[1]]
         assert found[answer].returned == len(own)
         for metric in chosen:
-            places, expected = found[answer].places(metric), arrange_places(metric, own, judged)
-            assert len(places) == len(expected)
-            for place, there in zip(places, expected, strict=True):
-                assert place == there or (there.doc_id not in judged and place.doc_id == ""), (seed, metric.name)
-            value = score_query(metric, own, judged, 3.0, places)
+            ranking, expected = found[answer].ranking(metric), rank_results(metric, own, judged)
+            assert len(ranking) == len(expected)
+            for document, there in zip(ranking, expected, strict=True):
+                assert document == there or (there.doc_id not in judged and document.doc_id == ""), (seed, metric.name)
+            value = score_query(metric, own, judged, 3.0, ranking)
             assert close(score_query(metric, own, judged, 3.0), value), (seed, metric.name)
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
-def test_counted_places_are_those_of_the_core_and_have_its_values(seed: int) -> None:
+def test_counted_ranks_are_those_of_the_core_and_have_its_values(seed: int) -> None:
     check(seed, random.Random(seed).sample(metrics(), 12))
 
 
@@ -139,8 +139,8 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
 def refuse_wrong(engine: Engine, table: pa.Table, at: int, chosen: Sequence[Metric]) -> None:
     values = table["value"].to_pylist()
     values[at] = (values[at] or 0.0) + 1e-6
-    place = table.column_names.index("value")
-    engine.put_computed("query_score", table.set_column(place, "value", pa.array(values, pa.float64())))
+    document = table.column_names.index("value")
+    engine.put_computed("query_score", table.set_column(document, "value", pa.array(values, pa.float64())))
     with pytest.raises(ParityError, match=f"query '{table['query_id'][at]}', system {table['system_id'][at]}"):
         recompute_sample(engine, chosen)
 

@@ -1,4 +1,4 @@
--- log_place: one result of a log's query that is known to be unchanged, or was drawn for judging.
+-- log_result: one result of a log's query that is known to be unchanged, or was drawn for judging.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  query, ranking
 -- params: -

@@ -1,8 +1,8 @@
-"""Hold results and judgments as arrays, and compute the expected contribution of each place to a value.
+"""Hold results and judgments as arrays, and compute the expected contribution of each result to a value.
 
 Unjudged results have random, independent grades, so the expectation of a product is the product of expectations. Each
-measure has a closed form: a place of an additive measure adds its weight times its expected gain, and a place of other
-measures an amount that depends on the expected results above it (`PLACE_VALUES`).
+measure has a closed form: with an additive measure, a result adds its weight times its expected gain; with another
+measure, an amount that depends on the expected results above it (`CONTRIBUTIONS`).
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
-class Places(NamedTuple):
+class RankedResults(NamedTuple):
     """The results of one system, one row each, by rising query and rank.
 
     query: number of the query, from 0. doc: number of the document, equal for all systems. rank: from 1.
@@ -41,19 +41,19 @@ class Places(NamedTuple):
     def is_judged(self) -> BoolArray:
         return ~np.isnan(self.grade)
 
-    def take(self, rows: IntArray | BoolArray) -> "Places":
+    def take(self, rows: IntArray | BoolArray) -> "RankedResults":
         """Return some of the rows, chosen by number or by a mask."""
-        return Places(*(values[rows] for values in self))  # type: ignore[arg-type]
+        return RankedResults(*(values[rows] for values in self))  # type: ignore[arg-type]
 
-    def within(self, depth: int | None) -> "Places":
+    def within(self, depth: int | None) -> "RankedResults":
         """Return the rows whose group of equal scores begins within the first `depth` ranks; None keeps all."""
         return self if depth is None else self.take(self.first_rank <= depth)
 
 
-def no_places() -> Places:
-    """Return the places of a system that returns nothing."""
+def no_results() -> RankedResults:
+    """Return the results of a system that returns nothing."""
     empty = np.zeros(0, dtype=np.int64)
-    return Places(empty, empty, empty, empty, empty, np.zeros(0))
+    return RankedResults(empty, empty, empty, empty, empty, np.zeros(0))
 
 
 class JudgedCounts(NamedTuple):
@@ -120,19 +120,19 @@ def gains_of(metric: Metric, grades: FloatArray) -> Gains:
     return Gains(mean, np.zeros(len(mean)), *(each.astype(np.float64) for each in chances))
 
 
-class Results(NamedTuple):
+class ResultsWithGains(NamedTuple):
     """The results of one system with their gains, one row each.
 
-    weight: factor of the gain at each place; 0 if the measure is not a plain sum.
+    weight: factor of the gain of each result; 0 if the measure is not a plain sum.
     """
 
-    places: Places
+    ranked: RankedResults
     weight: FloatArray
     gains: Gains
 
-    def take(self, rows: IntArray) -> "Results":
+    def take(self, rows: IntArray) -> "ResultsWithGains":
         """Return the results of some rows, by number."""
-        return Results(self.places.take(rows), self.weight[rows], self.gains.take(rows))
+        return ResultsWithGains(self.ranked.take(rows), self.weight[rows], self.gains.take(rows))
 
 
 class Pool(NamedTuple):
@@ -155,7 +155,7 @@ class Pool(NamedTuple):
 def lacks_expected_value(metric: Metric) -> bool:
     """Return whether a metric has no expected value in closed form, because its measure was registered without one."""
     traits = metric.traits
-    is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in PLACE_VALUES
+    is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in CONTRIBUTIONS
     return traits.divisor is Divisor.OTHER or not is_known
 
 
@@ -171,26 +171,26 @@ def counts_results(metric: Metric) -> bool:
     return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
 
 
-def place_values(metric: Metric, results: Results, pool: Pool) -> FloatArray:
-    """Return (rows,) expected additions of each result to the sum over the places of its ranking."""
+def expected_contributions(metric: Metric, results: ResultsWithGains, pool: Pool) -> FloatArray:
+    """Return (rows,) expected additions of each result to the sum over the ranks of its ranking."""
     if metric.traits.is_decided_by_first:
-        worth = first_values(metric, int(results.places.rank.max(initial=0)))[results.places.rank]
+        worth = first_values(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _none_above(results, results.gains.relevant)
     if metric.traits.factors is None:
         return results.weight * results.gains.mean
-    return PLACE_VALUES[metric.traits.factors](results, pool)
+    return CONTRIBUTIONS[metric.traits.factors](results, pool)
 
 
-def place_weights(metric: Metric, places: Places) -> FloatArray:
+def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
     """Return the discount of each rank, or the mean discount of a group of equal scores if the metric averages ties."""
     if not is_plain_sum(metric):
-        return np.zeros(len(places.rank))
-    deepest = int((places.first_rank + places.size - 1).max(initial=0))
+        return np.zeros(len(ranked.rank))
+    deepest = int((ranked.first_rank + ranked.size - 1).max(initial=0))
     sums = discount_sums(metric, min(metric.cutoff or deepest, deepest))
     before, last = (
-        np.minimum(end, len(sums) - 1) for end in (places.first_rank - 1, places.first_rank - 1 + places.size)
+        np.minimum(end, len(sums) - 1) for end in (ranked.first_rank - 1, ranked.first_rank - 1 + ranked.size)
     )
-    return (sums[last] - sums[before]) / places.size
+    return (sums[last] - sums[before]) / ranked.size
 
 
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
@@ -205,63 +205,63 @@ def first_values(metric: Metric, deepest: int) -> FloatArray:
     return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
 
 
-def _accumulate_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
+def _accumulate_down(results: ResultsWithGains, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
     """Combine, for each result, the values of all results above the result in one ranking.
 
     combine: the numpy function, such as `np.add`. start: the value for results at rank 1.
     """
-    query = results.places.query
+    query = results.ranked.query
     states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
-    for rows in split_by(results.places.rank):
+    for rows in split_by(results.ranked.rank):
         states[rows] = so_far[query[rows]]
         so_far[query[rows]] = combine(states[rows], values[rows])
     return states
 
 
-def _above(results: Results, values: FloatArray) -> FloatArray:
+def _above(results: ResultsWithGains, values: FloatArray) -> FloatArray:
     """Return the sum of the values above each result."""
     return _accumulate_down(results, values, np.add, 0.0)
 
 
-def _none_above(results: Results, chances: FloatArray) -> FloatArray:
+def _none_above(results: ResultsWithGains, chances: FloatArray) -> FloatArray:
     """Return the probability that the event does not happen at any result above each result."""
     return _accumulate_down(results, 1.0 - chances, np.multiply, 1.0)
 
 
-def _precisions(results: Results, _: Pool) -> FloatArray:
-    return results.gains.relevant * (1.0 + _above(results, results.gains.relevant)) / results.places.rank
+def _precisions(results: ResultsWithGains, _: Pool) -> FloatArray:
+    return results.gains.relevant * (1.0 + _above(results, results.gains.relevant)) / results.ranked.rank
 
 
-def _stops(results: Results, pool: Pool) -> FloatArray:
+def _stops(results: ResultsWithGains, pool: Pool) -> FloatArray:
     satisfied = results.gains.mean / (pool.highest + 1.0)
-    return satisfied * _none_above(results, satisfied) / results.places.rank
+    return satisfied * _none_above(results, satisfied) / results.ranked.rank
 
 
-def _within_relevant(results: Results, pool: Pool) -> FloatArray:
-    places = results.places
-    inside = np.clip(pool.sum_by_query(pool.gains.relevant)[places.query] - places.first_rank + 1, 0, places.size)
-    return results.gains.mean * inside / places.size
+def _within_relevant(results: ResultsWithGains, pool: Pool) -> FloatArray:
+    ranked = results.ranked
+    inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)
+    return results.gains.mean * inside / ranked.size
 
 
-def _preferences(results: Results, pool: Pool) -> FloatArray:
+def _preferences(results: ResultsWithGains, pool: Pool) -> FloatArray:
     relevant, nonrelevant = (
-        pool.sum_by_query(each)[results.places.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
+        pool.sum_by_query(each)[results.ranked.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
     above, least = np.minimum(_above(results, results.gains.nonrelevant), relevant), np.minimum(nonrelevant, relevant)
     return results.gains.relevant * (1.0 - np.divide(above, least, out=np.zeros_like(above), where=least > 0))
 
 
-def _inferred_precisions(results: Results, _: Pool) -> FloatArray:
+def _inferred_precisions(results: ResultsWithGains, _: Pool) -> FloatArray:
     relevant, nonrelevant = _above(results, results.gains.relevant), _above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
-    return results.gains.relevant * (1.0 + _above(results, results.gains.pooled) * likely) / results.places.rank
+    return results.gains.relevant * (1.0 + _above(results, results.gains.pooled) * likely) / results.ranked.rank
 
 
-PLACE_VALUES: dict[Callable[[factors.Walk], list[float]], Callable[[Results, Pool], FloatArray]] = {
+CONTRIBUTIONS: dict[Callable[[factors.Walk], list[float]], Callable[[ResultsWithGains, Pool], FloatArray]] = {
     factors.precision_at_ranks: _precisions,
     factors.stopping_factors: _stops,
     factors.within_relevant_factors: _within_relevant,
     factors.preference_factors: _preferences,
     factors.inferred_precision_factors: _inferred_precisions,
 }
-"""The factors of a measure -> what each place is expected to add to the sum of gain * factor."""
+"""The factors of a measure -> what each result is expected to add to the sum of gain * factor."""
