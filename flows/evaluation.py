@@ -19,7 +19,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error
 from ndcg_ab.pipeline import Context, Stage, run_stages, stages
 from ndcg_ab.runs import stages as keeping
-from ndcg_ab.runs.run import is_worth_retrying, keep_errors_pending, log_failed_night, open_run
+from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, record_errors_as_pending
 
 from .flow_page import flow_run_name, show_results
 
@@ -40,7 +40,7 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
         retry_condition_fn=should_retry,
     )
     def perform() -> str | None:
-        with secrets_hidden_in_errors():
+        with hide_secrets_in_errors():
             return stage.perform(run, part)
 
     message: str | None = perform()
@@ -53,7 +53,7 @@ def should_retry(_task: Any, _run: Any, state: Any) -> bool:
 
 
 @contextlib.contextmanager
-def secrets_hidden_in_errors() -> Iterator[None]:
+def hide_secrets_in_errors() -> Iterator[None]:
     """Remove secrets from errors that are raised inside, since Prefect stores and logs their messages."""
     try:
         yield
@@ -94,7 +94,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     """
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)
-    with secrets_hidden_in_errors(), log_failed_night(evaluation), opened as run:
+    with hide_secrets_in_errors(), log_failed_night(evaluation), opened as run:
         pull_queries(run)
         pull_judgments(run)
         pull_scores(run)
@@ -107,7 +107,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         compare_with_previous(run)
         test_differences(run)
         keep(run)
-        with keep_errors_pending(run):
+        with record_errors_as_pending(run):
             publish(run)
         remove_old(run)
         return show_results(run)

@@ -46,7 +46,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
     url, trouble = server_for_run()
     if trouble:
         return trouble
-    OPENED.set(reported_when_stopped(run, url))
+    OPENED.set(report_if_stopped(run, url))
     with temporary_settings({PREFECT_API_URL: url}):
         try:
             state: Any = evaluation_flow(evaluation, force, at, return_state=True)
@@ -61,7 +61,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
 
 
 @contextlib.contextmanager
-def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
+def report_if_stopped(run: Context, url: str) -> Iterator[Context]:
     """Yield the run; if a signal stops it, tell Prefect, which would show it as running for ever."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
@@ -83,7 +83,7 @@ def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
         CLEAN_UP.remove(report)
 
 
-def named_server() -> str | None:
+def configured_server() -> str | None:
     """Return the address of the server that Prefect's settings name."""
     address: str | None = PREFECT_API_URL.value()
     return address
@@ -95,7 +95,7 @@ def server_for_run() -> tuple[str, str | None]:
     The server is the one that the settings name, else a temporary one that is started here. The address is empty if
     none is named and temporary ones are switched off.
     """
-    if url := named_server():
+    if url := configured_server():
         return url, explain_no_answer(url)
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"

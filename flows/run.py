@@ -59,9 +59,9 @@ def is_server_named(evaluation: Evaluation) -> bool:
         return False
     if "prefect" not in sys.modules and not may_name_server(profiles_path()):
         return False
-    from .observed import named_server
+    from .observed import configured_server
 
-    return bool(named_server())
+    return bool(configured_server())
 
 
 def may_name_server(path: Path) -> bool:

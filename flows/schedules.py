@@ -142,7 +142,7 @@ def find_server() -> Iterator[str]:
         raise InputError(f"Prefect server {without_password(url)}: {reason}") from None
 
 
-def guard_runs() -> None:
+def ignore_local_settings() -> None:
     """Keep this process, and the processes of its flow runs, from reading settings files of the current folder."""
     guard_prefect()
     command = command_to_string([sys.executable, "-c", GUARDED_ENGINE])
@@ -155,7 +155,7 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     with find_server() as url:
         if not evaluations[0].prefect.api_url:
-            guard_runs()
+            ignore_local_settings()
         served = Runner(pause_on_shutdown=True)
         for evaluation, time in zip(evaluations, times, strict=True):
             deployment = make_deployment(evaluation)

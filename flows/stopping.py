@@ -59,16 +59,16 @@ def stop(number: int, _: object) -> NoReturn:
 
 def end_later() -> None:
     time.sleep(LONGEST)
-    end(0)
+    end_process_and_children(0)
 
 
 def end_at_exit() -> None:
     """End the process after all other exit functions, since this one is registered first."""
     if Stopped.code is not None or Stopped.number is not None:
-        end(Stopped.code or 0)
+        end_process_and_children(Stopped.code or 0)
 
 
-def end(code: int) -> NoReturn:
+def end_process_and_children(code: int) -> NoReturn:
     """End the process and its children at once; the exit code is that of the signal that stopped it, if one did."""
     for clean_up in CLEAN_UP:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Run work with a time limit in a thread that is abandoned when the time is over, and say how much work is left."""
+"""Run work in a thread that is abandoned after a time limit, and report how long work will take."""
 
 import contextvars
 import threading
@@ -18,7 +18,7 @@ class OverdueError(Exception):
 
 
 class Budget:
-    """A number of seconds that several attempts share, counted from the first attempt."""
+    """A number of seconds shared by several attempts, counted from the first attempt."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -32,7 +32,10 @@ class Budget:
 
 
 class Countdown:
-    """A count of finished work items that reports the share and the time left, at most every `PAUSE` seconds."""
+    """A counter of finished work items that reports the finished share and the remaining time.
+
+    It reports at most every `PAUSE` seconds.
+    """
 
     def __init__(self, step: str, total: int, say: Say) -> None:
         self.step, self.total, self.say = step, total, say
@@ -49,7 +52,7 @@ class Countdown:
 
 
 class BackgroundTask(Generic[T]):
-    """A function call in its own thread and a copy of the caller's context.
+    """A function call that runs in a thread of its own, in a copy of the caller's context.
 
     The process may end before the call returns.
     """
@@ -68,9 +71,7 @@ class BackgroundTask(Generic[T]):
             self._error = error
 
     def wait(self, is_overdue: Callable[[], bool] = lambda: False) -> T:
-        """Return what the work returned, or raise what it raised.
-
-        Raise OverdueError as soon as `is_overdue` returns True.
+        """Return the result of the call, or raise its error; raise OverdueError as soon as `is_overdue` returns True.
 
         An interruption while waiting abandons the work.
         """

@@ -1,4 +1,4 @@
-"""The errors whose messages are shown to users, and the formatting of values in those messages."""
+"""Define the errors whose messages users see, and format values for those messages."""
 
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -11,11 +11,11 @@ LONGEST = 20_000  # characters of a message, whatever is in it
 
 
 class Setting(NamedTuple):
-    """A setting that an error message names; `write_sentence` writes it as the reader of the message sets it.
+    """A configuration setting in an error message, which is written as a key, an option or an argument.
 
     key: the dotted key of a configuration (``statistics.alpha``), or a command-line option that has no such key
-    (``--deviation``).  entry, number: what to write for the key: ``metrics: [recall@10]``, ``guardrails: {recall@10:
-    0.02}``.
+    (``--deviation``).  entry, number: the text or number to write after the key: ``metrics: [recall@10]``,
+    ``guardrails: {recall@10: 0.02}``.
     """
 
     key: str
@@ -34,12 +34,12 @@ Part = str | Setting
 
 
 def write_sentence(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
-    """Return the sentence of texts and settings; `name` converts each setting to text."""
+    """Return texts and settings joined into one sentence; `name` converts each setting to text."""
     return "".join(part if isinstance(part, str) else name(part) for part in parts)
 
 
 class RuleError(ValueError):
-    """Raised if a key of a configuration breaks a rule; a leading `Setting` names the key."""
+    """Raised if a configuration key breaks a rule; a `Setting` at the start of the message names the key."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(write_sentence(parts))
@@ -47,7 +47,7 @@ class RuleError(ValueError):
 
 
 class InputError(Exception):
-    """Raised for usage, configuration or data that cannot be used. Exit code 2.
+    """Raised if the usage, the configuration or the data are invalid. Exit code 2.
 
     The message names the location, the value and the rule.
     """
@@ -74,7 +74,7 @@ class RefusedError(TrackingError):
 
 
 class ParityError(Exception):
-    """Raised if the SQL and the Python implementation of a metric disagree: numbers must not be trusted.
+    """Raised if the SQL and the Python implementation of a metric disagree, so that no number can be trusted.
 
     Exit code 70.
     """
@@ -95,7 +95,7 @@ OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that br
 def needs(feature: str, *libraries: str) -> None:
     """Raise InputError if an optional library is not installed.
 
-    feature: the thing that cannot be done without it, for the message.  libraries: import names in OPTIONAL.
+    feature: the command or function that needs it, for the message.  libraries: import names, keys of OPTIONAL.
     """
     missing = [OPTIONAL[name] for name in libraries if find_spec(name) is None]
     if missing:
@@ -108,11 +108,11 @@ def needs(feature: str, *libraries: str) -> None:
 # ---- texts of others in messages: their secrets are taken out first, then they are cut
 
 
-_hide: Callable[[str], str] = str  # the text as it is, until `hide_with` names what hides secrets
+_hide: Callable[[str], str] = str  # the text as it is, until `set_secret_remover` names what hides secrets
 _reach: Callable[[], int] = int  # none
 
 
-def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
+def set_secret_remover(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
     """Set the function that removes secrets from texts, and the number of characters it needs to recognise one.
 
     `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
@@ -154,11 +154,11 @@ def format_value(value: object) -> str:
 
 
 def on_one_line(text: str, length: int) -> str:
-    """Return the text without secrets, on one line, and cut to `length` characters."""
+    """Return the text without secrets, on one line, cut to `length` characters."""
     return shorten(" ".join(first_characters(text, 4 * length).split()), length)
 
 
-def words_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return the message of an error, or an empty text if the error cannot be converted to text."""
     try:
         return str(error)
@@ -166,6 +166,6 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
-def in_short(error: BaseException) -> str:
-    """Return the message of an error of a library, on one line and shortened."""
-    return on_one_line(words_of(error), 3 * SHOWN) or type(error).__name__
+def error_text(error: BaseException) -> str:
+    """Return the message of a library's error on one line, shortened."""
+    return on_one_line(message_of(error), 3 * SHOWN) or type(error).__name__

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.config.secrets.redaction import discreet_error
-from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, on_one_line, words_of
+from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, message_of, on_one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,7 +23,7 @@ TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sourc
 
 
 def extensions(group: str) -> "dict[str, EntryPoint]":
-    """Return the entry points that installed packages add to a group, by name."""
+    """Return the entry points that installed packages add to a group, by the name of the extension."""
     from importlib.metadata import entry_points
 
     return {found.name: found for found in entry_points(group=group)}
@@ -51,10 +51,10 @@ def load_extension(entry: "EntryPoint") -> Any:
 
 @contextlib.contextmanager
 def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
-    """Raise InputError instead of any error of code from outside, or SilentError if a retry may succeed.
+    """Raise InputError for any error of outside code in the block, or SilentError if a retry may succeed.
 
     failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise
-        instead.
+    instead.
     Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit, except KeyboardInterrupt and
     the exception with which Prefect ends a task that takes too long.
     """
@@ -66,7 +66,7 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
         if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] == "prefect":
             raise
         may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
-        message = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+        message = on_one_line(": ".join(filter(None, [type(error).__name__, message_of(error)])), LONGEST)
         raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {message}") from discreet_error(error)
 
 
@@ -74,7 +74,8 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
 def hide_packages(*names: str) -> Iterator[None]:
     """Make imports of the named packages fail within the block, unless the packages are already loaded.
 
-    It is for libraries that work without them. (None in `sys.modules` is not enough: Cython would import the None.)
+    Use it for libraries that work without these packages. (None in `sys.modules` is not enough: Cython would import
+    it.)
     """
 
     class Hidden:

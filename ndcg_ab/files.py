@@ -22,7 +22,7 @@ def resolve_path(path: Path) -> Path:
 
 
 def path_fault(path: str) -> str | None:
-    """Return what is wrong with a path that no file can have or that libraries do not accept, or None."""
+    """Return the reason why a path is unusable for every file or for the libraries, or None if it is usable."""
     if "\0" in path:
         return "holds a zero byte, which no name of a file can"
     if any("\ud800" <= letter <= "\udfff" for letter in path):
@@ -32,7 +32,7 @@ def path_fault(path: str) -> str | None:
 
 @contextlib.contextmanager
 def name_path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path to each OSError raised in the block, which may lack one or name the temporary file."""
+    """Add the path to each OSError raised in the block, whose own message may lack it or name the temporary file."""
     try:
         yield
     except OSError as error:
@@ -45,7 +45,7 @@ def name_path_in_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` if the block succeeds, so that the file is complete or absent.
+    """Yield a temporary path, which replaces `path` if the block succeeds; a failed block leaves `path` as it was.
 
     A link is followed.  A device or a pipe is written to directly.  An OSError names `path`.  Temporary files that a
     killed process left in the folder are removed.
@@ -78,7 +78,7 @@ def make_locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
 def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
     """Lock an open file for this process and return whether that succeeded.
 
-    Return False if another process holds the lock, and `otherwise` if the file system has no locks.
+    Return False if another process holds the lock, and `otherwise` if the file system does not support locks.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +127,7 @@ def write_table(table: Any, path: Path) -> None:
 
 
 def command_to_paste(name: str) -> str:
-    """Return the name of a command, or its path if the shell would not find it, so that a printed command works."""
+    """Return the name of a command, or its path if the shell would not find the name, for a command line to paste."""
     beside = Path(sys.executable).parent / name
     if shutil.which(name) or not beside.exists():
         return name

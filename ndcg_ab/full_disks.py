@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ndcg_ab.errors import InputError, in_short, words_of
+from ndcg_ab.errors import InputError, error_text, message_of
 from ndcg_ab.temporary import temporary_root
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -37,7 +37,7 @@ def matches_error(error: BaseException, codes: Sequence[int], phrases: Sequence[
     """Return whether an error has one of the error codes or, if it has no code, contains one of the phrases."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in codes
-    return not isinstance(error, InputError) and any(phrase in words_of(error) for phrase in phrases)
+    return not isinstance(error, InputError) and any(phrase in message_of(error) for phrase in phrases)
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
@@ -51,9 +51,9 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def no_room(error: BaseException, *paths: Path) -> NoRoomError:
-    """Return the error for a full disk, which names the path and the message of the system.
+    """Return the error for a full disk, with the path and the reason.
 
-    paths: paths that were being written, for an error that names no file.
+    paths: the paths that were being written, in case the error names no file.
     """
     if isinstance(error, NoRoomError):
         return error
@@ -61,12 +61,12 @@ def no_room(error: BaseException, *paths: Path) -> NoRoomError:
     file_name, code = (cause.filename, cause.errno) if isinstance(cause, OSError) else (None, None)
     full = path_on_full_disk(*paths, temporary_root(), Path())
     where = file_name or full or (paths[0] if paths else "a disk")
-    words = os.strerror(code) if code else in_short(cause)
+    words = os.strerror(code) if code else error_text(cause)
     return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")
 
 
 def path_on_full_disk(*paths: Path) -> Path | None:
-    """Return the first path whose disk is nearly full, or None."""
+    """Return the first of the paths whose disk is nearly full, or None."""
     for path in paths:
         existing = next((folder for folder in (path, *path.absolute().parents) if folder.exists()), None)
         if existing is not None and (disk := os.statvfs(existing)).f_bavail * disk.f_frsize < LITTLE:

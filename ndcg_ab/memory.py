@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.temporary import Folder, clear_abandoned, usual
+from ndcg_ab.temporary import Folder, clear_abandoned, user_folder
 
 # Measured: a small comparison takes 220 MB; three rankings of 7 million rows some 470 MB beside DuckDB, which takes up
 # to a tenth more than it is allowed, and does not get along with less than 180 MB: with 600 MB allowed they took 667.
@@ -27,7 +27,7 @@ UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 def bytes_of(size: str) -> int:
     """Return the bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B``, or ``50%`` of the machine's memory.
 
-    A unit is a power of 1000, with an ``i`` of 1024.
+    Units are powers of 1000, with an ``i`` of 1024.
     """
     match = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
     assert match is not None
@@ -38,7 +38,7 @@ def bytes_of(size: str) -> int:
 
 
 def limit_fault(size: str) -> str | None:
-    """Return what is wrong with a memory limit that no evaluation can keep, or None if the limit is large enough."""
+    """Return the reason why a memory limit is too small for any evaluation, or None if it is large enough."""
     if bytes_of(size) >= LEAST:
         return None
     bytes_text = f" ({bytes_of(size) // 10**6}MB here)" if size.endswith("%") else ""
@@ -46,7 +46,7 @@ def limit_fault(size: str) -> str | None:
 
 
 class LimitReached(InputError):  # noqa: N818 - no error of the user's
-    """Raised in the working thread if the process exceeds its memory limit; takes no arguments."""
+    """Raised in the working thread if the process exceeds its memory limit."""
 
     sentence = ""
 
@@ -55,9 +55,9 @@ class LimitReached(InputError):  # noqa: N818 - no error of the user's
 
 
 class Guard:
-    """A thread that raises LimitReached in the thread that created it if the process exceeds its memory limit.
+    """A thread that raises LimitReached in its creator's thread if the process exceeds its memory limit.
 
-    limit: in bytes.  limit_text: the limit as the user wrote it. other_bytes: bytes of the process that do
+    limit: the limit in bytes.  limit_text: the limit as the user wrote it. other_bytes: bytes of the process that do
     not count. at_work: the active guard of this process, or None.
     """
 
@@ -91,12 +91,12 @@ class Guard:
 
 
 class Memory:
-    """The memory limit of one evaluation and a temporary folder for data that do not fit; a context manager.
+    """The memory limit of one evaluation, and a temporary folder for data that do not fit; a context manager.
 
-    limit: of the whole process, such as ``4GB``, or None for no limit.  Memory that the process held before, beyond
-    what a new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among
-    the temporary files.  has_folder: whether a folder is made.  Raises InputError if the limit is too small or the
-    folder cannot be written.
+    limit: the limit of the whole process, such as ``4GB``, or None.  Memory that the process held before, beyond what a
+    new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among the
+    temporary files.  has_folder: whether to make the folder.  Raise InputError if the limit is too small or the folder
+    cannot be written.
     """
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
@@ -107,7 +107,7 @@ class Memory:
         self.ours = max(OURS, used - self.other_bytes + ROWS)
         if limit is not None and (problem := limit_fault(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
-        self.spill = usual() if spill is None else spill.absolute()
+        self.spill = user_folder() if spill is None else spill.absolute()
         self.folder: Path | None = None
         self._made: Folder | None = None
         self._guard: Guard | None = None
@@ -140,7 +140,7 @@ class Memory:
         self.folder = self._made = None
 
     def no_room(self, message: object) -> InputError:
-        """Return the error for a spill folder whose disk is full. message: of the library or the system."""
+        """Return the error for a spill folder on a full disk. message: the message of the library or the system."""
         reason = " ".join(str(message).split(". ")[0].split())
         return InputError(
             f"{self.spill}: there is no room for what does not fit into memory ({reason}): make some, name another"
@@ -149,7 +149,7 @@ class Memory:
 
     @property
     def for_duckdb(self) -> int | None:
-        """The bytes that DuckDB may use: the limit minus what the process already held, or None without a limit."""
+        """The bytes that DuckDB may use: the limit minus what the process already held; None without a limit."""
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
     def has_room(self, rows: int, size: int) -> bool:
@@ -166,9 +166,9 @@ class Memory:
             )
 
     def for_duckdb_beside(self, used: int, size: int = 0) -> int:
-        """Return the bytes that DuckDB may use now.
+        """Return the number of bytes that DuckDB may use now.
 
-        used: bytes that DuckDB already holds.  size: bytes that will be needed beside DuckDB.
+        used: the bytes that DuckDB already holds.  size: the bytes that will be needed beside DuckDB.
         """
         assert self.limit is not None
         rest = max(self.ours, footprint() - self.other_bytes - used + ROWS // 2) + size
@@ -190,7 +190,7 @@ def release_freed_memory() -> None:
 
 
 def limit_advice(size: int) -> str:
-    """Return the advice to allow `size` bytes, rounded up to half gigabytes."""
+    """Return the advice to raise the memory limit to `size` bytes, rounded up to half gigabytes."""
     return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
 
 

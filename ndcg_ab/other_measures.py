@@ -23,18 +23,18 @@ ByQuery = Mapping[str, Mapping[str, float]]  # query_id -> doc_id -> grade of a 
 
 
 def find_measure(text: str) -> Metric:
-    """Return the metric of ndcg-ab, or else the measure of ir_measures, that a text names."""
+    """Return the ndcg-ab metric or, if there is none, the ir_measures measure that a text names."""
     try:
         return parse(text)
     except MetricError:
-        metric = recognised(text)
+        metric = find_ir_measure(text)
         if metric is None:
             raise
         return metric
 
 
 def parse_own_metric(text: str, command: str) -> Metric:
-    """Return the metric of ndcg-ab that a text names; raise MetricError if it is one that only ir_measures computes.
+    """Return the ndcg-ab metric that a text names; raise MetricError if only ir_measures computes it.
 
     command: what the command cannot do with such a measure, for the message.
     """
@@ -52,10 +52,10 @@ def foreign_name(text: str) -> str | None:
     return match[1] if match and match[1] in NAMES | OF_SUBTOPICS else None
 
 
-def recognised(text: str) -> ExternalMetric | None:
-    """Return the ir_measures measure that a text names, or None if the text names none.
+def find_ir_measure(text: str) -> ExternalMetric | None:
+    """Return the ir_measures measure that a text names, or None if it names none.
 
-    A leading ``-`` means that lower values are better.  Raises MetricError if the text names a measure that cannot be
+    A leading ``-`` means that lower values are better.  Raise MetricError if the text names a measure that cannot be
     computed; the message says what is missing.
     """
     name, bare = foreign_name(text), text.strip().removeprefix(NEGATED).strip()
@@ -86,10 +86,7 @@ def recognised(text: str) -> ExternalMetric | None:
 
 
 def provider_of(measure: Any, where: str) -> Any:
-    """Return the ir_measures provider that computes a measure.
-
-    Raise MetricError that says what to install without one.
-    """
+    """Return the ir_measures provider that computes a measure; raise MetricError with what to install if none does."""
     import ir_measures
 
     able = [each for each in ir_measures.DefaultPipeline.providers if each.supports(measure)]
@@ -101,8 +98,8 @@ def provider_of(measure: Any, where: str) -> Any:
     raise MetricError(f"{where}: ir_measures computes it by {able[0].NAME}: {able[0].install_instructions()}")
 
 
-def values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
-    """Return the value of the measure by query, negated if lower is better.
+def measure_values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
+    """Return the value of a measure by query id, negated if lower values are better.
 
     Raise MetricError if it cannot be computed.
     """

@@ -1,7 +1,7 @@
 """Create temporary folders that only the current user can read, and remove those of processes that ended.
 
-The folders lie in one folder of the user among the temporary files (`usual`), or in a folder that the user names.  Each
-is locked by its process.  A folder that a killed process left is removed by the next process.
+The folders are created in the user's folder among the temporary files (`user_folder`), or in a folder that the user
+names.  Each is locked by its process.  A folder that a killed process left is removed by the next process.
 """
 
 import atexit
@@ -39,7 +39,7 @@ def temporary_root() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def usual() -> Path:
+def user_folder() -> Path:
     """Return the current user's own folder among the temporary files."""
     return temporary_root() / f"{USUAL}-{os.geteuid()}"
 
@@ -47,13 +47,13 @@ def usual() -> Path:
 class Folder:
     """A temporary folder of this process; a context manager.
 
-    above: the folder in which it is created; by default `usual`.  Raises OSError if it cannot be created, and
-    InputError if `usual` belongs to another user.
+    above: the folder in which it is created; by default `user_folder`.  Raise OSError if it cannot be created, and
+    InputError if `user_folder` belongs to another user.
     """
 
     def __init__(self, above: Path | None = None) -> None:
         self._lock = -1
-        self.above = above or usual()
+        self.above = above or user_folder()
         self.was_there = above is not None and above.exists()
         for attempt in range(ATTEMPTS):  # the last process that ends removes the folder above, perhaps meanwhile
             try:
@@ -91,7 +91,7 @@ class Folder:
         if _is_ending:
             raise InterruptedError(errno.EINTR, "the process ends")
         clear_abandoned()
-        if self.above == usual():
+        if self.above == user_folder():
             with contextlib.suppress(FileExistsError):
                 self.above.mkdir(mode=ALONE)
             refuse_others(self.above)
@@ -112,7 +112,7 @@ class Folder:
 
 
 def refuse_others(folder: Path) -> None:
-    """Raise InputError for a folder that belongs to another user or is a link, and make it private otherwise."""
+    """Make a folder private; raise InputError if it belongs to another user or is a link."""
     about = os.lstat(folder)
     problem = ""
     if not stat.S_ISDIR(about.st_mode):
@@ -130,10 +130,10 @@ def refuse_others(folder: Path) -> None:
 def clear_abandoned(above: Path | None = None) -> None:
     """Remove the temporary folders of processes that ended.
 
-    above: the folder to clear; by default `usual`, which is removed too if it becomes empty.  Locked folders, folders
-    of other users and files with other names stay.
+    above: the folder to clear; by default `user_folder`, which is removed too if it becomes empty.  Locked folders,
+    folders of other users and files with other names stay.
     """
-    folder = above or usual()
+    folder = above or user_folder()
     try:
         about = os.lstat(folder)
         names = sorted(each.name for each in folder.iterdir()) if stat.S_ISDIR(about.st_mode) else []
@@ -155,7 +155,7 @@ def clear_abandoned(above: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[bool]:
-    """Yield whether a lock file belongs to this user and no other process holds it; hold the lock in the block."""
+    """Hold a lock file in the block; yield False if it belongs to another user or another process holds it."""
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(lock)
@@ -195,8 +195,8 @@ def make_folder() -> Folder:
         return Folder()
     except OSError as error:
         raise InputError(
-            f"{usual()}: no temporary folder can be made there ({error.strerror}): make room, or set TMPDIR to another"
-            " folder"
+            f"{user_folder()}: no temporary folder can be made there ({error.strerror}): make room, or set TMPDIR to"
+            " another folder"
         ) from None
 
 

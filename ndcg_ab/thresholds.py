@@ -1,7 +1,7 @@
-"""The numbers of rows from which tables are read, built or compared by another method with equal results.
+"""Define the numbers of rows from which a faster or more frugal method is used, with equal results.
 
 Every module looks up its number here at run time, so that tests can lower it. Limits beyond which something is left out
-or shortened stand beside the code that they limit.
+or shortened are defined beside the code that they limit.
 """
 
 # DuckDB

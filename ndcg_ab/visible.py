@@ -36,7 +36,7 @@ def visible(text: str) -> str:
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
-    """Return the texts that a spreadsheet would interpret as formulas: they start like one and are no number."""
+    """Return the texts that a spreadsheet would run as formulas: they start with a sign such as = and are no number."""
     return [text for text in texts if isinstance(text, str) and text[:1] in FORMULA and not is_number(text)]
 
 
@@ -56,7 +56,7 @@ def visible_but_colours(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return JSON text of equal content in which control characters are escaped."""
+    """Return the JSON text with control characters escaped; its content stays equal."""
     return WRITTEN_OUT.sub(lambda match: "".join(map(json_escape, match[0])), text)
 
 

@@ -26,7 +26,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.lookup import fill_variables
 from ndcg_ab.engines.duckdb import engine as duckdb
-from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shorten
+from ndcg_ab.errors import InputError, error_text, format_value, on_one_line, shorten
 from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
@@ -113,11 +113,11 @@ QUICK: dict[str, Way] = {
     "a mapping": lambda text: format_value({"key": text, text: 1}),
     "a text with signs that are not printed": lambda text: format_value(f"\x07{text}"),
     "an error": lambda text: str(InputError(text)),
-    "an error with a value": lambda text: str(InputError(f"x: {format_value(text)}: {in_short(ValueError(text))}")),
+    "an error with a value": lambda text: str(InputError(f"x: {format_value(text)}: {error_text(ValueError(text))}")),
     "in ten letters": lambda text: shorten(text, 10),
     "in 70 letters": lambda text: shorten(text, 70),
-    "in short": lambda text: in_short(ValueError(text)),
-    "in short, of a KeyError": lambda text: in_short(KeyError(text)),
+    "in short": lambda text: error_text(ValueError(text)),
+    "in short, of a KeyError": lambda text: error_text(KeyError(text)),
     "on one line": lambda text: on_one_line(text, 300),
     "of another error": lambda text: exit_codes.first_line(RuntimeError(text)),
     "the end, of an error": lambda text: told(InputError(text)),

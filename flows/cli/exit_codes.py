@@ -17,13 +17,13 @@ from typer.core import TyperGroup
 from ndcg_ab import __version__
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import has_abandoned_work
-from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shorten, words_of
+from ndcg_ab.errors import InputError, ParityError, SqlError, message_of, on_one_line, shorten
 from ndcg_ab.files import command_to_paste
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.temporary import remove_open_folders, write_temporary_file
 from ndcg_ab.visible import visible
 
-from ..stopping import CLEAN_UP, Stopped, end, obey_signals
+from ..stopping import CLEAN_UP, Stopped, end_process_and_children, obey_signals
 from .streams import prepare_streams
 
 GATE_FAILED = 1  # and nothing else
@@ -97,7 +97,7 @@ def leave_program(code: int) -> NoReturn:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_open_folders()
     if Stopped.number is not None or Stopped.abruptly or has_abandoned_work():
-        end(code)
+        end_process_and_children(code)
     Stopped.code = code
     sys.exit(code)
 
@@ -141,10 +141,10 @@ def exit_code_for(error: BaseException) -> int:
     from ndcg_core.measures.metric import MetricError
 
     if isinstance(error, InputError | OSError | MetricError):
-        write_error(words_of(error) or type(error).__name__)
+        write_error(message_of(error) or type(error).__name__)
         return UNUSABLE
     if isinstance(error, ParityError | SqlError):
-        write_error(words_of(error))
+        write_error(message_of(error))
         return BROKEN
     write_error(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
@@ -168,7 +168,7 @@ def keep_traceback(error: BaseException) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return the message of an error as one line of at most 300 characters."""
-    return on_one_line(words_of(error), 300) or type(error).__name__
+    return on_one_line(message_of(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:

@@ -79,7 +79,7 @@ IDS = ("intended", "careful_unseen")  # of queries: a list of them, or a source
 OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
-def is_of(option: Option, kind: type) -> bool:
+def accepts(option: Option, kind: type) -> bool:
     """Return whether a configuration key only accepts values of the given type, `list` or `dict`.
 
     Keys that also accept a number or a model, such as a source of data, do not count.
@@ -90,8 +90,8 @@ def is_of(option: Option, kind: type) -> bool:
     return kind in {get_origin(each) for each in choices} and float not in choices and not models_in(field.annotation)
 
 
-LISTS = {option.argument_name for option in OPTIONS if is_of(option, list)}  # one alone may be given without a list
-MAPPINGS = {option.argument_name for option in OPTIONS if is_of(option, dict)} | {"gate"}
+LISTS = {option.argument_name for option in OPTIONS if accepts(option, list)}  # one alone may be given without a list
+MAPPINGS = {option.argument_name for option in OPTIONS if accepts(option, dict)} | {"gate"}
 MAPPINGS |= {f"{name}_columns" for name in ("queries", "documents")}
 ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "metrics", "--system": "systems"}
 
@@ -135,7 +135,7 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
             plain[name] = {"file": file, "columns": dict(columns or {})}
     if arguments.get("cheap_judgments") is not None:
         about = (arguments.get(f"judgments_{each}") for each in ("columns", "format"))
-        plain["cheap_judgments"] = described_file("cheap_judgments", arguments["cheap_judgments"], *about)
+        plain["cheap_judgments"] = file_entry("cheap_judgments", arguments["cheap_judgments"], *about)
     more = arguments.get("more_judgments")
     several = more if isinstance(more, list | tuple) else [] if more is None else [more]
     entries = (
@@ -168,7 +168,7 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
     return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
-def described_file(argument: str, data: Any, columns: Any, file_format: Any) -> dict[str, Any]:
+def file_entry(argument: str, data: Any, columns: Any, file_format: Any) -> dict[str, Any]:
     """Return the keys `file`, `columns` and `format` of a dataset, without those that do not apply to it.
 
     Columns apply to files and tables, and a format applies to files.
@@ -235,8 +235,7 @@ def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[s
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries = [
-        {"name": name, **described_file(f"systems[{name!r}]", data, columns, file_format)}
-        for name, data in systems.items()
+        {"name": name, **file_entry(f"systems[{name!r}]", data, columns, file_format)} for name, data in systems.items()
     ]
     if columns and not any("columns" in entry for entry in entries):
         raise InputError(

@@ -439,12 +439,12 @@ def compare_judgments(
         arguments |= {"systems": NO_SYSTEM, "columns": None, "format": None}
     elif len(systems) < 2:
         raise InputError(f"systems: holds {len(systems)}; at least 2 systems are needed, or none")
-    by_first, by_second = (evaluation_by(name, arguments) for name in ("first", "second"))
+    by_first, by_second = (evaluation_with_judgments(name, arguments) for name in ("first", "second"))
     say = progress or (lambda step: None)
     return JudgmentsResult(agreement.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
 
 
-def evaluation_by(name: str, arguments: Mapping[str, Any]) -> Evaluation:
+def evaluation_with_judgments(name: str, arguments: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of the systems by one judgment set.
 
     name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,

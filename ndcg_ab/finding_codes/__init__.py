@@ -1,7 +1,7 @@
 """List every code that a finding can have, with severity, meaning and advice (docs/findings.md).
 
-Checks use these codes, the configuration refuses any other code, and `ndcg-ab findings` and the documentation show
-them all.
+Checks use these codes, the configuration rejects any other code, and `ndcg-ab findings` and the documentation list
+them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,16 +16,16 @@ CODES: Mapping[str, Code] = {**INPUT_CODES, **RANKING_CODES}
 
 
 def unknown_code_message(code: str, codes: Iterable[str] = CODES) -> str:
-    """Return the message about an unknown code, with the most similar known one."""
+    """Return the error message for an unknown code, with the most similar known code."""
     near = get_close_matches(code, list(codes), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`ndcg-ab findings` prints them all"
     return f"{code!r}: is no code of a finding; {hint}"
 
 
 def check_severities(severities: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
-    """Return the severities of a configuration by code; raise ValueError for an unknown code or a wrong severity.
+    """Return the configured severities by code; raise ValueError for an unknown code or severity.
 
-    added: codes that extensions add.
+    added: the codes that extensions add.
     """
     for code, severity in severities.items():
         if code not in CODES and code not in added:

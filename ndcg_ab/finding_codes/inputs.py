@@ -7,8 +7,9 @@ from typing import NamedTuple
 class Code(NamedTuple):
     """One kind of finding.
 
-    severity: usual severity. means: the meaning of the finding for the data, and the cases in which it is less severe.
-    advice: what the user can do. is_fixed: whether the finding is always an error, because nothing can be computed.
+    severity: the usual severity. means: the meaning of the finding for the data, and the cases in which it is less
+    severe. advice: what the user can do. is_fixed: whether the finding is always an error, because nothing can be
+    computed.
     """
 
     severity: str

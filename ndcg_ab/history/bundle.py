@@ -134,7 +134,7 @@ def keep_bundle(
             key=f"{evaluation.name}/{final.name}",
             ordinal=database.next_ordinal(past),
             began=began_by_name(final.name),
-            finished=finished_at(final.name),
+            finished=finishing_time(final.name),
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
@@ -156,7 +156,7 @@ def keep_bundle(
     return final
 
 
-def finished_at(name: str) -> datetime:
+def finishing_time(name: str) -> datetime:
     """Return the current time, or the time in the folder name if that is a day or more away (a night run later)."""
     now, began = datetime.now(UTC), began_by_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
@@ -299,7 +299,7 @@ def find_reusable(
             return None
     staying = finished_bundles(parent)[-(evaluation.retention.bundles or 0) :]
     folders = [parent / key.rpartition("/")[2] for key in keys]
-    return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
+    return next((folder for folder in folders if folder in staying and is_complete(folder)), None)
 
 
 def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
@@ -314,7 +314,7 @@ def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None)
         database.enter_reruns(past, read_reruns(folder), ordinal_of(folder))
 
 
-def is_whole(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     with contextlib.suppress(*UNREADABLE):
         read_bundle(folder)
         return (folder / SCORES).is_file()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import on_one_line, shorten, words_of
+from ndcg_ab.errors import message_of, on_one_line, shorten
 from ndcg_ab.files import write_text
 from ndcg_ab.history.database import history_path
 from ndcg_ab.history.working_folder import KEEPING, STAMP, began_by_name
@@ -58,7 +58,7 @@ def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception)
         return
     with contextlib.suppress(OSError):
         stamp = start.astimezone(UTC).strftime(STAMP)
-        reason = on_one_line(words_of(error), LONGEST) or type(error).__name__
+        reason = on_one_line(message_of(error), LONGEST) or type(error).__name__
         write_night(evaluation, FailedNight(encode(began_by_name(stamp)), reason), [])
         for path in failed_night_paths(evaluation)[:-MOST]:
             path.unlink(missing_ok=True)

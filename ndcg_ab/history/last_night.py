@@ -74,7 +74,7 @@ def compare_with_last(
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
     moved, old_rankings = attribute_means(engine, evaluation, evaluation_before, later, causes)
     reasons = {row.system_id: row.unknown for row in moved}
-    systems, pairs = hold_to_judgments_of_now(evaluation, systems, pairs, later, old_rankings, reasons)
+    systems, pairs = compare_under_current_judgments(evaluation, systems, pairs, later, old_rankings, reasons)
     comparisons = compare_changed(evaluation, systems, pairs, sampling)
     now, earlier_ids = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
@@ -137,14 +137,14 @@ def changed_inputs(
     system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in system_pairs):
         return SystemSince(system_id, (NEW_SYSTEM,))
-    changed = [RANKING] * (own_digests(current, system_id) != own_digests(earlier, system_id))
+    changed = [RANKING] * (system_digests(current, system_id) != system_digests(earlier, system_id))
     changed += [kind for kind in (JUDGMENTS, QUERIES) if digests(current, kind) != digests(earlier, kind)]
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in system_pairs if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
 
 
-def hold_to_judgments_of_now(
+def compare_under_current_judgments(
     evaluation: Evaluation,
     systems: Sequence[SystemSince],
     pairs: Mapping[tuple[str, str], Group | None],
@@ -167,7 +167,7 @@ def hold_to_judgments_of_now(
     return explained, {**pairs, **own}
 
 
-def own_digests(inputs: Inputs, system_id: str) -> list[str]:
+def system_digests(inputs: Inputs, system_id: str) -> list[str]:
     """Return the digests of a system's ranking or scores; those of all scores if the system has no file of its own."""
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
     digests_of_system = [row["digest"] for row in rows if row["name"] == system_id]

@@ -224,7 +224,7 @@ def attribution_rows(
     texts = {**past.texts, **current.texts}
     rows = []
     for key, metric in chosen.items():
-        groups = four_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
+        groups = cross_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
         values = np.array([[values_in_order(group, query_ids) for group in row] for row in groups])
         parts = split_change(values, weights)
         if parts is None:
@@ -232,7 +232,7 @@ def attribution_rows(
         mean_before = earlier.means.get(key)
         if mean_before is not None and abs(parts.before - mean_before) > STILL * max(1.0, abs(mean_before)):
             raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
-        behind = queries_behind(parts, query_ids, texts)
+        behind = most_moved_queries(parts, query_ids, texts)
         new, changed = counts or (None, None)
         ranking, judgments, queries = parts.parts
         rows.append(
@@ -252,7 +252,7 @@ def attribution_rows(
     return rows
 
 
-def four_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
+def cross_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
     """Return the values of the old ranking under old and new judgments, then those of the new ranking."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
@@ -269,7 +269,7 @@ def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
     return [values.get(query_id, np.nan) for query_id in query_ids]
 
 
-def queries_behind(
+def most_moved_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
     """Return the queries that contribute most to each part of a change, gains and losses alike."""

@@ -128,7 +128,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run CONFIG` makes one")
         costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
-        name = known_metric(tables, metric, evaluation, path, costs)
+        name = find_metric(tables, metric, evaluation, path, costs)
         nights = {
             ordinal: EvaluatedNight(ordinal, key, began, baseline, gate, pending=key in pending)
             for ordinal, key, began, baseline, gate, _ in rows
@@ -150,7 +150,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         before = state
     evaluations = list(nights.values())
     latest = evaluations[-last:] if last else evaluations
-    systems = in_one_order(evaluation, [system for each in latest for system in each.values])
+    systems = order_systems(evaluation, [system for each in latest for system in each.values])
     has_values = [any(value is not None for value in each.values.values()) for each in reversed(evaluations)]
     return Timeline(
         evaluation.name,
@@ -164,7 +164,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
     )
 
 
-def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
+def order_systems(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
     """Return each name once: the baseline, then the configured systems in order, then systems no longer configured."""
     ordered = dict.fromkeys(names)
     current = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
@@ -259,7 +259,7 @@ def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
     return values | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 
 
-def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
+def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
     """Return the history's name of the metric that an option names, or of the first configured metric.
 
     costs: names of cost statistics, which are also allowed.
@@ -305,7 +305,7 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
     """
     path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:
-        name = known_metric(past, metric, evaluation, path)
+        name = find_metric(past, metric, evaluation, path)
         columns, filters = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
         rows = past.rows("query_timeline", columns, where=filters, order="began, ordinal")
         if not rows:
@@ -313,7 +313,7 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
             names = ", ".join(repr(found) for (found,) in near[:3])
             raise InputError(f"--query {query_id!r}: is in no evaluation of {path} (near: {names})")
     ordinals = list(dict.fromkeys(row[0] for row in rows))
-    systems = in_one_order(evaluation, [row[2] for row in rows])
+    systems = order_systems(evaluation, [row[2] for row in rows])
     latest = [row for row in rows if last is None or row[0] in ordinals[-last:]]
     return sorted(latest, key=lambda row: (row[1], row[0], systems.index(row[2])))
 

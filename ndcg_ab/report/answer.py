@@ -18,7 +18,7 @@ from ndcg_ab.report.doubts import (
     reasons_for_doubt,
     warn_of_few_weights,
 )
-from ndcg_ab.report.sections import format_judges_line, shown_first
+from ndcg_ab.report.sections import format_judges_line, leading_costs
 from ndcg_ab.report.words import order_candidates, query_kind
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import (
@@ -181,7 +181,7 @@ def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
                 f"in doubt, since {doubts[name]}: {decision.reason}" if name in doubts else decision.reason,
                 doubts.get(name),
                 tuple(each for each in outcome.main if each.candidate == name),
-                shown_first(outcome.costs, name),
+                leading_costs(outcome.costs, name),
             )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 
 from ndcg_ab.report.answer import Candidate, make_answer
 from ndcg_ab.report.doubts import finding_lines, list_doubts
-from ndcg_ab.report.sections import format_changes, shown_first
+from ndcg_ab.report.sections import format_changes, leading_costs
 from ndcg_ab.report.words import (
     deciding_interval,
     format_clusters,
@@ -123,7 +123,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
         yield "No deciding metric could be compared."
-    yield from (f"{row.sentence}." for row in shown_first(outcome.costs, candidate))
+    yield from (f"{row.sentence}." for row in leading_costs(outcome.costs, candidate))
 
 
 def explain_verdict(row: Comparison) -> str:
@@ -312,7 +312,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     for row in rows:
         if sentence := advise_more_queries(row, query_kind(outcome)):
             yield f"{row.metric}: {sentence}."
-    for cost in shown_first(outcome.costs, candidate):
+    for cost in leading_costs(outcome.costs, candidate):
         if cost.can_be_settled:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
         elif cost.is_hidden:

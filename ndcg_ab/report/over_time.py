@@ -64,7 +64,7 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
                     text = f"{INDENT}{format_plain(query.before)} → {format_plain(query.now)}  {query_text}"
                     yield ChangeLine("", text, may_be_cut=True)
         if system.unknown:
-            yield from untold_lines(since, system)
+            yield from unexplained_lines(since, system)
     if since.unchanged:
         everything = len(since.unchanged) == len(since.systems)
         yield ChangeLine("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
@@ -83,7 +83,7 @@ def since_mark(row: Comparison) -> str:
     return "" if is_note(row) else comparison_mark(row)
 
 
-def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
+def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
     """Yield the means of a system on each metric, if the cause of their change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:

@@ -31,7 +31,7 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 
 
-def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
+def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
     """Return the costs of a candidate shown beside the metrics: its guardrails, else p95 of the first cost."""
     if costs is None:
         return ()
@@ -118,7 +118,7 @@ def print_costs(console: Console, outcome: Outcome) -> None:
     console.print()
 
 
-MOST_TOLD = 8  # candidates with a sentence each; of more the tables tell
+MOST_SHOWN = 8  # candidates with a sentence each; of more the tables tell
 SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
 COLUMNS = (20, 40)  # of a document, at least and at most
 
@@ -139,8 +139,8 @@ def format_changes(changes: Changes) -> str:
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
-    """Return the mapping candidate -> sentence about changed results; empty for more than `MOST_TOLD` candidates."""
-    return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
+    """Return the mapping candidate -> sentence about changed results; empty for more than `MOST_SHOWN` candidates."""
+    return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
 def changes_head(changes: Changes) -> list[str]:

@@ -1,4 +1,4 @@
-"""Store the inputs of a kept evaluation in a working folder, which becomes its bundle.
+"""Store the inputs of a run in a working folder, which becomes the bundle of the evaluation.
 
 Inputs are Parquet files, read now or copied from an earlier run.  Tables and results of stages stay in memory until the
 end, when they are written to the bundle.
@@ -46,7 +46,7 @@ Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
-    """A store in a working folder, which `working_folder` makes; `close` closes its engine."""
+    """The store of one run: its inputs in a working folder (see `working_folder`), its tables in one engine."""
 
     def __init__(self, evaluation: Evaluation, folder: Path) -> None:
         super().__init__(evaluation)
@@ -90,7 +90,7 @@ class RunFolder(Store):
         return self.pulled / f"answers_{key}"
 
     def asked_since(self, force: bool) -> float | None:
-        """Return the Unix time from which answers of a judge function are valid; None if the run is not forced."""
+        """Return the Unix time from which stored answers of a judge function are valid; None if all of them are."""
         if not force:
             return None
         mark = self.pulled / "asked_again"
@@ -99,7 +99,10 @@ class RunFolder(Store):
         return float(mark.read_text(encoding="utf-8"))
 
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Read an input, or take it from the cache; cache it if its content did not change meanwhile."""
+        """Read an input, or take it from the cache; return a sentence if it came from the cache, else None.
+
+        The input is added to the cache if its content did not change while it was read.
+        """
         before = self.current_content(entry)
         path = self.path(entry.key)
         self._entries[entry.key] = entry
@@ -127,7 +130,7 @@ class RunFolder(Store):
         self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
 
     def current_content(self, entry: StoreEntry) -> Content | None:
-        """Return the content key of a source now, or None if it cannot be known without reading all of it."""
+        """Return the key of a source's present content, or None if only reading all of it could tell."""
         if not entry.is_remembered:
             return None
         try:
@@ -154,26 +157,30 @@ class RunFolder(Store):
         return Pulled(read_input_table(self.path(key), layout), layout, source)
 
     def inputs(self) -> Inputs:
-        """Return the records of all inputs for the bundle, by kind, and by the time of reading within a kind."""
+        """Return the records of all inputs for the bundle, sorted by kind; inputs of a kind in the order of reading."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 
     def cache_inputs(self, evaluation: Evaluation) -> None:
-        """Let later runs know what was read; print a line if that is impossible, so that they read it again."""
+        """Add the inputs of this run to the cache for later runs; print a line to standard error if that fails."""
         if problem := input_cache.enter_entries(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
 
     # ---- rankings
 
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return the ranking of every system by name: whole, or reduced to what is needed if that is possible."""
-        about = None if complete else self.result_about()
+        """Return the ranking of every system by name, reduced to the needed ranks if that is possible.
+
+        complete: return unreduced rankings.  force: reduce again instead of using a cached result.
+        """
+        about = None if complete else self.reduction_key_parts()
         rankings = {}
         for at, system in enumerate(self.evaluation.systems):
-            pulled = self.whole_ranking(at, memory)
-            rankings[system.name] = pulled() if about is None else self.reduced(at, pulled, about, memory, force)
+            pulled = self.complete_ranking(at, memory)
+            rankings[system.name] = pulled() if about is None else self.reduce_ranking(at, pulled, about, memory, force)
         return rankings
 
-    def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
+    def complete_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
+        """Return a function that reads the complete ranking of the system with index `at`."""
         key = ranking_key(at)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         documents, costs = self.read_extra("documents", key, DOCUMENT.schema), self.read_extra("costs", key)
@@ -187,10 +194,13 @@ class RunFolder(Store):
             return TableOnDisk(path, memory)
         return read_input_table(path, RANKING)
 
-    def reduced(
+    def reduce_ranking(
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
-        """Return a ranking reduced to the ranks that are needed, or whole if it cannot be reduced."""
+        """Return the ranking of the system with index `at`, reduced to the needed ranks, or complete if it cannot be.
+
+        read: reads the complete ranking.  about: `reduction_key_parts`.  force: do not use a cached result.
+        """
         ranking = ranking_key(at)
         key = digest_of([digest_of_file(self.path(ranking)), *about])
         reduced = None if force else input_cache.take_result(self.evaluation, key)
@@ -207,8 +217,8 @@ class RunFolder(Store):
         documents, costs = self.read_extra("documents", ranking, DOCUMENT.schema), self.read_extra("costs", ranking)
         return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
 
-    def result_about(self) -> list[Any]:
-        """Return what a reduced ranking depends on besides its rows: judgments, metrics, sample size, version."""
+    def reduction_key_parts(self) -> list[Any]:
+        """Return what determines a reduced ranking besides its rows: judgments, metrics, sample size and version."""
         evaluation = self.evaluation
         indices = range(len(evaluation.judgment_entries))
         judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in indices]
@@ -221,7 +231,7 @@ class RunFolder(Store):
         papq.write_table(costs, self.path(f"costs_{key}"), compression="zstd")
 
     def read_extra(self, kind: str, key: str, schema: pa.Schema | None = None) -> pa.Table | None:
-        """Return what came with an input, its `documents` (titles and addresses) or `costs`; None if nothing came."""
+        """Return the table that came with an input, `documents` (titles and addresses) or `costs`, or None."""
         path = self.path(f"{kind}_{key}")
         return papq.read_table(path, schema=schema) if path.exists() else None
 

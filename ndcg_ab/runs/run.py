@@ -1,4 +1,4 @@
-"""Run a kept evaluation from its configuration to its bundle, page and tracker."""
+"""Run an evaluation from its configuration to its stored bundle, page and tracker."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import Budget, Say
-from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, in_short, words_of
+from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, error_text, message_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.failed_nights import note_failed_night, read_failed_nights
 from ndcg_ab.history.working_folder import working_folder
@@ -25,10 +25,10 @@ FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
 def open_run(
     evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
 ) -> Iterator[Context]:
-    """Yield the context of an evaluation that will be stored, with a working folder; record a night that fails.
+    """Yield the context of an evaluation to be stored, with a working folder; record the night as failed on an error.
 
-    say: called with the name of each step. force: whether to read and compute again what an earlier evaluation has. at:
-    the nominal time, from which the dates in the configuration are filled in; by default now.
+    say: called with the name of each step.  force: read and compute again what an earlier evaluation has.  at: the
+    nominal time, from which dates in the configuration are filled in; by default now.
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
@@ -46,7 +46,10 @@ def open_run(
 
 @contextlib.contextmanager
 def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
-    """Log a night that fails inside the context to the tracker; leave that to the next run if it takes too long."""
+    """Log an error raised in the block to the tracker as a failed night, unless that takes too long.
+
+    The next run logs what was not logged.
+    """
     try:
         yield
     except Exception:
@@ -58,23 +61,23 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
 
 
 def complete_run(run: Context, call: Call = Stage.perform) -> None:
-    """Do what is left of a run, each part of a stage by `call`."""
+    """Perform the remaining stages of a run, calling `call` for each part of a stage."""
     run_stages(run, UNTIL_KEPT, call)
-    with keep_errors_pending(run):
+    with record_errors_as_pending(run):
         run_stages(run, (DRAW_PAGE, PUBLISH), call)
     run_stages(run, (REMOVE_OLD,), call)
 
 
 @contextlib.contextmanager
-def keep_errors_pending(run: Context) -> Iterator[None]:
-    """Note as pending what goes wrong once the bundle is safe: the work is done, whatever page or tracker do."""
+def record_errors_as_pending(run: Context) -> Iterator[None]:
+    """Record an error raised in the block in `run.pending` instead of raising it: the bundle is already stored."""
     assert run.bundle is not None
     try:
         yield
     except Exception as error:
         shown_error = no_room(error, run.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
         is_expected = isinstance(shown_error, TrackingError | InputError)
-        run.pending = redact(str(shown_error) if is_expected else f"{type(error).__name__}: {words_of(error)}")
+        run.pending = redact(str(shown_error) if is_expected else f"{type(error).__name__}: {message_of(error)}")
         run.is_full, run.error = is_full(error), None
 
 
@@ -82,12 +85,12 @@ def keep_errors_pending(run: Context) -> Iterator[None]:
 
 
 def is_worth_retrying(error: BaseException) -> bool:
-    """Return whether an error may mend itself: False for data that break a rule, True if a source did not answer."""
+    """Return whether a retry may succeed: False for data that break a rule, True if a source did not answer."""
     return isinstance(error, SilentError) or not isinstance(error, InputError | ParityError | SqlError)
 
 
 def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
-    """Do one part of a stage; try it again if it talks to the outside, fails, and may answer later."""
+    """Perform one part of a stage and return its result; retry a stage that uses an outside service."""
     prefect = run.evaluation.prefect
     if not stage.outside:
         return stage.perform(run, part)
@@ -95,7 +98,7 @@ def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
 
     def say_why(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
-        reason = in_short(error) if error else ""
+        reason = error_text(error) if error else ""
         run.say(f"{stage.part_name(part)}: tried again in {prefect.retry_seconds:g} s ({reason})")
 
     attempts = Retrying(

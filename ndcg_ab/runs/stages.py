@@ -1,6 +1,6 @@
-"""Define the stages of a kept evaluation: those of every evaluation, and those for history, page and tracker.
+"""Define the stages of an evaluation that is stored: those of every evaluation, then history, page and tracker.
 
-`STAGES` is their list, of `run` and of a Prefect run.
+`STAGES` lists them in order; `run` and the Prefect flow perform it.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ def find_reusable_bundle(run: Context, _: str) -> None:
 
 
 def compare_with_previous(run: Context, _: str) -> None:
-    """Write the values of all queries, and compare every system with itself in the previous evaluation."""
+    """Write the per-query values to a file, and compare every system with itself in the previous evaluation."""
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
     with store.engine() as engine:
@@ -42,7 +42,7 @@ def compare_with_previous(run: Context, _: str) -> None:
 
 
 def keep(run: Context, _: str) -> None:
-    """Make the folder the bundle of the evaluation, which is entered in the history."""
+    """Turn the working folder into the bundle of the evaluation, and enter the evaluation in the history."""
     assert run.outcome is not None
     evaluation, store = run.evaluation, folder_of(run)
     gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
@@ -70,7 +70,7 @@ def tracker_name(run: Context) -> str:
 
 
 def publish(run: Context, _: str) -> None:
-    """Publish the bundle to the tracker, after all bundles that are still pending."""
+    """Publish the bundle to the tracker, after all bundles whose publication is still pending."""
     from ndcg_ab.trackers import make_tracker
 
     assert run.bundle is not None

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.other_measures import values
+from ndcg_ab.other_measures import measure_values
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
@@ -169,7 +169,7 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
             ranking[query_id][doc_id] = score
         for metric in metrics:
             try:
-                measured = values(metric, judgments, ranking)
+                measured = measure_values(metric, judgments, ranking)
             except MetricError as error:
                 raise InputError(str(error)) from None
             rows += [

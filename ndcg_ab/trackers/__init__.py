@@ -1,4 +1,4 @@
-"""Find the tracker of an evaluation, which keeps results for dashboards: MLflow, JSON Lines, or an added one."""
+"""Find the tracker that stores an evaluation's results for dashboards: MLflow, JSON Lines, or an extension."""
 
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class Kind(NamedTuple):
+class BuiltInTracker(NamedTuple):
     """A tracker that is part of ndcg-ab.
 
     label: its name in messages. implementation: the names of its module and class, imported when needed. libraries: the
@@ -42,8 +42,8 @@ class Kind(NamedTuple):
 
 
 TRACKERS = {
-    "mlflow": Kind("MLflow", ("mlflow", "MlflowTracker"), ("mlflow",)),
-    "json_lines": Kind("JSON Lines", ("json_lines", "JsonLinesTracker")),
+    "mlflow": BuiltInTracker("MLflow", ("mlflow", "MlflowTracker"), ("mlflow",)),
+    "json_lines": BuiltInTracker("JSON Lines", ("json_lines", "JsonLinesTracker")),
 }
 """Name in a configuration -> tracker."""
 

@@ -1,4 +1,4 @@
-"""Define trackers, and publish bundles that are still pending."""
+"""Define trackers, which store results for dashboards, and publish the bundles that are still pending."""
 
 import contextlib
 import dataclasses
@@ -33,8 +33,9 @@ SLOWEST = 1_000_000.0  # bytes of files in a second
 class Published:
     """The addresses of an evaluation in a tracker.
 
-    url: its page. trend_url: the evaluations over time. uri: the tracker's address. new: False when it was there
-    already. dashboard: the command that starts a server for an embedded store; None if one answers.
+    url: the page of the evaluation. trend_url: the page of all evaluations over time. uri: the tracker itself. new:
+    False if the evaluation was logged before. dashboard: the command that starts a server for an embedded store; None
+    if a server answers.
     """
 
     run_id: str
@@ -48,8 +49,8 @@ class Published:
 def default_tracking(bundle: Bundle) -> Tracking:
     """Return the MLflow settings for a bundle without a configuration: MLFLOW_TRACKING_URI, else a store in a file.
 
-    A bundle may come from somebody else.  Raise InputError if only the bundle names a server: it would be sent the
-    credentials of the user.
+    Raise InputError if only the bundle names a server: the bundle may come from somebody else, and the server would be
+    sent the credentials of the user.
     """
     settings = bundle.evaluation.mlflow
     address = settings.tracking_uri
@@ -65,11 +66,11 @@ def default_tracking(bundle: Bundle) -> Tracking:
 
 
 class Tracker(ABC):
-    """A store of results for dashboards.
+    """A store of results for dashboards, such as MLflow.
 
-    Another one is a subclass and an entry: a line of `TRACKERS` in `ndcg_ab.trackers`, or of another package an entry
-    point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.  options: the keys
-    that `tracker: {NAME: {…}}` may give it.
+    To add one, write a subclass and register it: as a line of `TRACKERS` in `ndcg_ab.trackers`, or in another package
+    as an entry point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.
+    options: the keys that `tracker: {NAME: {…}}` may contain.
     """
 
     label: str = "the tracker"
@@ -84,23 +85,23 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
-        """Log a bundle, once, and replace what an earlier attempt left incomplete.
+        """Log a bundle from its files if it is not logged yet; replace what an incomplete earlier attempt left.
 
-        Everything comes from the bundle on disk.  Raise TrackingError if the tracker cannot be reached, RefusedError if
-        it does not take the bundle, InputError if the configuration is wrong.
+        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the bundle, InputError if the
+        configuration is wrong.
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
-        """Log a night that could not run, once; do nothing by default.  Raise the errors of `log`."""
+        """Log a night that could not run, once; the default does nothing.  Raise the same errors as `log`."""
 
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
-        """Return the address at which the tracker would log an evaluation, as in `Published.uri`."""
+        """Return the address of the tracker that would log an evaluation, in the form of `Published.uri`."""
 
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
         """Log the bundle in a folder, and record in the folder that it is logged.
 
-        current: the evaluation as it is configured now, whose MLflow settings count; by default `default_tracking`.
+        current: the current configuration, whose MLflow settings are used; by default those of `default_tracking`.
         budget: the time limit; by default PATIENCE, and more for large files.  Raise InputError if there is no bundle,
         and the errors of `log`.
         """
@@ -127,10 +128,10 @@ class Tracker(ABC):
         if budget is None:
             files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
             budget = Budget(PATIENCE + sum(path.stat().st_size for path in files) / SLOWEST)
-        return self.give_up_in_time(partial(self.log, bundle), budget)
+        return self.log_within_budget(partial(self.log, bundle), budget)
 
-    def give_up_in_time(self, log: Callable[[], T], budget: Budget) -> T:
-        """Return the result of logging; raise TrackingError if the time budget is used up."""
+    def log_within_budget(self, log: Callable[[], T], budget: Budget) -> T:
+        """Call `log` and return its result; raise TrackingError if the time budget is used up."""
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.remaining_seconds()) <= 0:
             raise TrackingError(slow)
@@ -140,19 +141,19 @@ class Tracker(ABC):
             raise TrackingError(slow) from None
 
     def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
-        """Log the nights that could not run and that this tracker lacks, and note with each that it is logged."""
+        """Log the failed nights that this tracker lacks, and record for each that it is logged."""
         address = self.address(evaluation)
         for night, addresses in read_failed_nights(evaluation).items():
             if address not in addresses:
                 log = partial(self.log_failed_night, evaluation, night)
                 with contextlib.suppress(RefusedError):  # trying again will not help
-                    self.give_up_in_time(log, budget)
+                    self.log_within_budget(log, budget)
                 write_night(evaluation, night, [*addresses, address])
 
     def publish_pending(
         self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
     ) -> tuple[Published, int]:
-        """Publish pending bundles in their order, then a bundle; return its addresses and the number of new bundles.
+        """Publish pending bundles in order, then `bundle`; return its addresses and how many pending ones were new.
 
         budget: the time limit for all of them together; by default PATIENCE.
         """

@@ -51,7 +51,7 @@ class JsonLinesTracker(Tracker):
 
 
 def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file as records; `record` in each is its kind."""
+    """Yield a bundle as flat records, the lines of its file; the key `record` is the kind of each."""
     common = {"evaluation": bundle.evaluation.name, "key": bundle.key, "began": bundle.began.isoformat()}
     outcome = bundle.outcome
     about = {

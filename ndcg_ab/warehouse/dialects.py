@@ -1,4 +1,4 @@
-"""The SQL dialects for which queries are written, and the quoting of names.
+"""Describe the SQL dialects for which queries are written, and quote names in them.
 
 All other text is common to all databases: numbers have an exponent (without one they are decimals in some), every
 column is qualified by a table, and coalesce replaces nulls of outer joins by 0.
@@ -27,12 +27,13 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Dialect:
-    """A database.
+    """The SQL dialect of a database.
 
-    title: name of the database.  text, real, real32: types of texts, 64-bit and 32-bit floats; real32 is empty if there
-    are no 32-bit floats.  bytewise: suffix that makes comparisons of a text bytewise, whatever the collation; empty if
-    they are bytewise already.  quote: the quotation mark of names.  folds_up: whether unquoted names are stored in
-    capitals. is_executed: whether the tests run the queries for the database, or only parse them.
+    title: the name of the database.  text, real, real32: the types of texts, 64-bit and 32-bit floats; real32 is empty
+    if there are no 32-bit floats.  bytewise: the suffix that makes comparisons of a text bytewise, whatever the
+    collation; empty if they are bytewise already.  quote: the quotation mark of names.  folds_up: whether unquoted
+    names are stored in capitals. is_executed: whether the tests run the queries in the database, and not only parse
+    them.
     """
 
     title: str
@@ -99,7 +100,7 @@ def make_tables(
     judgments_columns: Mapping[str, str] | None,
     columns: Mapping[str, str] | None,
 ) -> Tables:
-    """Return the tables with default names; raise InputError if rankings are given in two ways."""
+    """Return the tables with default names; raise InputError if both `rankings` and `systems` are given."""
     if rankings is not None and systems:
         raise InputError(
             Setting("--rankings"),
@@ -113,12 +114,12 @@ def make_tables(
 
 
 def quote_table(option: str, name: str, dialect: Dialect) -> str:
-    """Return the path of a table for a query, keeping a dbt expression; raise InputError that names the option."""
+    """Return the path of a table quoted for a query, a dbt expression unchanged; raise InputError naming `option`."""
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
 def quote_column(option: str, columns: Mapping[str, str], field: str, dialect: Dialect) -> str:
-    """Return the name of a field's column for SQL; raise InputError, naming `option`, if it is no name."""
+    """Return the column of a field, quoted for a query; raise InputError, naming `option`, if its name is invalid."""
     return quote_path(option, "column", columns.get(field, field), dialect)
 
 
@@ -136,7 +137,7 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
 
 
 def quote_identifier(part: str, dialect: Dialect) -> str:
-    """Return a name for a query, quoted if it needs quotation marks or was written in them."""
+    """Return a name for a query, with quotation marks if it needs them or was written with them."""
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))
     plain = r"[a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*" if dialect.folds_up else r"[a-z_][a-z0-9_]*"

@@ -1,4 +1,4 @@
-"""Write the selects over documents: the user's tables, judgments with gains, results in rank order."""
+"""Write the selects over documents: the user's tables, judgments with gains, and results in rank order."""
 
 from collections.abc import Iterator
 
@@ -62,7 +62,7 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
-    """Yield the selects that mark refused judgments, from which nothing is computed."""
+    """Yield the selects that drop invalid judgments, so that nothing is computed from them."""
     condition = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
@@ -108,7 +108,7 @@ group by
 
 
 def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of judgments with their gains, and of the queries that count."""
+    """Yield the selects of judgments with their gains, and of the queries that have a relevant document."""
     walk = cascade_of(metric)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
@@ -209,7 +209,7 @@ group by
 
 
 def ranking_step(metric: Metric, dialect: Dialect) -> Step:
-    """Return the select of the results of queries that count, without documents that the metric removes."""
+    """Return the select of the results of scored queries, without documents that the metric removes."""
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":
         largest = number_literal(LARGEST32)
@@ -260,7 +260,7 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def query_dcg_step(metric: Metric) -> Step:
-    """Return the select of the sum over the ranks within the cutoff, and of further counts that the measure needs."""
+    """Return the select of the sum over the ranks within the cutoff, with the counts that the measure needs."""
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")

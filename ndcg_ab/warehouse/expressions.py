@@ -1,4 +1,4 @@
-"""Write gains, discounts and measures as SQL expressions, which depend on the traits of a measure."""
+"""Write the gain, the discount and the value of a metric as SQL expressions."""
 
 import math
 from collections.abc import Callable
@@ -15,13 +15,13 @@ MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the qu
 
 
 def number_literal(value: float) -> str:
-    """Return the shortest SQL literal of a number, with an exponent, because some databases read others as decimals."""
+    """Return the shortest SQL literal of a number with an exponent; some databases read others as decimals."""
     text = format_number(value) if abs(value) < 1e15 else repr(value)
     return text.replace("e+", "e") if "e" in text else f"{text}e0"
 
 
 def is_finite_sql(column: str) -> str:
-    """Return the SQL condition that a number is present and finite, for any treatment of NaN."""
+    """Return the SQL condition that a number is neither null, infinite nor NaN, however a database orders NaN."""
     return f"abs({column}) <= {number_literal(LARGEST)}"
 
 
@@ -36,7 +36,7 @@ def largest_addable_gain(metric: Metric) -> float:
 
 
 def highest_addable_grade(metric: Metric) -> float:
-    """Return the highest grade whose gain by a formula can be summed without overflow."""
+    """Return the highest grade whose gain, computed by a formula, can be summed without overflow."""
     most = largest_addable_gain(metric)
     if metric.effective_gain == "linear":
         return most
@@ -94,7 +94,11 @@ DISCOUNTS = {  # name -> the factor; 0 where a power is below the smallest numbe
 
 
 def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) -> list[str]:
-    """Return the lines of a SQL expression for the discount of a rank: literals for few ranks, else the formula."""
+    """Return the lines of a SQL expression for the discount of a rank: literals for few ranks, else the formula.
+
+    rank: the SQL expression of the rank.  real: the type of 64-bit floats.  deepest: the last rank, or None if
+    unlimited.
+    """
     if metric.effective_discount == "none":
         return ["1e0"]
     if deepest is not None and deepest <= MOST_LITERALS:
@@ -117,7 +121,7 @@ BY_FIRST: dict[Callable[[RankedGains], Quotient], str] = {
 """The SQL expression of the value from the first relevant rank, by the function of the measure."""
 
 
-def is_sayable(metric: Metric) -> bool:
+def is_expressible(metric: Metric) -> bool:
     """Return whether a metric can be written as one query, because gain, discount and measure have SQL expressions."""
     traits, gain = metric.traits, metric.effective_gain
     has_gain = not isinstance(gain, str) or gain in GAINS

@@ -49,7 +49,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
     is_cascade = metric.traits.factors is not None
-    if not expressions.is_sayable(metric) or (is_cascade and metric.traits.factors not in CASCADES):
+    if not expressions.is_expressible(metric) or (is_cascade and metric.traits.factors not in CASCADES):
         raise InputError(f"metric {metric.name}: {metric.measure} is not written as one query: choose another measure")
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
@@ -70,7 +70,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
 
 
 def refuse_impossible_highest(metric: Metric) -> None:
-    """Raise InputError for a max_grade whose gain is too large to be summed."""
+    """Raise InputError if `max_grade` has a gain that is too large to be summed."""
     if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
         raise InputError(
             f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
@@ -80,7 +80,7 @@ def refuse_impossible_highest(metric: Metric) -> None:
 
 
 def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
-    """Raise InputError for a mapped column that the query would not read."""
+    """Raise InputError if the user names a column that the query would not read."""
     unread = {"score": "orders by ranks"} if metric.ties == "given" else {"rank": "orders by scores"}
     if tables.systems:
         unread["system_id"] = "has a table for each system"

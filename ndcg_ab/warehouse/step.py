@@ -11,9 +11,9 @@ READ = re.compile(r"\b(from|join) (\w+)( as \w+)?")
 
 @dataclass(frozen=True)
 class Step:
-    """A named select.
+    """A named select, one part of a query.
 
-    comment: what one row is for, or what the select holds. body: the SQL.
+    comment: what one row stands for. body: the SQL.
     """
 
     name: str
@@ -30,7 +30,7 @@ def unused_prefix(table_names: Iterable[str]) -> str:
 
 
 def chain_steps(sources: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
-    """Return the query of selects, whose names get the prefix so that none hides a table.
+    """Return one query that chains selects; `prefix` is put before their names so that none hides a table.
 
     sources: selects that only read tables.  steps, final: selects that only read other selects.
     """

@@ -24,8 +24,8 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 class Cascade:
     """A measure in which the factor of a rank depends on the results above it.
 
-    factor: SQL expression over walked_doc and judged_query. cumulated: columns of graded_doc that are
-    cumulated down to each rank. marks: columns of judged_doc that are needed beside the gain.
+    factor: the factor as a SQL expression over walked_doc and judged_query. cumulated: the columns of graded_doc to sum
+    down to each rank. marks: the columns of judged_doc that are needed beside the gain.
     """
 
     factor: str
@@ -66,7 +66,7 @@ CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return the cascade (SQL factors that depend on the results above) of a metric; None if its factors do not."""
+    """Return the cascade of a metric; None if the factor of a rank does not depend on the results above it."""
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 
@@ -81,7 +81,7 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
 
 
 def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of the cumulative sums down to each rank, and of the sum of gain times factor."""
+    """Yield the selects of the cumulative sums down to each rank, then of the sum of gain times factor."""
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in cascade.cumulated:
@@ -151,7 +151,7 @@ from {source}""",
 
 
 def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of an ideal that has the highest grade at every rank."""
+    """Yield the selects of an ideal ranking that has the highest grade at every rank."""
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
         gained = indent_lines(gain_lines(metric, "highest_grade.grade", dialect.real))
@@ -176,7 +176,7 @@ from {source}""",
 
 
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of an ideal from the gains of the judged documents, or of the system's own results."""
+    """Yield the selects of an ideal ranking of the judged documents or, by choice of the metric, of the results."""
     if metric.has_own_ideal:
         gain_column = "own_gain" if metric.ties == "average" else "gain"
         keys, source, first = ["system_id", "query_id"], "graded_doc", f"graded_doc.{gain_column}"
@@ -203,7 +203,10 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """Return the select of the sum of an ideal down to its last rank."""
+    """Return the select of an ideal ranking's DCG.
+
+    keys: the columns that identify an ideal ranking.
+    """
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None
     by_answer = is_cut and metric.ideal_cut == "returned"

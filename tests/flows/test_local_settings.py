@@ -182,7 +182,7 @@ def test_a_run_of_serve_does_not_follow_files_that_appear_later(here: Path, monk
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(schedules, "guard_prefect", lambda: None)  # it would stay in the process of the tests
     monkeypatch.setattr(runner, "EngineCommandStarter", schedules.EngineCommandStarter)
-    schedules.guard_runs()
+    schedules.ignore_local_settings()
     plant(here, planted(URL)["all of them"])
     monkeypatch.chdir(here.parent)
     starter = runner.EngineCommandStarter(cwd=here, stream_output=False)
@@ -208,7 +208,7 @@ def test_serve_guards_its_runs_unless_the_configuration_names_the_server(
         raise InterruptedError
 
     monkeypatch.setattr(schedules, "find_server", lambda: contextlib.nullcontext(URL))
-    monkeypatch.setattr(schedules, "guard_runs", lambda: begun.append("guarded"))
+    monkeypatch.setattr(schedules, "ignore_local_settings", lambda: begun.append("guarded"))
     monkeypatch.setattr(schedules, "Runner", begin)
     with pytest.raises(InterruptedError):
         schedules.serve([small(tmp_path, prefect=prefect)])

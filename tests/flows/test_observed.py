@@ -38,7 +38,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None, Exception], N
     from ndcg_ab.flows import evaluation, observed
 
     monkeypatch.setattr(observed, "server_for_run", lambda: (URL, None))
-    monkeypatch.setattr(observed, "reported_when_stopped", lambda run, _: run)
+    monkeypatch.setattr(observed, "report_if_stopped", lambda run, _: run)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     monkeypatch.setattr(flows_run, "perform_patiently", calling(PUBLISH=no_tracker))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ndcg_ab import errors
-from ndcg_ab.errors import SHOWN, InputError, first_characters, format_value, in_short, shorten
+from ndcg_ab.errors import SHOWN, InputError, error_text, first_characters, format_value, shorten
 from tests import hiding
 from tests.places import ROOT
 
@@ -52,10 +52,10 @@ def test_what_is_repeated_moves_no_part_into_view() -> None:
                 assert not any(part in said for part in ("y" * 6, "k" * 11))
 
 
-@pytest.mark.parametrize("cut", [format_value, in_short, lambda text: shorten(str(text), 10)])
+@pytest.mark.parametrize("cut", [format_value, error_text, lambda text: shorten(str(text), 10)])
 def test_a_long_text_costs_no_more_than_a_short_one(cut: Callable[[object], str]) -> None:
     text = "x" * 10**8
-    said = cut(text if cut is not in_short else ValueError(text))
+    said = cut(text if cut is not error_text else ValueError(text))
     assert said.strip("'").startswith("xxxxxxxxxx") and said.endswith("…")
 
 

@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.connections import in_memory_file, in_memory_fu
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, JudgeSource, PythonSource, ScoresSource
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.flows.cli.commands.running import pending_bundles
+from ndcg_ab.flows.cli.commands.running import bundles_to_publish
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.external_scores import Scores
 from ndcg_ab.sources.functions import Extension, Function
@@ -197,7 +197,7 @@ def tracker(place: Place) -> object:
 def address_of_a_tracker(place: Place) -> object:
     evaluation = place.tracker("address")
     config = configuration(evaluation, place.folder)
-    return pending_bundles(config)
+    return bundles_to_publish(config)
 
 
 def dictionaries(place: Place) -> object:

@@ -5,7 +5,7 @@ import sys
 import ir_measures
 import pytest
 
-from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, find_measure, recognised, values
+from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, find_ir_measure, find_measure, measure_values
 from ndcg_ab.results.codec import decode, encode
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric, MetricError
@@ -30,7 +30,7 @@ def test_what_is_read() -> None:
     }
     assert find_measure("-NumRet").definition["lower_is_better"]
     assert find_measure("AP(rel=2)@10") == parse("ap(relevant_from=2)@10"), "what is computed here is ours"
-    assert recognised("ndgc@10") is None
+    assert find_ir_measure("ndgc@10") is None
 
 
 def test_every_name_is_one_of_ir_measures_and_none_of_ours() -> None:
@@ -78,12 +78,12 @@ def test_values() -> None:
     metric = find_measure("SetP")
     assert isinstance(metric, ExternalMetric)
     answered = {"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}, ranking
-    assert values(metric, *answered) == {"q1": 0.5, "q2": 0.0}
+    assert measure_values(metric, *answered) == {"q1": 0.5, "q2": 0.0}
     fewer = find_measure("-NumRet")
     assert isinstance(fewer, ExternalMetric)
-    assert values(fewer, *answered) == {"q1": -2.0, "q2": 0.0}
+    assert measure_values(fewer, *answered) == {"q1": -2.0, "q2": 0.0}
     with pytest.raises(MetricError, match=r"takes whole grades alone; document .a. of query .q1. has 0\.7"):
-        values(metric, {"q1": {"a": 0.7}}, ranking)
+        measure_values(metric, {"q1": {"a": 0.7}}, ranking)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from ndcg_ab import temporary
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
-from ndcg_ab.temporary import Folder, clear_abandoned, folder_of_process, temporary_folder, usual
+from ndcg_ab.temporary import Folder, clear_abandoned, folder_of_process, temporary_folder, user_folder
 from tests import leaving
 from tests.leaving import names_in
 
@@ -36,9 +36,9 @@ def mode(path: Path) -> str:
 def test_a_folder_is_this_user_s_alone_and_goes_with_what_is_in_it(place: Path) -> None:
     with temporary_folder() as one, temporary_folder() as other:
         (one / "copy").write_text("rows")
-        assert one.parent == other.parent == usual() == place / f"ndcg-ab-spill-{os.geteuid()}"
-        assert [mode(each) for each in (usual(), one, other)] == ["0o700"] * 3
-        assert [mode(each) for each in usual().glob("*.lock")] == ["0o600"] * 2
+        assert one.parent == other.parent == user_folder() == place / f"ndcg-ab-spill-{os.geteuid()}"
+        assert [mode(each) for each in (user_folder(), one, other)] == ["0o700"] * 3
+        assert [mode(each) for each in user_folder().glob("*.lock")] == ["0o600"] * 2
     assert names_in(place) == []
 
 
@@ -53,30 +53,30 @@ def test_what_a_spill_folder_of_others_holds_is_this_user_s_alone(tmp_path: Path
 
 
 def test_a_folder_of_ours_that_is_open_is_closed() -> None:
-    usual().mkdir(mode=0o755)
+    user_folder().mkdir(mode=0o755)
     with temporary_folder():
-        assert mode(usual()) == "0o700"
+        assert mode(user_folder()) == "0o700"
 
 
 @pytest.mark.parametrize("planted", ["link", "file", "of another"])
 def test_a_folder_that_others_planted_is_refused(planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if planted == "link":
         (tmp_path / "theirs").mkdir()
-        usual().symlink_to(tmp_path / "theirs")
+        user_folder().symlink_to(tmp_path / "theirs")
         said = "is a link"
     elif planted == "file":
-        usual().write_text("")
+        user_folder().write_text("")
         said = "is no folder"
     else:
         mine = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
-        usual().mkdir()
+        user_folder().mkdir()
         said = f"belongs to user {mine}, who could read and change what is put there"
     for make in (Folder, Memory, temporary_folder().__enter__):
         with pytest.raises(InputError) as caught:
             make()
         rest = "and temporary files go there: remove it, or set TMPDIR to a folder of yours"
-        assert str(caught.value) == f"{usual()}: {said}, {rest}"
+        assert str(caught.value) == f"{user_folder()}: {said}, {rest}"
     assert names_in(tmp_path / "theirs") == [] if planted == "link" else True
 
 
@@ -85,14 +85,14 @@ def test_planted_locks_are_no_locks(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").write_text("kept")
-    usual().mkdir(mode=0o700)
-    (usual() / "1-00000001.lock").symlink_to(kept / "file")
-    os.mkfifo(usual() / "1-00000002.lock")
-    (usual() / "1-00000003").symlink_to(kept)
-    (usual() / "1-00000003.lock").write_text("")
+    user_folder().mkdir(mode=0o700)
+    (user_folder() / "1-00000001.lock").symlink_to(kept / "file")
+    os.mkfifo(user_folder() / "1-00000002.lock")
+    (user_folder() / "1-00000003").symlink_to(kept)
+    (user_folder() / "1-00000003.lock").write_text("")
     clear_abandoned()
     assert names_in(kept) == ["file"]
-    assert (usual() / "1-00000001.lock").is_symlink() and (usual() / "1-00000002.lock").exists()
+    assert (user_folder() / "1-00000001.lock").is_symlink() and (user_folder() / "1-00000002.lock").exists()
 
 
 HOLDER = "from ndcg_ab.temporary import *; f = Folder(); (f.path / 'copy').write_text('x'); print(f.path); input()"

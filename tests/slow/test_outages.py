@@ -132,7 +132,7 @@ def publish_one(evaluation: Evaluation, folder: Path) -> Context:
 
 def finish(kept: context.Context, call: Call = Stage.perform) -> None:
     """What a run does once its bundle is kept."""
-    with runs_run.keep_errors_pending(kept):
+    with runs_run.record_errors_as_pending(kept):
         run_stages(kept, (stages.DRAW_PAGE, stages.PUBLISH), call)
 
 

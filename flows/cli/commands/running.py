@@ -225,7 +225,7 @@ def publish(
     output = Output((), quiet=quiet, json=json)
     with Progress(quiet) as say:
         say("starting the tracker")
-        folders, current = pending_bundles(bundle, settings or ())
+        folders, current = bundles_to_publish(bundle, settings or ())
         from ndcg_ab.trackers import tracker_for_bundle
         from ndcg_ab.trackers.base import PATIENCE
 
@@ -248,7 +248,7 @@ def publish(
         print_line(line)
 
 
-def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
+def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
     """Return the bundles to publish, and the evaluation that names the tracker: None if the path is itself a bundle."""
     if path.is_dir():
         if settings:

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ndcg_ab.config.loading.hints import utf8_command
-from ndcg_ab.errors import SHOWN, InputError, format_value, in_short, shorten
+from ndcg_ab.errors import SHOWN, InputError, error_text, format_value, shorten
 
 LARGEST = 1 << 20  # bytes of a file
 DEEPEST = 50  # lists and mappings inside each other
@@ -60,7 +60,7 @@ class Loader(yaml.SafeLoader):
         try:
             return super().construct_document(node)
         except WRONG as error:
-            raise yaml.MarkedYAMLError(problem=f"a value does not fit its tag ({in_short(error)})") from None
+            raise yaml.MarkedYAMLError(problem=f"a value does not fit its tag ({error_text(error)})") from None
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -114,7 +114,7 @@ def read_yaml(path: Path) -> Any:
         said = shorten(str(error.problem), 3 * SHOWN)
         raise InputError(f"{path}{where}: is not YAML: {said}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{path}: is not YAML: {in_short(error)}") from None
+        raise InputError(f"{path}: is not YAML: {error_text(error)}") from None
 
 
 def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from ndcg_ab.config.walking import KeyPath, map_texts, walk_texts
-from ndcg_ab.errors import hide_with, words_of
+from ndcg_ab.errors import message_of, set_secret_remover
 
 # The last words of a key's name, written without anything between: api_key, X-Api-Key and apiKey alike.
 NAMES = re.compile(
@@ -188,7 +188,7 @@ def redact(text: str) -> str:
     return text
 
 
-hide_with(redact, longest_secret)
+set_secret_remover(redact, longest_secret)
 
 
 def discreet_error(error: BaseException) -> BaseException:
@@ -198,10 +198,10 @@ def discreet_error(error: BaseException) -> BaseException:
     returned, or, if the class is not from this project, a RuntimeError such as ``RuntimeError: KeyError: …``.
     """
     told = "".join(traceback.format_exception(error))
-    if remove_known_secrets(told) == told and redact(words_of(error)) == words_of(error):
+    if remove_known_secrets(told) == told and redact(message_of(error)) == message_of(error):
         return error
     kind = type(error)
-    message = redact(words_of(error))
+    message = redact(message_of(error))
     if kind.__module__.startswith("ndcg_"):
         return kind(message)
     return RuntimeError(f"{kind.__name__}: {message}")

@@ -23,7 +23,7 @@ from ndcg_ab.engines.dialects import translate_for_spark
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.engines.spark.session import open_session
 from ndcg_ab.engines.sql_files import SqlFile
-from ndcg_ab.errors import InputError, SqlError, in_short
+from ndcg_ab.errors import InputError, SqlError, error_text
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
 EXACT = 2**53  # largest range of whole numbers that a double holds exactly
@@ -240,7 +240,7 @@ def name_table_in_errors(table_name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{table_name}: {in_short(error)}") from None
+        raise InputError(f"{table_name}: {error_text(error)}") from None
 
 
 @contextlib.contextmanager
@@ -250,4 +250,4 @@ def name_file_in_errors(file: SqlFile | None) -> Iterator[None]:
         yield
     except Exception as error:  # of Spark, of its gateway to Java, of the network
         where = f"{file.display_path}: " if file else ""
-        raise SqlError(f"{where}{type(error).__name__}: {in_short(error)}") from error
+        raise SqlError(f"{where}{type(error).__name__}: {error_text(error)}") from error

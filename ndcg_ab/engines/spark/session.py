@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.engines.remote_table import Cluster
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, error_text
 from ndcg_ab.temporary import folder_of_process
 
 REACHED = 5.0  # seconds in which a master or a server must accept a connection
@@ -56,7 +56,7 @@ def open_session(cluster: Cluster) -> SparkSession:
         raise
     except Exception as error:
         advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {error_text(error)}{advice}") from None
 
 
 # Of a cluster that has not begun to work: whether its process here, or an executor, is starting; and in words
@@ -168,4 +168,4 @@ def refuse_unreachable(cluster: Cluster) -> None:
     try:
         socket.create_connection((address.hostname, port), timeout=REACHED).close()
     except OSError as error:
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}") from None
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {error_text(error)}") from None

@@ -47,25 +47,25 @@ class Column(NamedTuple):
         return max(cell_len(shorten_middle(self.head, NAMES[0])), *(cell_len(cell[is_wide]) for cell in self.cells))
 
 
-def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = False) -> None:
+def print_answer_table(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
     """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
 
-    is_whole: print every reason, system and warning in full instead, in as many lines as they take.
+    in_full: print every reason, system and warning in full instead, in as many lines as they take.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
-    lines = list(decision_lines(answer, console.width, is_whole=is_whole))
-    matrix, has_letter = matrix_lines(answer, console.width, is_whole=is_whole)
+    lines = list(decision_lines(answer, console.width, in_full=in_full))
+    matrix, has_letter = matrix_lines(answer, console.width, in_full=in_full)
     lines += matrix
     if answer.gate:
         lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
-    method = method_lines(outcome, answer, console.width, is_whole=is_whole)
+    method = method_lines(outcome, answer, console.width, in_full=in_full)
     is_small = len(answer.candidates) <= 1 and len(outcome.metrics) == 1
     most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
-    room = sys.maxsize if is_whole else max(LEAST_WARNINGS, most - len(lines) - len(method))
-    count = sys.maxsize if is_whole else MOST_WARNINGS
+    room = sys.maxsize if in_full else max(LEAST_WARNINGS, most - len(lines) - len(method))
+    count = sys.maxsize if in_full else MOST_WARNINGS
     doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
-    further = [*legend(answer, outcome, has_letter, is_whole=is_whole), *warnings]
+    further = [*legend(answer, outcome, has_letter, in_full=in_full), *warnings]
     below = warning_lines(further, console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
@@ -75,12 +75,12 @@ def print_answer_table(console: Console, outcome: Outcome, *, is_whole: bool = F
         console.print(line)
 
 
-def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
-    """Yield each candidate's decision and reason; for many candidates, unless `is_whole`, the names by decision."""
+def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iterator[Text]:
+    """Yield each candidate's decision and reason; for many candidates, unless `in_full`, the names by decision."""
     short = shorten_names([candidates.name for candidates in answer.candidates], NAMES[1])
-    if is_whole or len(answer.candidates) <= MOST_REASONS:
+    if in_full or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
-        most = sys.maxsize if is_whole else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
+        most = sys.maxsize if in_full else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
         for candidates in answer.candidates:
             text = f"{candidates.choice.words:<{words}}  {short[candidates.name]}: "
             yield from wrap_decision(candidates.choice, text, candidates.reason.split("; "), "; ", width, most)
@@ -108,10 +108,10 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
     return lines
 
 
-def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> tuple[list[Text], bool]:
+def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Text], bool]:
     """Return a line for each system, and below them the metrics without room; and whether a line has the mark L."""
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
-    rows = dict(list(answer.matrix.items())[: None if is_whole else most])
+    rows = dict(list(answer.matrix.items())[: None if in_full else most])
     columns = [
         metric_column(metric, [cells[metric] for cells in rows.values()], is_first=at == 0)
         for at, metric in enumerate(next(iter(rows.values())))
@@ -140,7 +140,7 @@ def matrix_lines(answer: Answer, width: int, *, is_whole: bool) -> tuple[list[Te
     if more := len(answer.matrix) - len(rows):
         lines.append(Text(f"and {more} more systems: --details", style="dim"))
     if left_out := [column.head for column in columns[len(wide) :]]:
-        where = "tables below" if is_whole else "--details"
+        where = "tables below" if in_full else "--details"
         lines.append(Text(f"no room for {', '.join(left_out)}: {where}", style="dim"))
     return lines, any(cell[0].endswith(f" {OPEN_LABELS}") for column in columns[: len(wide)] for cell in column.cells)
 
@@ -211,12 +211,12 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     return answer.warnings[:above], answer.warnings[above:]
 
 
-def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, is_whole: bool) -> Iterator[Line]:
-    """Yield the meaning of the mark L (unjudged results could turn it) and, unless `is_whole`, further hints."""
+def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full: bool) -> Iterator[Line]:
+    """Yield the meaning of the mark L (unjudged results could turn it) and, unless `in_full`, further hints."""
     if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
-    if is_whole:
+    if in_full:
         return
     if slices := describe_slices(outcome):
         yield Line("note", slices, command="--details")
@@ -261,7 +261,7 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
     return texts
 
 
-def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool) -> list[Text]:
+def method_lines(outcome: Outcome, answer: Answer, width: int, *, in_full: bool) -> list[Text]:
     """Return lines that explain the numbers in brackets, and name the option and the command that show more."""
     parts = []
     if answer.candidates:
@@ -273,7 +273,7 @@ def method_lines(outcome: Outcome, answer: Answer, width: int, *, is_whole: bool
     notes = len(answer.notes)
     noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
     reasons = "reasons, " if len(answer.candidates) > MOST_REASONS else ""
-    parts += [f"{noted}{reasons}every number: --details"] * (not is_whole) + [f"terms: {TERMS}"]
+    parts += [f"{noted}{reasons}every number: --details"] * (not in_full) + [f"terms: {TERMS}"]
     text = " · ".join(part.replace(" ", TOGETHER) for part in parts)
     lines = textwrap.wrap(text, width, break_on_hyphens=False)
     return [Text(line.replace(TOGETHER, " "), style="dim") for line in lines]

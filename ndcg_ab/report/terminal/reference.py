@@ -81,7 +81,7 @@ CHOICES = tuple(name for name in DEFAULTS if name not in ("measure", "cutoff"))
 # ---- what there is
 
 
-def own_choices(measure: str) -> list[str]:
+def special_choices(measure: str) -> list[str]:
     """Return the choices of a measure that some other measures lack."""
     return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
 
@@ -134,7 +134,7 @@ def lists_lines() -> Iterator[str]:
     yield ""
     for name in MEASURES:
         yield from wrap_columns(f"  {name}", MEASURE_MEANINGS[name], 13)
-        if choices := own_choices(name):
+        if choices := special_choices(name):
             yield from wrap_columns("", f"choices: {', '.join(choices)}", 13)
     yield from wrap_columns("  all", f"choices: {', '.join(POLICIES)}", 13)
     yield ""
@@ -157,7 +157,7 @@ def lists_lines() -> Iterator[str]:
 def format_condition(choice: str) -> str:
     """Return the condition of a choice: `` (with gain=binary, and of precision)``; empty if there is none."""
     needs = required_choice(choice)
-    always = [measure for measure in MEASURES if choice in own_choices(measure)]
+    always = [measure for measure in MEASURES if choice in special_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
 
 

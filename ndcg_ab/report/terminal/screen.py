@@ -26,16 +26,16 @@ INDENT = "  "
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
     """Print the answer. explain: also in plain words. details: uncut, with all notes and tables below."""
-    print_answer(console, outcome, is_whole=details)
+    print_answer(console, outcome, in_full=details)
     if explain:
         print_plain_words(console, outcome)
     if details:
         print_details(console, outcome)
 
 
-def print_answer(console: Console, outcome: Outcome, *, is_whole: bool = False) -> None:
-    """Print the first screen. is_whole: print every reason and warning in full, in as many lines as needed."""
-    print_answer_table(console, outcome, is_whole=is_whole)
+def print_answer(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
+    """Print the first screen. in_full: print every reason and warning in full, in as many lines as needed."""
+    print_answer_table(console, outcome, in_full=in_full)
     if outcome.systems and not outcome.candidates:
         print_dimmed(console, "give a second ranking to compare it with")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, error_text
 
 FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"  # how they begin
 HEAD = 8  # bytes of a file before the stream that is in it
@@ -48,7 +48,7 @@ class ArrowTable:
                 file.seek(HEAD if file.read(len(FILE)) == FILE else 0)
                 yield file
         except (pa.ArrowException, struct.error, OSError) as error:
-            raise InputError(f"{self.path}: the Arrow file is broken, write it again: {in_short(error)}") from None
+            raise InputError(f"{self.path}: the Arrow file is broken, write it again: {error_text(error)}") from None
 
     def iter_batches(self, size: int = 1 << 16, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.schema_arrow.names if columns is None else list(columns)

@@ -20,7 +20,7 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, error_text
 from ndcg_ab.sources.base import (
     Pulled,
     PullRequest,
@@ -188,7 +188,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
         if table is None:
             table = read_rows(path, layout, reading, keep)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
+        raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
     if table.num_rows == 0 and keep.only is None:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
@@ -268,7 +268,7 @@ def refuse_no_file(path: Path) -> None:
         with path.open("rb") as file:
             start = file.read(16)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
+        raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
     if problem := packed_hint(path, start):
         raise InputError(f"{path}: {problem}")
 

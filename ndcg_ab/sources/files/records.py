@@ -11,7 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import utf8_command
-from ndcg_ab.errors import InputError, format_value, in_short, shorten
+from ndcg_ab.errors import InputError, error_text, format_value, shorten
 from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark, remarks_metadata
 from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
@@ -315,7 +315,7 @@ def explain_broken_parquet(path: Path, problem: str = "the Parquet file is broke
     except (InputError, PermissionError):
         raise
     except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
-        raise InputError(f"{path}: {problem}: {in_short(error)}") from None
+        raise InputError(f"{path}: {problem}: {error_text(error)}") from None
 
 
 def parquet_batches(

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ndcg_ab.config.model.inputs.connections import Storage, plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
+from ndcg_ab.errors import InputError, SilentError, error_text, needs, on_one_line
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 
 PIECE = 1 << 22  # bytes
@@ -232,10 +232,10 @@ class WebStore(Store):
                     if after.status_code == 200 and any(web_mark(after.headers)) and web_mark(after.headers) != before:
                         raise SilentError(f"{self.shown}: changed while it was read: run it again")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
-            raise InputError(f"{self.shown}: cannot be asked for: {in_short(error)}") from None
+            raise InputError(f"{self.shown}: cannot be asked for: {error_text(error)}") from None
         except httpx.HTTPError as error:
             advice = "see that its address is right and can be reached"
-            raise SilentError(f"{self.shown}: the server does not answer: {in_short(error)}; {advice}") from None
+            raise SilentError(f"{self.shown}: the server does not answer: {error_text(error)}; {advice}") from None
 
     def refuse(self, status: int) -> None:
         if status == 200:

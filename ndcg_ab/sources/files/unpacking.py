@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from ndcg_ab.errors import InputError, in_short, shorten
+from ndcg_ab.errors import InputError, error_text, shorten
 from ndcg_ab.sources.files.streams import FileStream
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class UnpackedFile(io.RawIOBase):
             if isinstance(error, OSError) and error.errno is not None:  # of the machine, not of what is packed
                 raise
             name = self.packing.name
-            raise InputError(f"{self.path}: the {name} file is broken, write it again: {in_short(error)}") from None
+            raise InputError(f"{self.path}: the {name} file is broken, write it again: {error_text(error)}") from None
         new, self.taken = self.meter.count - self.taken, self.meter.count
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, error_text
 from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
 from ndcg_ab.sources.files.streams import split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
@@ -50,7 +50,7 @@ class Sample:
             with open_bytes(path) as file:
                 return cls(path, file.read(FIRST_BYTES), columns)
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
+            raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
 
     @classmethod
     def of_value(cls, name: str, value: Any, columns: Mapping[str, str] | None = None) -> "Sample":

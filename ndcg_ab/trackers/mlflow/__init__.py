@@ -49,7 +49,7 @@ class MlflowTracker(Tracker):
 
 
 def display_address(uri: str) -> str:
-    """Return an address without secrets, as it may be kept and shown."""
+    """Return an address without secrets, fit to be stored and displayed."""
     return redact(without_password(uri))
 
 
@@ -69,7 +69,7 @@ def make_published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> P
 
 
 def is_served(base: str, run_id: str) -> bool:
-    """Return whether an MLflow server answers at an address that has the run."""
+    """Return whether an MLflow server answers at the address `base` and has the run."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"{base}/api/2.0/mlflow/runs/get?run_id={run_id}", timeout=ANSWER_PATIENCE) as answer:

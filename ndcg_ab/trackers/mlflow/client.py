@@ -26,7 +26,7 @@ from ndcg_ab.report.markdown import comparison_table, escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
-from ndcg_ab.trackers.mlflow.store import make_store
+from ndcg_ab.trackers.mlflow.store import make_embedded_store
 from ndcg_ab.trackers.mlflow.values import (
     COMPLETE,
     EXPERIMENT_NOTE,
@@ -60,7 +60,7 @@ MOST_RUNS = 50_000  # that MLflow returns at once
 
 
 def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
-    """Log a bundle, once, and replace incomplete runs of it.
+    """Log a bundle if MLflow lacks it, and replace incomplete runs of it.
 
     Return the ids of its experiment and of its run, and whether the run is new.
     """
@@ -77,7 +77,7 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
 
 
 def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
-    """Make a failed run with the sentence of the error, unless it is there."""
+    """Log a night that could not run as a failed MLflow run with the error sentence, if MLflow lacks it."""
     uri = tracking_uri(evaluation)
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, evaluation, uri)
@@ -95,19 +95,22 @@ def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
 
 
 def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bool:
-    """Return whether no evaluation or failed night of an experiment is of a later moment (milliseconds)."""
+    """Return whether an experiment has no evaluation or failed night after `began` (Unix time in milliseconds)."""
     runs = client.search_runs([experiment_id], "tags.kind != 'system'", max_results=1, order_by=["start_time DESC"])
     return all(run.info.start_time <= began for run in runs)
 
 
 @contextlib.contextmanager
 def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
-    """Yield a client of the store, which is made if there is none; raise errors as TrackingError or RefusedError."""
+    """Yield a client of the store at an address, creating the store if needed.
+
+    Raise errors of MLflow as TrackingError or RefusedError.
+    """
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
     try:
-        make_store(uri)
+        make_embedded_store(uri)
         yield mlflow.MlflowClient(tracking_uri=uri)
     except (InputError, TrackingError):
         raise
@@ -191,7 +194,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
 def log_reuse(
     client: mlflow.MlflowClient, experiment_id: str, run_id: str, tags: Mapping[str, str], bundle: Bundle
 ) -> None:
-    """Set the tags of a published run that count the later nights in which nothing had changed."""
+    """Set the tags of a published run that count the later nights with unchanged inputs and configuration."""
     news = {name: value for name, value in reuse_tags(bundle).items() if tags.get(name) != value}
     for name, value in news.items():
         client.set_tag(run_id, name, value)
@@ -200,14 +203,14 @@ def log_reuse(
 
 
 def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Return parameters with the hash and the name of each metric, which say what a value means."""
+    """Return MLflow parameters with the hash and the name of each metric, which identify its definition."""
     return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 
 def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     """Return the inputs and the configuration with their digests as datasets of MLflow, judgments first.
 
-    system: leave out the rankings of other systems.
+    system: the only system whose ranking is included; by default all.
     """
     name = bundle.evaluation.name
     configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
@@ -225,7 +228,10 @@ def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInp
 
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
-    """Log the page (MLflow shows it only at the artifact root), the data, and the comparison as a table."""
+    """Log files to the parent run: the page, the data, and the comparison as a table.
+
+    The page is at the artifact root, since MLflow displays it only there.
+    """
     with temporary_folder() as directory, uploading_patiently():
         path = directory / "comparison.json"
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
@@ -300,7 +306,7 @@ def log_version(
 
 
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Set the experiment's description and views; MLflow does not document these, so their failure is no failure."""
+    """Set the experiment's description and saved views; ignore failures, because MLflow does not document these."""
     try:
         if not is_latest(client, experiment_id, to_milliseconds(max([bundle.began, *bundle.reused]))):
             return

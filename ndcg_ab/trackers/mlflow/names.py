@@ -41,13 +41,13 @@ def judged_name(metric: Metric) -> str:
 
 
 def tag_names(systems: Sequence[str]) -> dict[str, str]:
-    """Return the name of each system inside a tag, by system."""
+    """Return the mapping from each system to its name inside MLflow tags."""
     folded = [name.casefold() for name in systems]
     return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 
 
 def tag_name(text: str, *, is_alone: bool = True) -> str:
-    """Return a name as a part of a tag.  is_alone: whether no other name differs from it only in capitals."""
+    """Return a text as a part of a tag.  is_alone: whether no other text differs from it only in capitals."""
     plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
     if plain == text and is_path and is_alone:
@@ -63,7 +63,7 @@ def model_name(system: str, version: str) -> str:
 
 
 def tag_key(text: str) -> str:
-    """Return the name of a tag, shortened to LONGEST_KEY characters."""
+    """Return the name of a tag, shortened to LONGEST_KEY characters if needed."""
     return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 

@@ -1,4 +1,4 @@
-"""Make MLflow's embedded store, a SQLite file, and note later nights in it without importing mlflow.
+"""Make MLflow's embedded store, a SQLite file, and tag its runs without importing mlflow.
 
 MLflow makes the tables one by one in the final file, which takes seconds.  A killed process, or two processes that make
 one store at the same time, would leave a file that MLflow cannot use.
@@ -35,16 +35,16 @@ LATER_RUNS = """
 """
 
 
-def make_store(uri: str) -> None:
-    """Make the embedded store of an address if there is none; do nothing for the address of a server."""
+def make_embedded_store(uri: str) -> None:
+    """Make the SQLite store at an address if the file does not exist; do nothing for the address of a server."""
     if not uri.startswith(SQLITE) or uri == f"{SQLITE}:memory:":
         return
     path = Path(uri.removeprefix(SQLITE).partition("?")[0])
-    if is_there(path):
+    if is_nonempty_file(path):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with lock_store(path):
-        if is_there(path):
+        if is_nonempty_file(path):
             return
         for remains in path.parent.glob(f".{path.name}.*.partial*"):
             remains.unlink()
@@ -58,7 +58,7 @@ def make_store(uri: str) -> None:
                 remains.unlink()
 
 
-def is_there(path: Path) -> bool:
+def is_nonempty_file(path: Path) -> bool:
     """Return whether there is a file that is not empty."""
     return path.exists() and path.stat().st_size > 0
 
@@ -84,13 +84,13 @@ def lock_store(path: Path) -> Iterator[None]:
 def note_in_store(
     uri: str, experiment: str, run_tags: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
 ) -> tuple[str, str] | None:
-    """Set tags of a run in an embedded store; return the ids of its experiment and of the run, or None.
+    """Set tags of a run in an embedded store with SQL; return the ids of its experiment and of the run, or None.
 
-    It is done in SQL, since importing mlflow takes longer than a small evaluation.  None if the address is no file, or
-    if the file has no such run or other tables: then MLflow itself is to be used.
+    SQL is used because importing mlflow takes longer than a small evaluation.  None means that MLflow itself must be
+    used: the address is no file, or the file lacks the run or has other tables.
 
-    experiment: its name.  run_tags: the three tags that find the run. note: tags of the experiment, which are
-    set if no run is later than the `night` (Unix time in milliseconds).
+    experiment: the name of the experiment.  run_tags: the three tags that identify the run.  tags: the tags to set.
+    note: tags of the experiment, which are set if no run is later than `night` (Unix time in milliseconds).
     """
     path = Path(uri.removeprefix(SQLITE))
     if not uri.startswith(SQLITE) or not path.is_file():

@@ -9,7 +9,7 @@ from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import candidates_by_choice, format_decisions, format_headline, format_reasons, make_answer
 from ndcg_ab.report.markdown import escape_text, format_note, format_system_note
 from ndcg_ab.report.over_time import since_mark
-from ndcg_ab.report.sections import shown_first
+from ndcg_ab.report.sections import leading_costs
 from ndcg_ab.report.words import format_marked, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
@@ -37,7 +37,7 @@ def to_milliseconds(time: datetime) -> int:
 
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags of every run of a bundle: its keys, the program, and the user who ran it."""
+    """Return the tags that every run of a bundle gets: its keys, the program, and the user who ran it."""
     tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     tags |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
     tags |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
@@ -47,7 +47,7 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
-    """Return the tags of a run that stands for a failed night; its kind keeps it out of searches for evaluations."""
+    """Return the tags of the run of a failed night; its kind excludes it from searches for evaluations."""
     tags = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
     return tags | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
@@ -55,7 +55,7 @@ def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, s
 def parent_tags(bundle: Bundle) -> dict[str, str]:
     """Return the tags of the run of an evaluation: decisions, verdicts, gate, and nights that reused it.
 
-    `decision`, `decision/SYSTEM` are plain values to filter by, `what_to_do` is what people read.
+    `decision` and `decision/SYSTEM` are plain values to filter by; `what_to_do` is a sentence for people.
     """
     outcome = bundle.outcome
     described = format_note(outcome, bundle.since_last)
@@ -78,7 +78,7 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def metric_tags(outcome: Outcome) -> dict[str, str]:
-    """Return the tags that name the deciding metric: as users write it, and as MLflow names it."""
+    """Return the tags with the name of the deciding metric, in the user's notation and in MLflow's."""
     rows = primary_comparisons(outcome)
     name = rows[0].metric if rows else outcome.metrics[0].name
     return {"metric": name, "metric_key": metric_name(name)}
@@ -107,7 +107,7 @@ def truncate_note(note: str) -> str:
 
 
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags that count the later nights without a change, and name the last; no tags without such nights."""
+    """Return tags with the number and the last of the nights that reused the bundle; no tags if there are none."""
     moments = bundle.reused
     return {"reused": str(len(moments)), "reused_last": encode(max(moments))} if moments else {}
 
@@ -155,7 +155,7 @@ def best_candidate(outcome: Outcome) -> str | None:
 
 
 def parent_values(bundle: Bundle) -> dict[str, float]:
-    """Return the values of the run of an evaluation: counts, and primary metrics of baseline and `best_candidate`."""
+    """Return the MLflow metrics of an evaluation's run: counts, and values of the baseline and `best_candidate`."""
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
     values: dict[str, float | None] = {
@@ -171,7 +171,7 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
             key = metric_name(row.metric)
             values |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}
             values[f"difference/{key}"] = row.difference
-    for cost in shown_first(outcome.costs, name) if name else ():
+    for cost in leading_costs(outcome.costs, name) if name else ():
         key = f"{cost.cost}_{cost.statistic}"
         for system, prefix in ((cost.baseline, "baseline/"), (cost.candidate, "")):
             value = outcome.costs.value_of(system, cost.cost, cost.statistic) if outcome.costs else None
@@ -181,9 +181,9 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
-    """Return the values of the run of a system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …
+    """Return the MLflow metrics of a system's run: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …
 
-    moved_ranking/…, moved_judgments/…, moved_queries/…: causes of its change since the last evaluation, if known.
+    moved_ranking/…, moved_judgments/…, moved_queries/…: the parts of its change since the last evaluation, if known.
     """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}

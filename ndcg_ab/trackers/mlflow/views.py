@@ -1,6 +1,6 @@
-"""Make saved views for the runs page of MLflow, as its "Save as new view" stores them in tags of an experiment.
+"""Make saved views of MLflow's runs page, in the form in which "Save as new view" stores them in experiment tags.
 
-MLflow does not document that state (3.17); provisioning it is best effort.
+MLflow does not document that form (3.17); provisioning it is best effort.
 """
 
 import base64
@@ -28,7 +28,7 @@ WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
-    """Return an id that depends only on the name of a view, so that a new view of a name replaces the old one."""
+    """Return an id that depends only on the name of a view, so that a new view replaces the old one with its name."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
@@ -63,7 +63,7 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
-    """Return the state of the list of runs with these columns, in this order."""
+    """Return the state of the runs list that shows the given columns in order, with their widths in pixels."""
     widths_known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
 
@@ -75,7 +75,10 @@ def wrap_view(name: str, content: dict[str, Any]) -> str:
 
 
 def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
-    """Return the state of the runs page; child runs are listed under their parents only in the order of time."""
+    """Return the state of the runs page with a search filter and a sort key, the latest first.
+
+    Child runs are listed under their parents only if runs are sorted by start time.
+    """
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
         "searchFilter": search,

@@ -20,7 +20,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.report.explanations import explain_candidate
-from ndcg_ab.report.sections import cost_notes, shown_first
+from ndcg_ab.report.sections import cost_notes, leading_costs
 from ndcg_ab.report.terminal.screen import print_answer
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
 from ndcg_ab.results.decisions import Choice
@@ -70,10 +70,10 @@ def test_beside_the_metrics_stand_guardrails_or_p95_of_the_first_cost() -> None:
         for statistic in ("mean", "p95")
     ]
     values = tuple(CostValue("base", row.cost, row.statistic, 100, 9.0, 8.0, 10.0) for row in rows[:4])
-    assert shown_first(Costs(values, tuple(rows)), "new") == (rows[1],)
+    assert leading_costs(Costs(values, tuple(rows)), "new") == (rows[1],)
     guarded = [dataclasses.replace(row, margin=20.0) if row.statistic == "mean" else row for row in rows]
-    assert shown_first(Costs(values, tuple(guarded)), "new") == (guarded[0], guarded[2])
-    assert shown_first(None, "new") == ()
+    assert leading_costs(Costs(values, tuple(guarded)), "new") == (guarded[0], guarded[2])
+    assert leading_costs(None, "new") == ()
 
 
 def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:

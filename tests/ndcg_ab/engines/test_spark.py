@@ -32,7 +32,7 @@ from ndcg_ab.pipeline import Context, MemoryStore, check_only, pulls
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.temporary import clear_abandoned, folder_of_process, usual
+from ndcg_ab.temporary import clear_abandoned, folder_of_process, user_folder
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
@@ -433,7 +433,7 @@ def test_what_spark_puts_among_temporary_files_is_this_user_s_alone(both: Both, 
     folder = folder_of_process()
     assert (folder / "log4j2.properties").is_file()
     assert list(folder.glob("blockmgr-*")) or master != LOCAL, "of a master's workers it is their own"
-    assert folder.parent == usual()
+    assert folder.parent == user_folder()
     assert [place.stat().st_mode & 0o777 for place in (folder, folder.parent)] == [0o700, 0o700]
 
 

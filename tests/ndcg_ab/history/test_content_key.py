@@ -122,7 +122,7 @@ def test_only_the_content_of_the_night_before_is_the_same(
         ordinals=lambda _, keys: {1},
     )
     folders = {"adopt_bundles": lambda *_: None, "finished_bundles": lambda parent: [parent / "a", parent / "b"]}
-    for name, stub in {"database": past, "is_whole": lambda _: True, **folders}.items():
+    for name, stub in {"database": past, "is_complete": lambda _: True, **folders}.items():
         monkeypatch.setattr(bundles, name, stub)
     evaluation = SimpleNamespace(output_directory=tmp_path, name="shop", retention=SimpleNamespace(bundles=kept))
     same = bundles.find_reusable(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))

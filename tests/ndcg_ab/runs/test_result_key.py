@@ -26,5 +26,5 @@ def test_another_key(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for folder in folders:
         folder.mkdir()
     pairs = zip((usual, usual, other), folders, strict=True)
-    about = [RunFolder(evaluation, folder).result_about() for evaluation, folder in pairs]
+    about = [RunFolder(evaluation, folder).reduction_key_parts() for evaluation, folder in pairs]
     assert about[0] == about[1] != about[2]

@@ -7,7 +7,7 @@ from sqlglot import exp
 import ndcg_ab
 from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import DIALECTS, RESERVED
-from ndcg_ab.warehouse.expressions import DISCOUNTS, GAINS, is_sayable, number_literal
+from ndcg_ab.warehouse.expressions import DISCOUNTS, GAINS, is_expressible, number_literal
 from ndcg_ab.warehouse.query import write_query
 from ndcg_ab.warehouse.sums import CASCADES
 from ndcg_core.measures import registry
@@ -24,7 +24,7 @@ PARSED_AS = {"datafusion": "postgres", "polars": "postgres"}  # which sqlglot ha
 
 
 def test_every_measure_gain_and_discount_can_be_said() -> None:
-    assert all(is_sayable(parse(name)) for name in registry.MEASURES)
+    assert all(is_expressible(parse(name)) for name in registry.MEASURES)
     assert CASCADES.keys() == {each.factors for each in registry.MEASURES.values() if each.factors}
     assert GAINS.keys() == registry.GAINS.keys()
     assert DISCOUNTS.keys() == registry.DISCOUNTS.keys()

@@ -12,7 +12,7 @@ import mlflow
 import pytest
 
 from ndcg_ab.trackers.mlflow import store as mlflow_store
-from ndcg_ab.trackers.mlflow.store import is_there, make_store, note_in_store
+from ndcg_ab.trackers.mlflow.store import is_nonempty_file, make_embedded_store, note_in_store
 from tests.small_evaluation import perform_run, small
 from tests.stores import empty_mlflow, with_store
 
@@ -28,13 +28,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_empty_file_is_none(store: Path) -> None:
     store.touch()
-    make_store(f"sqlite:///{store}")
-    assert is_there(store)
+    make_embedded_store(f"sqlite:///{store}")
+    assert is_nonempty_file(store)
 
 
 def test_what_is_there_is_left_alone(store: Path) -> None:
     store.write_bytes(b"no database\n" * 1000)
-    make_store(f"sqlite:///{store}")
+    make_embedded_store(f"sqlite:///{store}")
     assert store.read_bytes() == b"no database\n" * 1000
     assert [path.name for path in store.parent.iterdir()] == ["mlflow.db"]
 
@@ -50,12 +50,12 @@ def test_three_at_once_make_one(store: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     empty_mlflow()
     monkeypatch.setattr(mlflow_store, "make_empty_store", slowly)
-    threads = [threading.Thread(target=make_store, args=(f"sqlite:///{store}",)) for _ in range(3)]
+    threads = [threading.Thread(target=make_embedded_store, args=(f"sqlite:///{store}",)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(made), is_there(store)) == (1, True)
+    assert (len(made), is_nonempty_file(store)) == (1, True)
 
 
 def test_one_that_is_killed_leaves_nothing_in_the_way(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,11 +68,11 @@ def test_one_that_is_killed_leaves_nothing_in_the_way(store: Path, monkeypatch: 
 
     if (child := os.fork()) == 0:
         monkeypatch.setattr(mlflow_store, "make_empty_store", die)
-        make_store(f"sqlite:///{store}")
+        make_embedded_store(f"sqlite:///{store}")
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     assert not store.exists()
-    make_store(f"sqlite:///{store}")
-    assert is_there(store)
+    make_embedded_store(f"sqlite:///{store}")
+    assert is_nonempty_file(store)
     assert sorted(path.name for path in store.parent.iterdir()) == [".mlflow.db.lock", "mlflow.db"]
 
 
@@ -80,8 +80,8 @@ def test_mlflow_takes_what_is_made(tmp_path: Path) -> None:
     import mlflow
 
     uri = f"sqlite:///{tmp_path / 'out' / 'mlflow.db'}"
-    make_store(uri)
-    assert is_there(tmp_path / "out" / "mlflow.db")
+    make_embedded_store(uri)
+    assert is_nonempty_file(tmp_path / "out" / "mlflow.db")
     assert mlflow.MlflowClient(tracking_uri=uri).get_experiment_by_name("Default").experiment_id == "0"
 
 
