@@ -17,7 +17,7 @@ from ndcg_ab.sources.tables.reduced_ranking import (
     Whole,
     make_table,
     query_starts,
-    refuse_apart,
+    refuse_scattered_queries,
 )
 from ndcg_ab.sources.tables.schema import RANKING
 
@@ -40,7 +40,7 @@ def reduce_rows(table: pa.Table, wanted: NeededResults) -> ReducedRanking:
     scores = score.to_numpy()
     starts = query_starts(query_ids)
     heads = query_ids.take(pa.array(starts))
-    refuse_apart(heads)  # before any work is done for each of the runs: there may be one for each row
+    refuse_scattered_queries(heads)  # before any work is done for each of the runs: there may be one for each row
     lengths = np.diff(np.append(starts, len(scores)))
     lasts = starts + lengths - 1
     refuse_rising(scores, starts, lasts)

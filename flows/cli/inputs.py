@@ -45,9 +45,9 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
     """Return the name and file of each system, of a table of several systems each of them."""
     from ndcg_ab.sources import make_source
-    from ndcg_ab.sources.tables.one_system import spread_systems
+    from ndcg_ab.sources.tables.one_system import split_by_system
 
-    return spread_systems(systems, make_source)
+    return split_by_system(systems, make_source)
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
@@ -143,10 +143,10 @@ def is_pipe(path: str) -> bool:
 
 def store_pipe(path: str) -> str:
     """Return the path of a file with the content of a pipe: its own, if it is a descriptor that can be replaced."""
-    from ndcg_ab.sources.boundary import BOUNDS, Passage
+    from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
     from ndcg_ab.temporary import folder_of_process
 
-    passage = Passage(BOUNDS["file"], path)
+    passage = LimitCounter(BOUNDS["file"], path)
     copy = folder_of_process() / f"pipe{next(_numbers)}" / Path(path).name
     copy.parent.mkdir()
     descriptor = DESCRIPTOR.fullmatch(path)

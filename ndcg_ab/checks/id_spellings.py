@@ -264,7 +264,7 @@ def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field
         expression = spelling.expression.format(expression)
     function = f"f = lambda t: {expression}"
     lines = 'fileinput.input(encoding="utf-8-sig")'
-    reading = pulled.source.reading(path, pulled.layout)
+    reading = pulled.source.reading_of(path, pulled.layout)
     if reading.format in LINES and UNICODE_FORMS.issuperset(spellings):
         work = f'print(*map(f, {lines}), sep="", end="")'
     elif reading.format == "trec" and not any(

@@ -32,7 +32,7 @@ from ndcg_ab.sources.base import CostRequest, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgment_source
-from ndcg_ab.sources.judgments.grades import with_words
+from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 from ndcg_ab.sources.tables.document_rules import document_rules
@@ -53,7 +53,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
-    layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
+    layout = with_grade_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
     version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
     message = context.store.add(
         StoreEntry(PROXY, source, layout, source.display_name, "cheap judgments", version, about=digest_texts(texts)),
@@ -118,7 +118,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 queries.texts,
                 attributes=attributes_for(source, queries),
                 folder=store.answers_folder(key),
-                keep=store.keep_file(key, memory),
+                writer=store.keep_file(key, memory),
                 needed=needed,
                 threads=evaluation.resources.threads,
                 costs=costs_to_record(evaluation),
@@ -153,7 +153,7 @@ def measure_by_turns(context: Context, _: str) -> str:
         for system in evaluation.systems:
             source = system.source
             request = PullRequest(queries.texts, attributes_for(source, queries), costs=asked)
-            asks.append(opened.enter_context(make_source(source, evaluation.directory).asking(request)))
+            asks.append(opened.enter_context(make_source(source, evaluation.directory).query_singly(request)))
         records = ask_by_turns(asks, list(queries.texts), asked.names, asked.seed, context.say)
     how = f"one request at a time, systems by turns, queries in random order (seed {asked.seed})"
     for at, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):

@@ -18,7 +18,7 @@ from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables, own_metrics
 from ndcg_ab.sources import Pulled, Queries
-from ndcg_ab.sources.costs import COST, how_measured
+from ndcg_ab.sources.costs import COST, measurement_text
 from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.reduced_ranking import ANSWER, KNOWN_RANK, tied_ranks
@@ -163,7 +163,7 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
     """Put the recorded costs of requests, and the statistics to compute, into the engine's tables."""
     recorded = {name: pulled.costs for name, pulled in rankings.items() if pulled.costs is not None}
     engine.put("pulled_query_cost", stack_by_system(COST, recorded))
-    how = {"system_id": list(recorded), "measured": [how_measured(table) for table in recorded.values()]}
+    how = {"system_id": list(recorded), "measured": [measurement_text(table) for table in recorded.values()]}
     engine.put("pulled_cost_source", pa.table(how, schema=COST_SOURCE))
     quantiles = [each for each in evaluation.costs.statistics if each.share is not None]
     columns = [[each.cost for each in quantiles], [each.statistic for each in quantiles]]

@@ -1,4 +1,4 @@
-"""Read judgments, queries and rankings: one module for each kind of source, behind `pull_source`."""
+"""Read judgments, queries and rankings: one module for each kind of source; `pull_source` reads any of them."""
 
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.judgments.gathering import pull_judgments

@@ -1,4 +1,4 @@
-"""The interface of a source: a place that returns a table and can say where in it a row stands."""
+"""The interface of a source, which returns a table and the location of a row, and the data that a source returned."""
 
 import dataclasses
 import functools
@@ -26,10 +26,10 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 class Remark:
     """An observation about data that a source could still read, with a count and examples.
 
-    code: the finding, of docs/findings.md.  count: the number of rows, queries or documents that the remark is about.
-    examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.  message: the sentence for the
-    user, if code and count do not say everything.  total: the number of rows that the source read, for remarks about a
-    part of them.
+    code: the code of the finding (docs/findings.md). count: the number of rows, queries or documents that the remark is
+    about. examples: up to five, each a location and its content: ``run.txt, line 7: tag 'b'``. message: the sentence
+    for the user; None if code and count say everything. total: the number of rows that the source read, for remarks
+    about a part of them.
     """
 
     code: str
@@ -40,7 +40,7 @@ class Remark:
 
 
 def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
-    """Return the table with the remarks of its source in the schema metadata, which Parquet files keep."""
+    """Return the table with the remarks of its source in the schema metadata, which Parquet files preserve."""
     if not remarks:
         return table
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **remarks_metadata(remarks)})
@@ -58,7 +58,7 @@ def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
 
 
 def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
-    """Return the table with the ids of the queries that its source failed on in the metadata.
+    """Return the table with the ids of the queries on which its source failed in the metadata.
 
     The results of such queries are missing; an empty result would be a valid answer.
     """
@@ -66,7 +66,7 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
 
 
 def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return a table with one row per query of a remote table, with the place of the remote table in the metadata."""
+    """Return the table, which has a row per query of a remote table, with a reference to it in the metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 
@@ -74,8 +74,9 @@ def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
 class CostRequest:
     """Settings for recording the costs of the requests of a source.
 
-    names: of the costs. warm_up: number of requests before those that are counted. seed: of the order of the requests.
-    all_cold: whether no request counts, because all requests are repeated later.
+    names: the costs to record, such as latency_ms. warm_up: number of requests before those that are counted. seed: the
+    seed of the random order of the requests. all_cold: whether all requests count as warm-up, because they are repeated
+    later.
     """
 
     names: tuple[str, ...]
@@ -86,20 +87,18 @@ class CostRequest:
 
 @dataclasses.dataclass(frozen=True)
 class PullRequest:
-    """A request to a source that needs the queries.
+    """The input of a source that needs queries, and the settings for reading it.
 
-    texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that the source names.
-    folder: where the source may keep answers during the run, so that a retry need not ask again; None: nowhere.
-    keep: the writer that receives the rows.
-    costs: what is recorded of every request; None: nothing, and queries are asked in their order.
-    resources: the threads and memory that the source may use; None: everything.
-    say: receives messages about the queries that are still to be asked.
+    texts: query_id -> text. attributes: query_id -> {column: value}, for the columns that the source names. folder:
+    where the source may store answers during the run, so that a retry does not repeat requests; None: nowhere. writer:
+    receives the rows. costs: the costs to record; None: none, and queries are sent in their order. resources: the
+    threads and memory that the source may use; None: everything. say: receives progress messages.
     """
 
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
-    keep: TableWriter = IN_MEMORY
+    writer: TableWriter = IN_MEMORY
     costs: CostRequest | None = None
     resources: Resources | None = None
     say: Say = lambda text: None
@@ -109,9 +108,9 @@ class PullRequest:
 class PullResult:
     """The rows that a source returned, with titles and costs if the source has them.
 
-    table: the rows, in memory or `TableOnDisk`.  documents: titles and addresses of documents in the columns of
-    `DOCUMENT`; they change no result and no digest.  costs: of every request, in the columns of
-    `ndcg_ab.sources.costs.COST`, if the request asked for them and the source records them; they change no digest.
+    table: the rows, in memory or `TableOnDisk`. documents: titles and addresses of documents in the columns of
+    `DOCUMENT`; they change no result and no digest. costs: one row per request and cost in the columns of
+    `ndcg_ab.sources.costs.COST`, if costs were requested and the source records them; they change no digest.
     """
 
     table: Any
@@ -119,19 +118,19 @@ class PullResult:
     costs: pa.Table | None = None
 
 
-# What one request cost, by name; whether no answer came: then its time is that until the request was given up
+# The costs of one request, by name; whether it failed, in which case its latency is the time until it was given up
 RequestCosts = tuple[Mapping[str, float], bool]
-Ask = Callable[[str], RequestCosts]  # asks for a query by its id
+Ask = Callable[[str], RequestCosts]  # sends a query, given its id
 
 
 class Source(ABC):
-    """A place that judgments, queries or rankings come from; the base class of all kinds of sources.
+    """A source of judgments, queries or rankings; the base class of all kinds of sources.
 
     Attributes
     ----------
     origin : str
-        The place in messages: a path, ``module:function``, or the name of an argument.
-    door : str
+        The name of the source in messages: a path, ``module:function``, or the name of an argument.
+    limits_key : str
         The key in `BOUNDS` of the limits for this source.
 
     Notes
@@ -141,7 +140,7 @@ class Source(ABC):
     """
 
     origin: str
-    door: str
+    limits_key: str
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """Return all rows of the source in the columns of a layout.
@@ -175,25 +174,28 @@ class Source(ABC):
         return PullResult(self.pull(layout, pull.texts))
 
     def check(self, layout: Layout) -> None:
-        """Raise InputError if the source cannot be read; by default by pulling it, for a file by its first record."""
+        """Raise InputError if the source cannot be read; by default all of it is read, of a file the first record."""
         self.pull(layout, {})
 
     def reduce(
-        self, layout: Layout, needed: NeededResults, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, needed: NeededResults, threads: int | None, writer: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
-        """Return the part of a ranking that a comparison looks at, or None if the ranking must be read completely."""
+        """Return the part of a ranking that is needed, or None if the ranking must be read completely.
+
+        threads: None for one per processor. writer: receives the rows.
+        """
         return None
 
-    def asking(self, pull: PullRequest) -> AbstractContextManager[Ask]:
-        """Yield a function that asks the source about a single query and returns the costs of the request.
+    def query_singly(self, pull: PullRequest) -> AbstractContextManager[Ask]:
+        """Yield a function that sends one query, given its id, and returns the costs of the request.
 
-        Raises InputError or SilentError as soon as more queries failed than allowed, and if the source cannot be asked
-        again.
+        Raises InputError or SilentError as soon as more queries failed than allowed, and if the source cannot be
+        queried again.
         """
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """Return where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
+        """Return the location of a document's rows for a message, such as ``run.txt, lines 7 and 9``."""
         return self.origin
 
 
@@ -202,10 +204,10 @@ class Pulled:
     """The data of one source: rows in the columns of `layout`, and optional titles, single judgments and costs.
 
     content: the rows, in memory or `TableOnDisk`; if the rows stay on a cluster (`elsewhere`), one row per query with
-    the lowest document id; if a ranking was reduced, a function that reads all rows.
-    singles: each judgment before several judges or files are combined (`SINGLE_JUDGMENT`).
-    costs: the costs of requests (`ndcg_ab.sources.costs.COST`).
-    reduced: the part of the ranking that was read instead of all rows; its rows carry the remarks of the source.
+    the lowest document id; if a ranking was reduced, a function that reads all rows. documents: titles and addresses of
+    documents. singles: each judgment before several judges or files are combined (`SINGLE_JUDGMENT`). costs: the costs
+    of requests (`ndcg_ab.sources.costs.COST`). reduced: the part of the ranking that was read instead of all rows; its
+    rows carry the remarks of the source.
     """
 
     content: Any
@@ -218,21 +220,21 @@ class Pulled:
 
     @functools.cached_property
     def table(self) -> Any:
-        """All rows, which are read now if only a part of the ranking was read."""
+        """All rows; if only a part of the ranking was read, accessing this reads the rest."""
         return self.content() if self.reduced else self.content
 
     @property
     def origin(self) -> str:
-        """The place of the source, for messages."""
+        """The name of the source in messages, such as a path."""
         return self.source.origin
 
     @property
     def at_hand(self) -> Any:
-        """The rows that have been read: the kept part of a reduced ranking, else all rows."""
+        """The rows that have been read: the first rows of a reduced ranking, else all rows."""
         return self.reduced.rows if self.reduced else self.table
 
     def with_all_rows(self) -> "Pulled":
-        """Return the data with every row, reading the rows that were left out."""
+        """Return the data with every row; the rows of a reduced ranking that were left out are read."""
         return dataclasses.replace(self, content=self.table, reduced=None) if self.reduced else self
 
     @property
@@ -250,7 +252,7 @@ class Pulled:
 
     @property
     def query_ids(self) -> list[str]:
-        """The ids of the queries, each once, in the order of the rows."""
+        """The distinct query ids, in the order of the rows."""
         return distinct_texts(self.reduced.answers if self.reduced else self.table, "query_id")
 
     def lacks(self, column: str) -> bool:
@@ -271,8 +273,8 @@ class Pulled:
     def digest(self) -> str:
         """The first 32 hex digits of the SHA-256 of the content, which do not depend on row order or file format.
 
-        The ids of failed queries are included, so that a failed query differs from one without results.  The digest of
-        a remote table is computed where the rows are.
+        The ids of failed queries are included, so that a failed query differs from one without results. The digest of a
+        remote table is computed on the cluster.
         """
         if self.elsewhere:
             return self.elsewhere.digest
@@ -282,14 +284,14 @@ class Pulled:
         return digest.hexdigest()[:32]
 
     def locate(self, query_id: str, doc_id: str) -> str:
-        """Return where a document of a query stands, for a message."""
+        """Return the location of a document's rows for a message, such as ``run.txt, lines 7 and 9``."""
         return self.source.locate(self.table, self.layout, query_id, doc_id)
 
 
 def join_locations(locations: Iterable[str]) -> str:
-    """Return the places of rows as one text: ``line 7``, ``rows 7 and 9``.
+    """Return the locations of rows as one text: ``line 7``, ``rows 7 and 9``.
 
-    Places that are no lines or rows are not joined: the first one is returned.  Without places the text is empty.
+    Locations that are no lines or rows are not joined: the first one is returned. Without locations the text is empty.
     """
     distinct = list(dict.fromkeys(locations))
     words = {location.partition(" ")[0] for location in distinct}

@@ -1,4 +1,4 @@
-"""The limits for data from outside (bytes, rows, seconds, largest integer) by kind of source."""
+"""The limits for data from outside (bytes, rows, seconds, largest integer) by kind of source, and a counter."""
 
 import contextlib
 import math
@@ -14,16 +14,16 @@ from ndcg_ab.errors import InputError
 T = TypeVar("T")
 Pieces = Generator[Any, None, None]
 GIB, HOUR = 1 << 30, 3600.0
-START = 40.0  # seconds before a pace is kept
+START = 40.0  # seconds before the pace counts
 EXACT = 2**53  # a double cannot hold every whole number beyond it
 
 
 class Bounds(NamedTuple):
     """The limits for data from one kind of source.
 
-    bytes: of one file, one answer, or the rows of one query.  rows: of one table.  seconds: until all data are there;
-    infinite for data of known length.  remedy: what to do if more is meant.  largest: largest integer.
-    pace: least number of bytes per second.
+    bytes: the size of one file, one answer, or the rows of one query. rows: the number of rows of one table. seconds:
+    the time until all data have arrived; infinite for data of known length. remedy: what to do if more is needed.
+    largest: the largest integer. pace: the least number of bytes per second.
     """
 
     bytes: int
@@ -55,16 +55,19 @@ BOUNDS = {
 }
 
 
-class Passage:
-    """A counter for data from one source, which raises InputError as soon as they exceed the limits."""
+class LimitCounter:
+    """A counter for the data of one source, which raises InputError as soon as a limit is exceeded.
 
-    def __init__(self, bounds: Bounds, place: str) -> None:
-        self.bounds, self.place = bounds, place
+    location: the name of the source in messages.
+    """
+
+    def __init__(self, bounds: Bounds, location: str) -> None:
+        self.bounds, self.location = bounds, location
         self.began = time.monotonic()
         self.bytes = self.rows = 0
 
     def count(self, *, size: int = 0, rows: int = 0) -> None:
-        """Add bytes and rows that arrived; raise InputError if they are too many or too late."""
+        """Add bytes and rows that arrived; raise InputError if there are too many, or if they are too late."""
         self.bytes, self.rows = self.bytes + size, self.rows + rows
         for name in ("bytes", "rows"):
             if getattr(self, name) > (most := getattr(self.bounds, name)):
@@ -73,7 +76,7 @@ class Passage:
             self.refuse_late()
 
     def seconds(self) -> float:
-        """Return how many seconds may pass before the next bytes arrive."""
+        """Return the number of seconds since the start within which the next bytes must arrive."""
         most, pace = self.bounds.seconds, self.bounds.pace
         return min(most, START + self.bytes / pace) if pace else most
 
@@ -84,25 +87,25 @@ class Passage:
         self.refuse(f"takes more than {self.seconds():,g} seconds for {self.bytes:,} bytes")
 
     def refuse(self, problem: str) -> NoReturn:
-        raise InputError(f"{self.place}: {problem}, the most that is allowed: {self.bounds.remedy}")
+        raise InputError(f"{self.location}: {problem}, the most that is allowed: {self.bounds.remedy}")
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which runs in a thread that is abandoned if its time is over."""
+        """Return the result of `work`, which runs in a thread; abandon it with an InputError after the time limit."""
         try:
             return BackgroundTask(work).wait(self.is_overdue)
         except OverdueError:
             self.refuse_late()
 
-    def admit(self, pieces: Iterable[Any]) -> Iterator[Any]:
+    def count_pieces(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """Yield the pieces of a table while counting them."""
         for piece in pieces:
             self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
             yield piece
 
-    def await_each(self, pieces: Pieces) -> Pieces:
-        """Yield the pieces of a table while counting them, and wait for each piece no longer than allowed."""
+    def await_pieces(self, pieces: Pieces) -> Pieces:
+        """Yield the pieces of a table while counting them; raise InputError if a piece takes too long."""
         try:
-            yield from self.admit(iter(lambda: self.wait(lambda: next(pieces, None)), None))
+            yield from self.count_pieces(iter(lambda: self.wait(lambda: next(pieces, None)), None))
         finally:
             with contextlib.suppress(ValueError):  # still at work in a thread
                 pieces.close()

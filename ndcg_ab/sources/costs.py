@@ -1,6 +1,6 @@
 """Record the costs of requests, such as latencies, or read them from columns of the rankings.
 
-A cost accompanies a ranking, as titles do: it is no part of the rows of the ranking, nor of their digest.
+Costs accompany a ranking, as titles do: they are no part of its rows or of its digest.
 """
 
 import dataclasses
@@ -42,13 +42,20 @@ The latency of a failed request is the time until it was given up: an answer wou
 
 @dataclasses.dataclass
 class CostRecord:
-    """The costs of the requests to one system, collected while the requests are sent."""
+    """The costs of the requests to one system, collected while the requests are sent.
+
+    request: the costs to record. rows: one per request and cost.
+    """
 
     request: CostRequest
     rows: list[CostRow] = dataclasses.field(default_factory=list)
 
     def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
-        """Add the costs of one request; a counted request gets a row for every cost, a warm-up only for known ones."""
+        """Add the costs of one request.
+
+        costs: name -> value. A counted request gets a row for every cost that is recorded, null if unknown; a warm-up
+        request (`is_cold`) gets rows for its known costs only.
+        """
         cold = is_cold or self.request.all_cold
         if not cold:
             self.rows += [(query_id, name, costs.get(name), False, is_failed) for name in self.request.names]
@@ -60,16 +67,17 @@ class CostRecord:
 
 
 def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
-    """Return the table of costs; measured: a clause that says how they were measured."""
+    """Return the table of costs (`COST`); measured: a clause on how they were measured, for the metadata."""
     columns = [[row[at] for row in rows] for at in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
 
 
-def how_measured(table: pa.Table) -> str:
+def measurement_text(table: pa.Table) -> str:
+    """Return the clause on how costs were measured from the metadata of their table."""
     return str(json.loads((table.schema.metadata or {}).get(MEASURED, b'""')))
 
 
-def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
+def shuffle_requests(requests: Sequence[T], seed: int) -> list[T]:
     """Return the requests in a random order that depends only on the seed and the number of requests."""
     return random.Random(seed).sample(list(requests), len(requests))
 
@@ -77,9 +85,11 @@ def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
 def ask_by_turns(
     asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[str], seed: int, say: Say
 ) -> list[CostRecord]:
-    """Return the costs of asking each system every query, one request at a time and the systems alternating.
+    """Send every query to every system, one request at a time and the systems alternating, and return the costs.
 
-    In each turn every system is asked one query; the order of the systems and, per system, of the queries is random.
+    In each turn every system receives one query; the order of the systems and, per system, of the queries is random.
+    asks: for each system, the function that sends a query. names: the costs to record. The result has one record per
+    system.
     """
     chance = random.Random(seed)
     orders = [chance.sample(list(query_ids), len(query_ids)) for _ in asks]
@@ -93,7 +103,10 @@ def ask_by_turns(
 
 
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
-    """Raise InputError for a cost that a source of this kind cannot record."""
+    """Raise InputError if a source of this kind cannot record one of the costs.
+
+    described: the source in the configuration. where: the source, for the message.
+    """
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
         return
     known: list[str] = []
@@ -111,7 +124,7 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
-    """Return the columns of a ranking that hold costs, and the source with only those columns mapped."""
+    """Return the layout of the cost columns of a ranking, and the source with only these columns mapped."""
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         rule = "costs are columns of a table, and dictionaries have none: give a table"
         raise InputError(f"{described.display_name}: {rule}")
@@ -120,11 +133,11 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
         (Field("query_id", pa.string()), *(Field(name, pa.float64(), blank=UNKNOWN) for name in names)),
         order=("query_id",),
     )
-    return layout, with_columns(described, lambda field: field in layout.schema.names)
+    return layout, filter_mapped_columns(described, lambda field: field in layout.schema.names)
 
 
-def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
-    """Return the source with only those of its mapped columns that `is_kept` accepts."""
+def filter_mapped_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
+    """Return the source with only those of its mapped columns whose field `is_kept` accepts."""
     mapped = getattr(described, "columns", None)
     if not mapped or all(map(is_kept, mapped)):
         return described
@@ -132,7 +145,7 @@ def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
 
 
 def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Table:
-    """Return one row per query and cost; the value is null if the cells of a query are empty.
+    """Return one row per query and cost from a table with one column per cost; null for empty cells.
 
     Raises InputError for a cost that is negative or too large, and if the rows of a query differ.
     """

@@ -1,4 +1,4 @@
-"""Open databases: find the driver for an address, run a query, and translate the errors of drivers."""
+"""Query databases: find the driver for an address, run a query, and translate the errors of drivers."""
 
 import contextlib
 import importlib
@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, format_value, needs, on_one_line
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources.boundary import BOUNDS, Passage, Pieces
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter, Pieces
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
 from ndcg_ab.temporary import temporary_folder
 
@@ -35,7 +35,7 @@ SCHEMES = {  # of an address -> the ADBC driver
 FILES = ("sqlite", "duckdb")  # databases that are one file
 SQLITE_START, DUCKDB_START = b"SQLite format 3\0", b"DUCK"
 WRITE_AHEAD = b"\2\2"  # in the header of a SQLite file
-READ_ONLY = {  # driver -> what is said before the query; a limit that the server's administrator set stays
+READ_ONLY = {  # driver -> statements before the query; a limit that the server's administrator set stays
     "postgresql": (
         "set transaction read only",
         "select set_config('statement_timeout', '{milliseconds}', true)"
@@ -43,45 +43,45 @@ READ_ONLY = {  # driver -> what is said before the query; a limit that the serve
     ),
     "sqlite": ("pragma trusted_schema = off", "pragma query_only = on"),
 }
-GIVING_UP = 5.0  # seconds after which a server ends what nobody waits for any more
+GIVING_UP = 5.0  # seconds after which a server ends a query that nobody waits for any more
 PATIENCE = "10"  # seconds for a connection to PostgreSQL
-STATEMENT = {  # driver -> what its statements are told: few rows in memory; SQLite tells types by the first batch
+STATEMENT = {  # driver -> options of its statements: few rows in memory; SQLite infers types from the first batch
     "postgresql": {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)},
     "sqlite": {"adbc.sqlite.query.batch_rows": str(1 << 16)},
 }
 AWAY = ("08", "53", "57P", "58", "40")  # SQLSTATE: connection, resources, shutdown, system, serialization
-BUSY = re.compile(  # said to who connects, without a SQLSTATE
+BUSY = re.compile(  # messages to connecting clients, without a SQLSTATE
     r"starting up|shutting down|in recovery|terminating connection|too many (clients|connections)|connection slots"
 )
 SAID = re.compile(r"(?:FATAL|ERROR):\s*(?P<said>[^\n]*)")
-Answering = tuple[str, Pieces]
+LocatedAnswer = tuple[str, Pieces]
 
 
 @contextlib.contextmanager
-def query_database(described: DatabaseSource, directory: Path, memory: Memory | None = None) -> Iterator[Answering]:
-    """Yield the place for messages, and an iterator of the schema and then the batches of the query.
+def query_database(described: DatabaseSource, directory: Path, memory: Memory | None = None) -> Iterator[LocatedAnswer]:
+    """Yield the name of a database for messages, and an iterator of the schema and then the batches of the query.
 
-    memory: the limit for a database file; by default none.  Raises InputError for an invalid source or an answer beyond
-    its limits, and SilentError if the database did not answer and a retry may succeed.
+    memory: the limit for a database file; None: no limit. Raises InputError for an invalid source or an answer beyond
+    the limits, and SilentError if the database did not answer and a retry may succeed.
     """
-    location, door, answer = answer_query(described, directory, memory)
-    bounds = BOUNDS[door]._replace(seconds=described.database.timeout)
-    if door == "database file":  # a view of some bytes can give rows without end
+    location, limits_key, answer = answer_query(described, directory, memory)
+    bounds = BOUNDS[limits_key]._replace(seconds=described.database.timeout)
+    if limits_key == "database file":  # a view of some bytes can give rows without end
         in_proportion = allowed_ratio(TABLE_RATIO) * Path(location).stat().st_size
         bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
-    with contextlib.closing(Passage(bounds, location).await_each(answer)) as pieces:
+    with contextlib.closing(LimitCounter(bounds, location).await_pieces(answer)) as pieces:
         yield location, pieces
 
 
 def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
-    """Return the place for messages, the key of its limits, and the answer to the query, which starts when iterated."""
+    """Return a database's name for messages, the key of its limits, and the iterator that runs the query."""
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
     options = {
         key: str(reveal_secrets(value, f"database.options.{key}", directory)) for key, value in database.options.items()
     }
     if uri is not None and (file := database_file(uri, database.driver, directory)) is not None:
-        kind = file_database_kind(file)
+        kind = database_file_kind(file)
         query = read_only_statement(described.query, str(file))
         if kind == "duckdb":
             from ndcg_ab.engines.duckdb.files import query_database_file
@@ -98,7 +98,7 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
-    """Return the file of a database such as `sqlite:///lists.db` or `warehouse.duckdb`, or None for a server."""
+    """Return the path of a database such as `sqlite:///lists.db` or `warehouse.duckdb`, or None for a server."""
     scheme, mark, rest = uri.partition("://")
     if mark and scheme not in FILES:
         return None
@@ -108,7 +108,7 @@ def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
     return path if path.is_absolute() else directory / path
 
 
-def file_database_kind(file: Path) -> str:
+def database_file_kind(file: Path) -> str:
     """Return the kind of a database file, "duckdb" or "sqlite", by its first bytes.
 
     Raise InputError for other files.
@@ -131,7 +131,7 @@ def file_database_kind(file: Path) -> str:
 
 
 def refuse_cut_sqlite(file: Path, header: bytes) -> None:
-    """Raise InputError if a SQLite file is shorter than its header says.
+    """Raise InputError if a SQLite file is shorter than its header says; header: the first 100 bytes.
 
     The header counts pages if its two change counters are equal (https://www.sqlite.org/fileformat.html, 1.3.7). Pages
     that are only in a write-ahead log are not counted.
@@ -146,6 +146,7 @@ def refuse_cut_sqlite(file: Path, header: bytes) -> None:
 
 
 def driver_for(uri: str | None, location: str) -> str:
+    """Return the name of the ADBC driver for an address; raise InputError for an unknown scheme."""
     scheme = (uri or "").partition("://")[0].partition("+psycopg")[0]
     if scheme not in SCHEMES:
         schemes = ", ".join(f"{name}://" for name in SCHEMES)
@@ -156,7 +157,7 @@ def driver_for(uri: str | None, location: str) -> str:
 
 
 def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
-    """Return the connection parameters of a driver, by the names that the driver uses."""
+    """Return the connection parameters of a driver: the driver's name of the parameter -> value."""
     if uri is None:
         return options
     if driver == "snowflake":
@@ -176,11 +177,12 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
 
 
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
-    """Yield the answer of a SQLite file, or of a copy if SQLite would write `-wal` and `-shm` beside the file.
+    """Yield the schema and batches of a query of a SQLite file, or of a copy if SQLite would write beside the file.
+
 
     Notes
     -----
-    SQLite does so, with `mode=ro` too, if a database has a write-ahead log and nobody else has it open.
+    SQLite writes `-wal` and `-shm`, even with `mode=ro`, if a database has a write-ahead log and nobody has it open.
     """
     log, index = (file.with_name(file.name + ending) for ending in ("-wal", "-shm"))
     with contextlib.ExitStack() as stack:
@@ -197,10 +199,10 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 def query_by_adbc(
     driver: str, location: str, parameters: dict[str, str], query: str, seconds: float, directory: Path = Path()
 ) -> Pieces:
-    """Yield the schema and the batches of a query through the ADBC driver manager.
+    """Yield the schema and then the batches of a query through the ADBC driver manager.
 
-    seconds: after which a server ends the query.  The PEP 249 interface is avoided because it imports pandas and
-        polars.
+    location: the database, for messages. seconds: the time after which a server ends the query. directory: the folder
+    from which the path of a driver starts. The PEP 249 interface is avoided because it imports pandas and polars.
     """
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
@@ -208,7 +210,7 @@ def query_by_adbc(
     for secret in secret_texts(parameters):
         remember_secret(secret)
     with contextlib.ExitStack() as stack:
-        with convert_driver_error(location, driver, parameters, "cannot be opened"):
+        with translate_driver_errors(location, driver, parameters, "cannot be opened"):
             library = driver  # whose name the driver manager may know
             if "/" in driver:
                 library = str(directory / Path(driver).expanduser())
@@ -222,7 +224,7 @@ def query_by_adbc(
                 with adbc.AdbcStatement(connection) as statement:
                     statement.set_sql_query(text.format(milliseconds=round(1000 * (seconds + GIVING_UP))))
                     statement.execute_update()
-        with convert_driver_error(location, driver, parameters, "the query fails"):
+        with translate_driver_errors(location, driver, parameters, "the query fails"):
             statement = stack.enter_context(adbc.AdbcStatement(connection))
             statement.set_options(**STATEMENT.get(driver, {}))
             statement.set_sql_query(query)
@@ -235,7 +237,7 @@ def query_by_adbc(
 
 
 def secret_texts(parameters: dict[str, str]) -> Iterator[str]:
-    """Yield the secret parts of an address and of connection parameters, as written and decoded."""
+    """Yield the secret parts of an address and of connection parameters, as written and percent-decoded."""
     uri = parameters.get("uri", "")
     with contextlib.suppress(ValueError):
         if password := urlsplit(uri).password:
@@ -245,8 +247,11 @@ def secret_texts(parameters: dict[str, str]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def convert_driver_error(location: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
-    """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed."""
+def translate_driver_errors(location: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
+    """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed.
+
+    action: a clause such as ``the query fails``.
+    """
     from adbc_driver_manager import Error
 
     try:
@@ -286,7 +291,7 @@ def is_unavailable_error(error: Exception, driver: str) -> bool:
 
 
 def driver_error_text(error: Exception, parameters: dict[str, str], location: str) -> str:
-    """Return the message of a driver, or the words of the server in it, on one line and without secrets."""
+    """Return the message of a driver, or the server's part of it, on one line and without secrets."""
     text = str(error)
     match = SAID.search(text)
     text = match["said"] if match else re.sub(r"^[A-Z_]+: ", "", text)
@@ -307,7 +312,8 @@ RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 
 def read_only_statement(query: str, location: str) -> str:
-    """Return a query without the text after its last semicolon; raise InputError if the query is not read-only.
+    """Return a query up to its last semicolon; raise InputError if the query is not a single reading statement.
+
 
     Notes
     -----

@@ -1,6 +1,6 @@
 """Read the rows of a database query in batches, converting to Python objects only batches that break a rule.
 
-Each batch is converted to the columns of the layout as it arrives, so that one copy of the rows is kept.
+Each batch is converted to the columns of the layout as it arrives, so that only one copy of the rows is in memory.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"i
 class DatabaseQuery(Source):
     """A source that reads the rows of a database query."""
 
-    door = "database"
+    limits_key = "database"
 
     def __init__(self, described: DatabaseSource, directory: Path) -> None:
         self.origin = described.origin
@@ -39,9 +39,9 @@ class DatabaseQuery(Source):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         layout.refuse_unknown(self.origin, self.described.columns)
         unrated = RemarkCounter("unrated_row")
-        with query_database(self.described, self.directory, pull.keep.memory) as (location, answer):
+        with query_database(self.described, self.directory, pull.writer.memory) as (location, answer):
             parts = read_batches(next(answer), answer, location, layout, self.described.columns, unrated)
-            return PullResult(pull.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
+            return PullResult(pull.writer.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
 
 
 def read_batches(
@@ -54,8 +54,8 @@ def read_batches(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a query in batches, in the columns of `layout`.
 
-    columns: field -> column name in the query. unrated: counts judgments without a grade.
-    Raises InputError for anything that breaks a rule.
+    location: the database, for messages. columns: field -> column name in the query. unrated: counts judgments without
+    a grade. Raises InputError if data break a rule.
     """
 
     def say(_kind: str, mapping: Mapping[str, str]) -> str:
@@ -84,7 +84,7 @@ def read_batches(
 
 
 def refuse_type(column: pa.Field, field: Field, location: str) -> None:
-    """Raise InputError if the type of a column cannot hold the field."""
+    """Raise InputError if the database type of a column cannot hold the values of a field."""
     kind, name = column.type, (column.metadata or {}).get(POSTGRESQL_TYPE)
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -113,9 +113,10 @@ def convert_batch(
     before: int,
     unrated: RemarkCounter,
 ) -> pa.Table:
-    """Return a batch in the types of its fields, converted row by row if a value breaks a rule.
+    """Return a batch in the columns of the layout, converted row by row if a value breaks a rule.
 
-    location, before: what a row is called in messages, and the number of rows before the batch.
+    chosen: field -> column. location: the word for a row in messages. before: number of rows before the batch. unrated:
+    counts judgments without a grade.
     """
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
     part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, location))
@@ -129,7 +130,7 @@ def convert_batch(
 
 
 def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column as texts or numbers: without padding, and uuids as text."""
+    """Return a column of a batch as texts or numbers: without padding, and UUIDs as texts."""
     index = batch.schema.get_field_index(name)
     column, described = batch.column(index), batch.schema.field(index)
     if isinstance(described.type, pa.UuidType):

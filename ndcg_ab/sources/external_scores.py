@@ -23,7 +23,7 @@ from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
-from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_in_memory, refuse_like_keys
+from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_in_memory, refuse_duplicate_keys
 from ndcg_ab.sources.tables.schema import Field, Layout
 from ndcg_core.measures.external_metric import canonical_name
 
@@ -40,13 +40,13 @@ KEY = ["system_id", "metric", "query_id", "is_mean"]
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
 READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
-Locate = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
+Locate = Callable[[Mapping[str, str]], str]  # field -> value: returns the location of the value, for messages
 
 
 class Scores(Source):
     """A source of per-query values, in a file or given as an argument."""
 
-    door = "file"
+    limits_key = "file"
 
     def __init__(self, described: ScoresSource, directory: Path) -> None:
         self.described = described
@@ -65,11 +65,11 @@ class Scores(Source):
             )
         return table
 
-    # ---- what it is
+    # ---- files and data in memory
 
     def from_file(self) -> pa.Table:
         refuse_no_file(self.path)
-        reading = self.reading()
+        reading = self.choose_reading()
         if reading.records is not None:
             return self.of_records(lambda: read_records(self.path, SCORE, reading))
         names = Sample.of_file(self.path).column_names
@@ -80,12 +80,12 @@ class Scores(Source):
         def locate(values: Mapping[str, str]) -> str:
             layout = Layout("value", tuple(field for field in IDS if field.name in values))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            found = [location for location, row in rows if key_of(row) == key_of(values)]
+            found = [location for location, row in rows if canonical_ids(row) == canonical_ids(values)]
             return f"{self.path}, {join_locations(found)}"
 
         return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
 
-    def reading(self) -> Reading:
+    def choose_reading(self) -> Reading:
         """Return how the file is read: by the configured format, else by its content, else by its name."""
         form, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
         if form in READINGS:
@@ -98,7 +98,7 @@ class Scores(Source):
 
     def from_memory(self, given: InMemoryFile) -> pa.Table:
         if isinstance(given.data, Mapping):
-            refuse_like_keys(given)
+            refuse_duplicate_keys(given)
             with prefix_errors(self.origin):
                 values = list(numbers_by_query.read_values(given.data))
             return self.of_records(lambda: iter(values))
@@ -113,7 +113,8 @@ class Scores(Source):
     def of_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
         """Return a table of values in the columns of PULLED; raise InputError if a value is repeated.
 
-        has_means: whether rows may be means over all queries, which ir_measures writes into JSON Lines.
+        names: the columns of the input. read: reads it in the columns of a layout. locate: returns the location of a
+        value. has_means: whether rows may be means over all queries, which ir_measures writes into JSON Lines.
         """
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
@@ -125,12 +126,13 @@ class Scores(Source):
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
             return self.complete(self.of_columns(value_columns, read), keys, locate)
-        layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
+        names_systems = SCORE.choose_columns(names, columns)["system_id"] in names
+        layout = SCORE if system is None or names_systems else OF_ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
         return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
-        """Return a wide table, with a column per metric or per system, as a table with the columns of SCORE."""
+        """Return a table with one column per metric or system as a table with one row per value (SCORE)."""
         system = self.described.system
         if system is None and columns.system_id is None and not columns.are_systems:
             self.refuse_without_system()
@@ -150,7 +152,7 @@ class Scores(Source):
     def complete(self, table: pa.Table, keys: Sequence[str], locate: Locate, *, has_means: bool = False) -> pa.Table:
         """Return a table of SCORE in the columns of PULLED; raise InputError if a value is repeated.
 
-        keys: the columns of the input that identify a value.
+        keys: the columns of the input that identify a value. has_means: whether rows for the query ``all`` are means.
         """
         if "system_id" not in table.column_names:
             owner = pa.scalar(self.described.system, pa.string())
@@ -187,13 +189,20 @@ class Scores(Source):
         )
 
     def of_records(self, records: Callable[[], Records]) -> pa.Table:
-        """Return records of a single system as a table in the columns of PULLED."""
+        """Return the records of a single system as a table in the columns of PULLED.
+
+        records: returns an iterator of (location, record) at each call.
+        """
         if self.described.system is None:
             self.refuse_without_system()
 
         def locate(values: Mapping[str, str]) -> str:
-            known = key_of(values)
-            found = [location for location, each in records() if key_of({name: each[name] for name in values}) == known]
+            known = canonical_ids(values)
+            found = [
+                location
+                for location, each in records()
+                if canonical_ids({name: each[name] for name in values}) == known
+            ]
             return " and ".join(f"{self.origin}, {location}" for location in found)
 
         plain = (
@@ -206,12 +215,12 @@ class Scores(Source):
         return table
 
 
-def key_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of a row, with the metric name in canonical spelling."""
+def canonical_ids(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids of a row as texts, with the metric name in canonical spelling."""
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
 
 
 def repeated_keys(counts: pa.Table) -> list[dict[str, Any]]:
-    """Return the keys that occur more than once, in order."""
+    """Return the keys that occur more than once, sorted by KEY; counts: the keys with their column count_all."""
     twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
     return list(twice.to_pylist())

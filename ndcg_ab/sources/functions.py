@@ -44,10 +44,10 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.files import resolve_path
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
-from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.costs import CostRecord, in_random_order
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
+from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
-from ndcg_ab.sources.tables.schema import Layout, is_written
+from ndcg_ab.sources.tables.schema import Layout, is_valid_text
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
 Called = Callable[[Any], Any]  # the function with its arguments: of all queries, or of the text of one
@@ -56,7 +56,7 @@ Called = Callable[[Any], Any]  # the function with its arguments: of all queries
 class Function(Source):
     """A source that calls a function of the user, from a module beside the configuration or an installed package."""
 
-    door = "function"
+    limits_key = "function"
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
         self.origin, self.shown = described.python, f"python = {described.python!r}"
@@ -75,11 +75,9 @@ class Function(Source):
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None, say: Say) -> pa.Table:
-        """Return the ranking that the function returns.
+        """Call the function and return its ranking; raise InputError if it fails or returns something else.
 
-        Raise InputError if the function fails or returns something else.
-
-        costs: receives the time of each call.  say: receives messages about the queries that are still to be asked.
+        costs: receives the time of each call; None: calls are not timed. say: receives progress messages.
         """
         countdown = Countdown(f"{self.shown}: asking", len(queries), say)
         with self.load_function() as function, self.translate_errors():
@@ -101,19 +99,20 @@ class Function(Source):
 
     @contextlib.contextmanager
     def load_function(self) -> Iterator[Called]:
-        """Yield the function with its arguments bound, with the modules in its directory importable."""
-        with modules_first_in(self.directory):
+        """Yield the user's function with its arguments bound, while modules in its directory can be imported."""
+        with prefer_modules_in(self.directory):
             function = load_function(self.origin, self.directory)
             yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
 
     def time_calls(
         self, function: Called, queries: Mapping[str, str], record: CostRecord, countdown: Countdown
     ) -> list[Entry]:
-        """Return the results of every query, with each call timed until its iterator is exhausted.
+        """Call the function for each query and return (query_id, results) pairs in the order of `queries`.
 
-        Queries are called in random order, after the warm-up calls, and returned in the given order.
+        Queries are called in random order, after the warm-up calls. A call is timed until its iterator is exhausted,
+        and its time is added to `record`.
         """
-        order = in_random_order(list(queries), record.request.seed)
+        order = shuffle_requests(list(queries), record.request.seed)
         results: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.request.warm_up], *order]):
             results[query_id], costs = self.time_call(function, query_id, queries[query_id], countdown)
@@ -123,6 +122,7 @@ class Function(Source):
     def time_call(
         self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
     ) -> tuple[Any, dict[str, float]]:
+        """Call the function for one query and return its results and the latency, as a mapping for `CostRecord.add`."""
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
@@ -133,14 +133,14 @@ class Function(Source):
         return answer, costs
 
     @contextlib.contextmanager
-    def asking(self, pull: PullRequest) -> Iterator[Ask]:
-        """Yield a function that asks the source for the results of one query and returns the costs of the call."""
+    def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
+        """Yield a function that calls the user's function for one query, given its id, and returns the latency."""
         with self.load_function() as function:
             texts = pull.texts
             yield lambda query_id: (self.time_call(function, query_id, texts[query_id])[1], False)
 
     def call_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
-        """Yield each query with its results from a function that answers all queries in one call."""
+        """Yield (query_id, results) from a function that answers all queries in one call."""
         with self.translate_errors():
             results = function(dict(queries))
         if isinstance(results, Mapping):
@@ -161,30 +161,31 @@ class Function(Source):
             after = f" after query {format_value(entry[0])}"
 
     def check_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
-        """Return the checked (query_id, doc_id, score) rows of the results.
-
-        Raise InputError if a result breaks a rule.
-        """
+        """Return the rows (query_id, doc_id, score) of all results; raise InputError if a result breaks a rule."""
         rows: list[tuple[str, str, float]] = []
-        passage = Passage(BOUNDS[self.door], self.shown)
+        limits = LimitCounter(BOUNDS[self.limits_key], self.shown)
         for query_id, results in entries:
             with self.translate_errors(f" on query {format_value(query_id)}"):
-                some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - len(rows) + 1)
+                some = islice(check_results(self.origin, query_id, results), limits.bounds.rows - len(rows) + 1)
                 rows += [(query_id, *pair) for pair in some]
-                passage.count(rows=len(rows) - passage.rows)
+                limits.count(rows=len(rows) - limits.rows)
         return rows
 
     def translate_errors(self, location: str = "") -> contextlib.AbstractContextManager[None]:
-        """Translate errors of the function into InputError; location: the query at which it failed, for the message."""
+        """Return a context manager that raises errors of the function as InputError.
+
+        location: a clause for the message, such as `` on query 'q1'``.
+        """
         return translate_foreign_errors(f"{self.shown} failed{location}")
 
 
 END = object()
 
 
-def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
+def check_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
+    """Yield (doc_id, score) for each result of a query; raise InputError if a result breaks a rule."""
     where = f"python = {name!r}, query {format_value(query_id)}"
-    if not is_written(query_id):
+    if not is_valid_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise InputError(f"{where}: {format_value(results)}: the results must be pairs (doc_id, score)")
@@ -192,7 +193,7 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise InputError(f"{where}: {format_value(result)}: every result must be a pair (doc_id, score)")
         doc_id, score = result
-        if not is_written(doc_id):
+        if not is_valid_text(doc_id):
             raise InputError(f"{where}: doc_id = {format_value(doc_id)}: must be text that is not empty")
         if not is_finite(score):
             raise InputError(
@@ -215,7 +216,7 @@ OURS = {"ndcg_ab", "ndcg_core"}
 
 
 @contextlib.contextmanager
-def modules_first_in(directory: Path) -> Iterator[None]:
+def prefer_modules_in(directory: Path) -> Iterator[None]:
     """Make modules in `directory` take precedence in imports during the block, also in imports inside functions.
 
     Loaded modules of equal names from elsewhere (a folder `flows`, an `engine.py` beside another configuration) are put
@@ -236,7 +237,7 @@ def modules_first_in(directory: Path) -> Iterator[None]:
 
 
 def has_other_module(top: str, directory: Path) -> bool:
-    """Return whether `directory` has a module of this name whose file is not that of the loaded module.
+    """Return whether `directory` has a module called `top` that differs from the loaded module of that name.
 
     The result is False for modules of the standard library and of ndcg-ab.
     """
@@ -251,7 +252,7 @@ def has_other_module(top: str, directory: Path) -> bool:
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
-    """Import the function that ``module:function`` names; call this inside `modules_first_in`."""
+    """Import and return the function that ``module:function`` names; call this inside `prefer_modules_in`."""
     module_name, _, function_name = name.partition(":")
     with translate_foreign_errors(f"python = {name!r}: importing it failed"):
         try:
@@ -271,7 +272,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 class Extension(Source):
     """A source that an installed package adds, chosen by ``extension:``."""
 
-    door = "extension"
+    limits_key = "extension"
 
     def __init__(self, described: ExtensionSource, directory: Path) -> None:
         self.name = described.extension

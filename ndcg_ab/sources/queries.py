@@ -30,10 +30,10 @@ INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 
 
 class Queries:
-    """The queries of an evaluation; empty if no file names them.
+    """The queries of an evaluation; empty if the configuration names none.
 
-    texts: query_id -> text, empty if the file has no texts.  attributes: the columns to slice by.
-    digest: of the content; None without a file.  intended: the ids of the queries that a change is meant to improve.
+    texts: query_id -> text, empty if the file has no texts. attributes: the columns to slice by. digest: the digest of
+    the content; None without a file. intended: the ids of the queries that a change is meant to improve; None: all.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Queries:
 
     @property
     def records(self) -> dict[str, dict[str, str]]:
-        """The mapping query_id -> {column: value}, without id, text, weight and cluster."""
+        """The mapping query_id -> {column: value}, without id, text, weight, cluster and columns of a draw."""
         if self.pulled is None:
             return {}
         names = [field.name for field in self.pulled.layout.fields if isinstance(field.blank, str)]
@@ -60,7 +60,7 @@ class Queries:
         return self.pulled.digest if self.pulled else None
 
     def without_draws(self) -> "Queries":
-        """Return the queries as if none had been drawn with a probability."""
+        """Return the queries without the columns that `ndcg-ab draw` writes: probability and disagreement."""
         if self.pulled is None:
             return self
         fields = tuple(field for field in self.pulled.layout.fields if field not in OF_DRAWS)
@@ -69,7 +69,7 @@ class Queries:
         return Queries(Pulled(table, layout, self.pulled.source), self.attributes, self.intended)
 
     def text_table(self) -> pa.Table:
-        """Return one row per query, in the columns of the SQL input table."""
+        """Return one row per query: id, text, weight, cluster, probability, disagreement; null if unknown."""
         if self.pulled is None:
             return TEXT_SCHEMA.empty_table()
         columns = {name: self.pulled.table[name] for name in self.pulled.table.column_names}
@@ -79,13 +79,13 @@ class Queries:
         return pa.table(columns).select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
-        """Return one row per query that a change is meant to improve."""
+        """Return a table of the ids of the queries that a change is meant to improve."""
         if self.intended is None:
             return INTENDED_SCHEMA.empty_table()
         return pa.table([self.intended.table["query_id"]], schema=INTENDED_SCHEMA)
 
     def attribute_table(self) -> pa.Table:
-        """Return one row per query and attribute."""
+        """Return one row per query and attribute to slice by: query_id, attribute, value."""
         if self.pulled is None or not self.attributes:
             return ATTRIBUTE_SCHEMA.empty_table()
         rows = self.pulled.table
@@ -94,9 +94,9 @@ class Queries:
 
 
 def pull_queries(evaluation: Evaluation) -> Queries:
-    """Return the queries of an evaluation.
+    """Read the queries of an evaluation.
 
-    Raise InputError for contradicting rows or invalid weights and probabilities.
+    Raises InputError if rows of a query differ, and for invalid weights and probabilities.
     """
     intended = None
     if evaluation.intended is not None:
@@ -117,7 +117,7 @@ def pull_queries(evaluation: Evaluation) -> Queries:
 
 
 def make_query_layout(evaluation: Evaluation) -> Layout:
-    """Return the columns that an evaluation needs of its queries."""
+    """Return the layout of the query columns that an evaluation needs."""
     sources: list[Described] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
@@ -131,16 +131,16 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
 
 
 def unread_columns(queries: Queries, described: Described, directory: Path) -> tuple[str, ...]:
-    """Return the columns of a local file of queries that were not read."""
+    """Return the columns of a local file of queries that were not read; empty for other sources."""
     if queries.pulled is None or not isinstance(described, FileSource):
         return ()
     columns = local_columns(described, directory)
-    read = {*queries.pulled.layout.names_in(columns, described.columns).values()}
+    read = {*queries.pulled.layout.choose_columns(columns, described.columns).values()}
     return tuple(name for name in columns if name not in read)
 
 
 def pull_weights(source: FileSource) -> Queries:
-    """Return queries with weights or with the probabilities of a draw; raise InputError if neither is there."""
+    """Read queries with weights, or with the probabilities of a draw; raise InputError if there are neither."""
     pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)
     if is_drawn(rows):
@@ -152,14 +152,14 @@ def pull_weights(source: FileSource) -> Queries:
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
-    """Return the mapping query_id -> cluster; raise InputError if a query has no cluster."""
+    """Read the clusters of queries and return query_id -> cluster; raise InputError if a query has none."""
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
     rows = distinct_queries(pull_source(source, layout, Path()))
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
 
 
 def is_drawn(rows: pa.Table) -> bool:
-    """Return whether any query was drawn with a probability."""
+    """Return whether any row has a probability, as in files that `ndcg-ab draw` wrote."""
     return bool(pc.any(pc.greater_equal(rows["probability"], 0.0)).as_py())
 
 
@@ -219,7 +219,7 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
 
 
 def documents_source(evaluation: Evaluation) -> Source | None:
-    """Return the source of titles and addresses, or None if the evaluation names none."""
+    """Return the source of titles and addresses of documents, or None if the evaluation names none."""
     documents = evaluation.documents
     return file_source(documents, evaluation.directory) if documents and documents.file is not None else None
 
@@ -227,10 +227,10 @@ def documents_source(evaluation: Evaluation) -> Source | None:
 def read_documents(source: Source, doc_ids: pa.ChunkedArray) -> pa.Table:
     """Return the rows of the given documents: doc_id, title, url (null if unknown), sorted by id.
 
-    Raises InputError for a row that breaks a rule, and for a document with two different rows.
+    Raises InputError for a row that breaks a rule, and for a document with two different titles or addresses.
     """
     writer = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
-    table = source.answer(DOCUMENT, PullRequest({}, keep=writer)).table
+    table = source.answer(DOCUMENT, PullRequest({}, writer=writer)).table
     first: dict[str, dict[str, str | None]] = {}
     for row in writer.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
         row = {name: text or None for name, text in row.items()}
@@ -245,6 +245,6 @@ def read_documents(source: Source, doc_ids: pa.ChunkedArray) -> pa.Table:
 
 
 def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:
-    """Return the rows of two tables of documents; if a document is in both, the row of the first."""
+    """Return the rows of two tables of documents, sorted by id; the first table has precedence."""
     rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
     return pa.concat_tables([first, *rest]).sort_by("doc_id")

@@ -24,10 +24,10 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, Source
-from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, with_columns
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
+from ndcg_ab.sources.costs import cost_columns, costs_of_rows, filter_mapped_columns, refuse_unrecorded
 from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
-from ndcg_ab.sources.judgments.grades import as_texts, naming_hint, number_words, refuse_ratings
+from ndcg_ab.sources.judgments.grades import as_texts, grade_words_hint, refuse_ratings, replace_grade_words
 from ndcg_ab.sources.tables.document_rules import (
     AS_IT_IS,
     DocumentRules,
@@ -43,6 +43,7 @@ from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeEr
 
 
 def file_source(described: FileSource, directory: Path) -> Source:
+    """Return the source of a file, or of the data in memory that the file stands for."""
     from ndcg_ab.sources.files.file import File
     from ndcg_ab.sources.tables.in_memory import InMemorySource
 
@@ -53,26 +54,26 @@ def file_source(described: FileSource, directory: Path) -> Source:
     )
 
 
-def source_of(module: str, name: str) -> Callable[[Any, Path], Source]:
-    """Return a function that creates a source of a class, importing its module on the first call."""
+def lazy_source(module: str, name: str) -> Callable[[Any, Path], Source]:
+    """Return a function that creates a source of the class `name`, importing its module on the first call."""
     return lambda described, directory: getattr(import_module(f"ndcg_ab.sources.{module}"), name)(described, directory)
 
 
-# What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
+# Class of the description in a configuration -> function of a description and the folder from which paths start.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_source,
-    PythonSource: source_of("functions", "Function"),
-    ScoresSource: source_of("external_scores", "Scores"),
-    DatabaseSource: source_of("database_query", "DatabaseQuery"),
-    HttpSource: source_of("http.search_engine", "SearchEngine"),
-    SparkSource: source_of("spark_tables", "ClusterTable"),
-    ExtensionSource: source_of("functions", "Extension"),
-    ClicksSource: source_of("clicks.click_judgments", "ClickJudgments"),
+    PythonSource: lazy_source("functions", "Function"),
+    ScoresSource: lazy_source("external_scores", "Scores"),
+    DatabaseSource: lazy_source("database_query", "DatabaseQuery"),
+    HttpSource: lazy_source("http.search_engine", "SearchEngine"),
+    SparkSource: lazy_source("spark_tables", "ClusterTable"),
+    ExtensionSource: lazy_source("functions", "Extension"),
+    ClicksSource: lazy_source("clicks.click_judgments", "ClickJudgments"),
 }
 
 
 def make_source(described: Described | ScoresSource, directory: Path) -> Source:
-    """Return the source that a configuration describes; directory: the folder from which relative paths start."""
+    """Return the source for its description in a configuration; relative paths start from `directory`."""
     return SOURCES[type(described)](described, directory)
 
 
@@ -84,7 +85,7 @@ def pull_source(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
-    keep: TableWriter = IN_MEMORY,
+    writer: TableWriter = IN_MEMORY,
     needed: NeededResults | None = None,
     threads: int | None = None,
     costs: CostRequest | None = None,
@@ -93,18 +94,18 @@ def pull_source(
     rules: DocumentRules = AS_IT_IS,
     say: Say = lambda text: None,
 ) -> Pulled:
-    """Read a source and check the rows against a layout; raise InputError that says what is wrong and where.
+    """Read a source and check its rows against a layout; raise InputError with the location of a wrong row.
 
     directory: the folder from which relative paths start and in which modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
-    attributes: query_id -> {column: value}, for requests.  keep: the writer that receives the rows.
-    folder: where answers may be kept during the run; None: nowhere.
-    needed: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
-    costs: what is recorded of every request, or read from columns of the rows.
+    attributes: query_id -> {column: value}, for requests.  writer: receives the rows.
+    folder: where answers may be stored during the run; None: nowhere.
+    needed: the part of a ranking that will be used; None: all of it. threads: for reducing the ranking to that part.
+    costs: the costs to record, or to read from columns of the rows; None: none.
     resources: threads and memory for sources that compute; None: everything.
-    system: the system whose rows are read from a table of several systems.
-    rules: how document ids of a ranking are interpreted.
-    say: receives messages about the queries that are still to be asked.
+    system: the system whose rows are selected from a table of several systems.
+    rules: the rules for document ids of a ranking.
+    say: receives progress messages.
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, FileSource):
@@ -112,30 +113,30 @@ def pull_source(
 
         is_shared = has_several_systems(described, directory, system, make_source)
     # columns that hold costs are no fields of a ranking
-    without_costs = with_columns(described, lambda field: field not in costs.names) if costs else described
+    without_costs = filter_mapped_columns(described, lambda field: field not in costs.names) if costs else described
     source = make_source(without_costs, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    request = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources, say)
+    request = PullRequest(queries or {}, attributes or {}, folder, writer, costs, resources, say)
     if needed and rules == AS_IT_IS and not is_shared:
-        short = source.reduce(layout, needed, threads, keep.sibling("reduced"))
+        short = source.reduce(layout, needed, threads, writer.sibling("reduced"))
         if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
-            return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
+            return check_row_count(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
     answer = answer_within_limits(described, source, WITH_SYSTEM if is_shared else layout, request)
     table = answer.table
     if is_shared:
-        table = keep.rewrite(table, rows_of_system(table, system or ""), layout.schema)
+        table = writer.rewrite(table, rows_of_system(table, system or ""), layout.schema)
     if not isinstance(table, TableOnDisk):
-        table = keep.write([table], layout.schema, lambda: answer.table.schema.metadata or {})
+        table = writer.write([table], layout.schema, lambda: answer.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if answer.costs is None else answer.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
         ids, remarks = match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
-        table = apply_rules(name_queries(table, ids, remarks, keep), rules, keep, source.origin)
+        table = apply_rules(name_queries(table, ids, remarks, writer), rules, writer, source.origin)
         recorded = None if recorded is None else next(with_ids([recorded], ids))
     elif rules != AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
-    pulled = count_rows(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
+    pulled = check_row_count(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     if needed and isinstance(table, pa.Table) and not pulled.elsewhere:
@@ -145,32 +146,34 @@ def pull_source(
 
 
 def answer_within_limits(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
-    """Return the answer of a source, with grades in words replaced by numbers.
+    """Return the answer of a source, with grades in words replaced by numbers; raise InputError beyond a limit.
 
     An extension runs in a thread that is abandoned if its time is over.
     """
     answer = partial(source.answer, as_texts(layout) if layout.words else layout, pull)
     try:
-        if source.door in ("function", "extension"):
-            passage = Passage(BOUNDS[source.door], source.origin)
-            result = passage.wait(answer) if source.door == "extension" else answer()
-            passage.count(size=result.table.nbytes)
+        if source.limits_key in ("function", "extension"):
+            limits = LimitCounter(BOUNDS[source.limits_key], source.origin)
+            result = limits.wait(answer) if source.limits_key == "extension" else answer()
+            limits.count(size=result.table.nbytes)
         else:
             result = answer()
     except WordGradeError as error:
-        raise InputError(f"{error}{naming_hint(described, source, layout, pull)}") from None
-    return dataclasses.replace(result, table=number_words(result.table, layout, source)) if layout.words else result
+        raise InputError(f"{error}{grade_words_hint(described, source, layout, pull)}") from None
+    if not layout.words:
+        return result
+    return dataclasses.replace(result, table=replace_grade_words(result.table, layout, source))
 
 
-def count_rows(pulled: Pulled) -> Pulled:
-    """Return the pulled data; raise InputError if there are more rows than the source may have."""
+def check_row_count(pulled: Pulled) -> Pulled:
+    """Return the pulled data; raise InputError if it has more rows than allowed for its kind of source."""
     size = pulled.table.nbytes if pulled.elsewhere else 0  # what came is a row for each query
-    Passage(BOUNDS[pulled.source.door], pulled.origin).count(size=size, rows=pulled.count)
+    LimitCounter(BOUNDS[pulled.source.limits_key], pulled.origin).count(size=size, rows=pulled.count)
     return pulled
 
 
 def read_costs(described: Any, directory: Path, costs: CostRequest | None) -> pa.Table | None:
-    """Return the costs of requests from columns of a ranking, or None if no costs are recorded."""
+    """Read costs from columns of a ranking and return them in the columns of `COST`; None if `costs` is None."""
     if costs is None:
         return None
     layout, plain = cost_columns(described, costs.names)

@@ -29,7 +29,7 @@ RULES = {
 
 
 def make_cluster(spark: Spark, directory: Path) -> Cluster:
-    """Return the Spark cluster that a configuration describes, with secrets looked up.
+    """Return the connection settings of the configured Spark cluster, with secrets looked up.
 
     directory: the folder from which relative paths start.
     """
@@ -48,7 +48,7 @@ def resolve_address(path: str, directory: Path) -> str:
 class ClusterTable(Source):
     """A source that reads a table of the Spark catalogue, or Parquet files, on a cluster."""
 
-    door = "cluster"
+    limits_key = "cluster"
 
     def __init__(self, described: SparkSource, directory: Path) -> None:
         self.described = described
@@ -59,7 +59,7 @@ class ClusterTable(Source):
         from ndcg_ab.engines import spark
 
         described = self.described
-        assert described.spark is not None, "an evaluation does not take a table without it"
+        assert described.spark is not None, "an evaluation accepts no table without it"
         layout.refuse_unknown(self.origin, described.columns)
         cluster = make_cluster(described.spark, self.directory)
         table = resolve_address(described.table, self.directory) if "/" in described.table else described.table
@@ -69,16 +69,19 @@ class ClusterTable(Source):
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
         remote = RemoteTable(table, described.where, columns)
-        survey = spark.survey_queries(cluster, remote, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
-        if survey.num_rows == 0:
+        query_rows = spark.survey_queries(cluster, remote, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
+        if query_rows.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
-        self.refuse_wrong(survey, remote)
-        rows = int(pc.sum(survey["rows"]).as_py())
-        remote = RemoteTable(table, described.where, columns, rows, spark.survey_digest(remote, survey))
-        return with_remote_table(survey.select(layout.schema.names).cast(layout.schema), remote)
+        self.refuse_invalid_values(query_rows, remote)
+        rows = int(pc.sum(query_rows["rows"]).as_py())
+        remote = RemoteTable(table, described.where, columns, rows, spark.survey_digest(remote, query_rows))
+        return with_remote_table(query_rows.select(layout.schema.names).cast(layout.schema), remote)
 
-    def refuse_wrong(self, rows: pa.Table, remote: RemoteTable) -> None:
-        """Raise InputError for the first column in which a value breaks the rules."""
+    def refuse_invalid_values(self, rows: pa.Table, remote: RemoteTable) -> None:
+        """Raise InputError for the first column with values that break a rule.
+
+        rows: one row per query with the number of such values in the columns ``wrong_COLUMN``.
+        """
         for column in remote.columns:
             if column.source is None:
                 continue

@@ -30,7 +30,7 @@ from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Queries, pull_source
-from ndcg_ab.sources.judgments.grades import with_words
+from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
@@ -255,7 +255,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     The differences are those of the first metric on judged queries of the log whose results differ. relative: (N,)
     relative disagreements.
     """
-    pulled = pull_source(judgments, with_words(JUDGMENT, log.evaluation.judgments), Path())
+    pulled = pull_source(judgments, with_grade_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
     query_ids = log.table["query_id"].to_pylist()
     indices = {query_id: index for index, query_id in enumerate(query_ids) if log.disagreements[index] > 0}

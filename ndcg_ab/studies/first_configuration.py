@@ -36,7 +36,7 @@ from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
-from ndcg_ab.sources.tables.one_system import spread_systems
+from ndcg_ab.sources.tables.one_system import split_by_system
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
@@ -122,7 +122,7 @@ def guess_inputs(
             single[kind] = file
     readings = {str(each.path): each for each in rankings}
     names = distinct_names([*readings], [*by_system])
-    spread = spread_systems([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
+    spread = split_by_system([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
     by_system |= {each.name: readings[each.file] for each in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")

@@ -17,7 +17,7 @@ from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_source
-from ndcg_ab.sources.judgments.grades import with_words
+from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_core.statistics.estimates.agreement import alpha_from_coincidences, cohen_kappa
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -129,7 +129,7 @@ def compare_judgments(
     """
     say("pull judgments")
     sets = [
-        pull_source(each.judgment_entries[0].source, with_words(JUDGMENT, each.judgments), each.directory)
+        pull_source(each.judgment_entries[0].source, with_grade_words(JUDGMENT, each.judgments), each.directory)
         for each in (first, second)
     ]
     compared = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))

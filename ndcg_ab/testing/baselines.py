@@ -23,7 +23,7 @@ from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import replace_atomically
 from ndcg_ab.sources import RANKING, pull_source
-from ndcg_ab.sources.boundary import BOUNDS, Passage
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
@@ -214,7 +214,7 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
 
     The file is not read as a path, so that column names and formats of the candidate's file do not apply to it.
     """
-    passage = Passage(BOUNDS["baseline"], str(path))
+    passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
     refuse_no_file(path)
     table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))

@@ -182,7 +182,7 @@ def text_table(texts: list[str], query_ids: list[str], requested: int | None = N
 class ClickJudgments(Source):
     """A source that grades documents by their clicks."""
 
-    door = "click log"
+    limits_key = "click log"
 
     def __init__(self, described: ClicksSource, directory: Path) -> None:
         self.described = described.clicks
@@ -212,9 +212,9 @@ class ClickJudgments(Source):
         """
         limits = allowed or Resources()
         with open_engine(limits.threads, limits.memory_limit, limits.spill, files=click_files()) as engine:
-            memory, keep = engine.memory, IN_MEMORY
+            memory, writer = engine.memory, IN_MEMORY
             if memory is not None and memory.folder is not None:  # more than a few events go into a file
-                keep = TableWriter(memory.folder / "click_event.parquet", memory)
-            events = read_events(self.described, self.events, self.directory, keep)
+                writer = TableWriter(memory.folder / "click_event.parquet", memory)
+            events = read_events(self.described, self.events, self.directory, writer)
             release_freed_memory()
             return grade_clicks(engine, events, self.described, queries)

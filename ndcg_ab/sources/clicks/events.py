@@ -19,8 +19,8 @@ from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
-from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, json_event_pieces
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
+from ndcg_ab.sources.clicks.json_events import DEFAULTS, NO_ORDINAL, json_event_pieces
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.forms.recognition import format_by_name
@@ -29,7 +29,7 @@ from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
-BLANKS = {"action_name": None, "ordinal": float(NOWHERE)}  # of other fields an empty text
+BLANKS = {"action_name": None, "ordinal": float(NO_ORDINAL)}  # of other fields an empty text
 UBI = Layout(
     "event",
     tuple(
@@ -81,27 +81,26 @@ class ReadEvents(NamedTuple):
     remarks: tuple[Remark, ...]
 
 
-def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter = IN_MEMORY) -> ReadEvents:
+def read_events(described: Clicks, source: Source, directory: Path, writer: TableWriter = IN_MEMORY) -> ReadEvents:
     """Return the impressions and clicks of a log, which is read in pieces.
 
-    keep: the writer that receives the rows. Raises InputError, which names the place, the value and the rule, for data
-    that cannot be read.
+    writer: receives the rows. Raises InputError with the location, the value and the rule for data that cannot be read.
     """
     file = described.source
-    passage = Passage(BOUNDS["click log"], source.origin)
+    limits = LimitCounter(BOUNDS["click log"], source.origin)
     kind = described.events or guess_kind(file, directory)
     if kind == "table":
-        return read_counts(next(passage.admit([source.pull(COUNTS, {})])), source.origin)
+        return read_counts(next(limits.count_pieces([source.pull(COUNTS, {})])), source.origin)
     is_json = isinstance(file, FileSource) and (file.format or format_by_name(Path(str(file.file)))) == "jsonl"
     if isinstance(file, FileSource) and (kind == "lines" or is_json):
         UBI.refuse_unknown(str(file.file), file.columns)
         pieces = file_pieces(file, directory)
     else:
-        pieces = table_pieces(source, keep.sibling("table"))
+        pieces = table_pieces(source, writer.sibling("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
-    selected = map(chosen.select, passage.admit(pieces))
-    table = keep.write(selected, EVENTS, names=TEXTS)
+    selected = map(chosen.select, limits.count_pieces(pieces))
+    table = writer.write(selected, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
 
@@ -113,11 +112,11 @@ def file_pieces(source: FileSource, directory: Path) -> Iterator[pa.Table]:
                 yield from json_event_pieces(part.path, source.columns)
 
 
-def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
+def table_pieces(source: Source, writer: TableWriter) -> Iterator[pa.Table]:
     """Yield the events of a table in pieces."""
     rows = 0
-    for piece in read_batches(source.answer(UBI, PullRequest({}, keep=keep)).table, UBI.schema.names):
-        yield with_numbers(piece, source.origin, rows)
+    for piece in read_batches(source.answer(UBI, PullRequest({}, writer=writer)).table, UBI.schema.names):
+        yield with_integer_ordinals(piece, source.origin, rows)
         rows += piece.num_rows
 
 
@@ -134,13 +133,13 @@ def guess_kind(source: Any, directory: Path) -> str:
     return "table" if is_table else "lines" if sample.is_json and not source.format else "ubi"
 
 
-def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
+def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table:
     """Return the events with places as integers, -1 if missing; raise InputError for a place that is no integer.
 
     before: number of rows before this piece, for messages.
     """
-    given = pc.fill_null(table["ordinal"], NOWHERE)
-    right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NOWHERE))
+    given = pc.fill_null(table["ordinal"], NO_ORDINAL)
+    right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NO_ORDINAL))
     if (row := pc.index(right, False).as_py()) >= 0:
         value = f"{given[row].as_py():g}"
         raise InputError(f"{origin}, event {before + row + 1}: ordinal = {value}: must be a whole number, 0 or more")
@@ -235,7 +234,7 @@ def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def incomplete_text(row: Mapping[str, Any]) -> str:
-    missing = [name for name in NEEDED if row[name] in ("", None, NOWHERE)]
+    missing = [name for name in NEEDED if row[name] in ("", None, NO_ORDINAL)]
     values = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
     return f"{row['action_name']} without {' and '.join(missing)}" + (f" ({values})" if values else "")
 

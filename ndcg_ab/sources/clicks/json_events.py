@@ -37,7 +37,7 @@ DEFAULTS = {  # field -> where UBI has it
     "session_id": "session_id",
 }
 SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
-NOWHERE = -1  # the ordinal of an event without a place
+NO_ORDINAL = -1  # the ordinal of an event without a place
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
@@ -49,14 +49,14 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     rows = 0
     try:
         if is_mixed(Sample.of_file(path)):
-            yield from careful_events(path, columns, query_texts(located_objects(path)))
+            yield from read_events_by_line(path, columns, query_texts(located_objects(path)))
             return
         try:
-            for piece in plain_events(path, columns):
+            for piece in read_regular_events(path, columns):
                 rows += piece.num_rows
                 yield piece
         except UNCLEAR:
-            for piece in careful_events(path, columns):  # both ways make one row of each line
+            for piece in read_events_by_line(path, columns):  # both ways make one row of each line
                 yield (rest := piece.slice(rows))
                 rows -= piece.num_rows - rest.num_rows
     except OSError as error:
@@ -80,7 +80,7 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
     return [pa.field(key, rest[()] if () in rest else pa.struct(nested_type(rest))) for key, rest in inner.items()]
 
 
-def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
+def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     """Yield the events of a file in which each line is one regular object; raise one of `UNCLEAR` if one is not."""
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
     rows = 0
@@ -106,13 +106,13 @@ def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataTy
     values = {path: pc.struct_field(rows[path[0]], list(path[1:])) if path[1:] else rows[path[0]] for path in paths}
     table = pa.table({field: pc.coalesce(*map(values.get, field_paths(field, columns))) for field in DEFAULTS})
     table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
-    if is_odd(table):
+    if is_irregular(table):
         raise UnusualError("a missing action, a place below 0, or a control character")
-    filled = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
+    filled = {name: pc.fill_null(table[name], NO_ORDINAL if name == "ordinal" else "") for name in SCHEMA.names}
     return pa.table(filled).cast(SCHEMA)
 
 
-def is_odd(table: pa.Table) -> bool:
+def is_irregular(table: pa.Table) -> bool:
     """Return whether an action is missing, a place is negative, an id is too long, or a text has control characters."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
@@ -133,7 +133,7 @@ def located_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{path}, {location}", row
 
 
-def careful_events(
+def read_events_by_line(
     path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the events of a file in pieces, read line by line; raise InputError with the line that breaks a rule.
@@ -182,7 +182,7 @@ def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: st
 def event_value(field: Field, value: Any, where: str) -> Any:
     is_number = field.type == pa.int64()
     if value in (None, "") and not field.required:
-        return NOWHERE if is_number else ""
+        return NO_ORDINAL if is_number else ""
     if is_number and is_plain_number(text := str(value).strip()) and MOST_RANK <= float(text) < math.inf:
         return MOST_RANK  # which is left out, however it is written
     read = read_value(field, cast(object, value), where)

@@ -28,7 +28,7 @@ from ndcg_ab.sources.fast_reader.plain_text import (
     reduce_columns,
     reduce_text,
 )
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, whole_batches
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, read_checked_batches
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.columns import cast_columns
@@ -48,18 +48,18 @@ def reduce_file(
     needed: NeededResults,
     threads: int | None = None,
     size: int = SLICE,
-    keep: TableWriter = IN_MEMORY,
+    writer: TableWriter = IN_MEMORY,
 ) -> ReducedRanking | None:
     """Return the reduced ranking, or None if the file is not regular.
 
     reading: how its rows are read.  threads: by default one per processor.
-    size: bytes of a slice.  keep: the writer that receives the kept rows.
+    size: bytes of a slice.  writer: receives the rows that are kept.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
     try:
         with open_slices(path, reading, size) as (slices, reduce):
-            return join_slices(work_in_threads(lambda each: reduce(*each, needed), slices, threads), keep)
+            return join_slices(work_in_threads(lambda each: reduce(*each, needed), slices, threads), writer)
     except UNREADABLE:
         return None
     except Exception:
@@ -110,7 +110,7 @@ def count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def join_slices(slices: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) -> ReducedRanking:
+def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMORY) -> ReducedRanking:
     """Return one ranking from its slices.
 
     Raise NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
@@ -130,7 +130,7 @@ def join_slices(slices: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY)
             count += part.count
             yield part.rows.cast(KEPT)
 
-    rows = keep.write(rows_of_each(), RANKING.schema)
+    rows = writer.write(rows_of_each(), RANKING.schema)
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
         raise NotPlainError
     return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)
@@ -147,7 +147,7 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
         chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
         if "score" not in chosen:
             raise NotPlainError
-        for batch in whole_batches(path, file, [*chosen.values()], BATCH):
+        for batch in read_checked_batches(path, file, [*chosen.values()], BATCH):
             if not batch.num_rows:
                 continue
             table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])

@@ -25,7 +25,7 @@ from ndcg_ab.sources.tables.reduced_ranking import (
     NotPlainError,
     ReducedRanking,
     make_table,
-    refuse_apart,
+    refuse_scattered_queries,
 )
 from ndcg_ab.sources.tables.schema import RANKING
 
@@ -106,7 +106,7 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
         buffers
     )
     query_ids = text_column(head_ends, heads)
-    refuse_apart(query_ids)
+    refuse_scattered_queries(query_ids)
     returned, sizes, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )

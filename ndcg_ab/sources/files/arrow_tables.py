@@ -22,8 +22,9 @@ RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
 class ArrowTable:
     """An Arrow file or stream with the used part of the interface of ``pyarrow.parquet.ParquetFile``.
 
-    A file contains a stream, and its footer is not read.  The sizes in the headers of all messages are summed before
-    anything is unpacked; refuse_dense: raises InputError if the sum is too large.
+    An Arrow file contains a stream; its footer is not read. The sizes in the headers of all messages are summed before
+    anything is unpacked. refuse_dense: takes numbers of rows, columns and bytes, and raises InputError if they are too
+    large.
     """
 
     metadata: Any = None
@@ -74,7 +75,7 @@ class ArrowTable:
 
 
 def longest_shared(column: pa.Array) -> int:
-    """Return the bytes of the longest text, if many rows may share its bytes; else 0."""
+    """Return the length in bytes of the longest text that several rows of a column may share; 0 if none can."""
     kind = column.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return int(np.frombuffer(column.buffers()[1], dtype="<i4")[::4].max(initial=0))
@@ -89,9 +90,9 @@ def longest_shared(column: pa.Array) -> int:
 
 
 def declared_size(message: Any) -> tuple[int, int]:
-    """Return the rows of an Arrow message and the bytes that it unpacks to, by the message's header.
+    """Return the number of rows of an Arrow message and of the bytes that it unpacks to, as its header declares them.
 
-    The header is a FlatBuffer (Message.fbs of Arrow), in which the place of a field is found through a vtable.
+    The header is a FlatBuffer (Message.fbs of Arrow), in which the offset of a field is found through a vtable.
     """
     head, body = message.metadata, message.body
 

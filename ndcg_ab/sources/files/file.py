@@ -1,8 +1,8 @@
 """Read TREC, CSV, TSV, JSON Lines and Parquet files, plain or compressed.
 
-There are two readers.  The fast one uses pyarrow on every core and must produce a clean table.  If it gives up, or a
-value breaks a rule, `rows` reads the file again record by record: it accepts what is only unusual, and reports the
-line of an error.
+There are two kinds of readers. Fast readers use pyarrow on every core and must produce a clean table. If they give up,
+or a value breaks a rule, `read_rows` reads the file again record by record: it accepts what is only unusual, and
+reports the line of an error.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ from ndcg_ab.sources.base import (
     read_remarks,
     remarks_metadata,
 )
-from ndcg_ab.sources.boundary import BOUNDS, Passage
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
@@ -54,8 +54,8 @@ from ndcg_ab.sources.tables.columns import (
     TableRules,
     breaks_text_rule,
     cast_columns,
-    distinct_texts,
     select_columns,
+    text_chunks,
 )
 from ndcg_ab.sources.tables.format_warnings import tag_remarks
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
@@ -77,16 +77,16 @@ class File(Source):
         self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
         self.directory = directory
-        self.door = bounds_key(described.file)
+        self.limits_key = bounds_key(described.file)
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
-        keep = pull.keep
+        writer = pull.writer
 
         def read_part(part: Part, reading: Reading, at: int | None) -> Any:
-            return read_file(part.path, layout, reading, keep if at is None else keep.part(at))
+            return read_file(part.path, layout, reading, writer if at is None else writer.part(at))
 
         tables = self.map_parts(layout, read_part)
-        return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep))
+        return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))
 
     def check(self, layout: Layout) -> None:
         def check_part(part: Part, reading: Reading, _at: int | None) -> None:
@@ -96,29 +96,32 @@ class File(Source):
         self.map_parts(layout, check_part)
 
     def map_parts(self, layout: Layout, work: Callable[[Part, Reading, int | None], T]) -> list[T]:
-        """Return the results of `work` for each file; it receives the number of the file, or None for a single file."""
+        """Call `work` for each file and return the results.
+
+        work: receives the file, how it is read, and the number of the file, or None for a single file.
+        """
         layout.refuse_unknown(str(self.described.file), self.described.columns)
         tables = []
         with list_parts(self.described, self.directory) as parts:
             for at, part in enumerate(parts):
                 with name_part_in_errors(part):
                     refuse_no_file(part.path)
-                    reading = self.reading(part.path, layout, part.values)
+                    reading = self.reading_of(part.path, layout, part.values)
                     tables.append(work(part, reading, at if len(parts) > 1 else None))
         return tables
 
     def reduce(
-        self, layout: Layout, needed: NeededResults, threads: int | None, keep: TableWriter = IN_MEMORY
+        self, layout: Layout, needed: NeededResults, threads: int | None, writer: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Return the reduced ranking if the source is a single regular file of this machine, else None."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         refuse_no_file(path)
-        return reduce_file(path, self.reading(path, layout), needed, threads, keep=keep)
+        return reduce_file(path, self.reading_of(path, layout), needed, threads, writer=writer)
 
-    def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
-        """Return how one of the files is read; folders: columns and values that the names of folders give."""
+    def reading_of(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
+        """Return how one of the files is read; folders: column -> value, from the names of the folders above it."""
         columns = self.described.columns
         names = {columns.get(field.name, field.name) for field in layout.fields}
         values = {name: value for name, value in folders.items() if name in names}
@@ -141,18 +144,18 @@ class File(Source):
 
 
 def form_remarks(pulled: Pulled) -> list[Remark]:
-    """Return a remark on the recognised form of a file, unless it is plain TREC or a table with the standard names."""
+    """Return a remark that names the recognised form of a file; none for plain TREC and tables with standard names."""
     source = pulled.source
     if not isinstance(source, File) or not (path := Path(source.origin)).is_file():
         return []
-    reading = source.reading(path, pulled.layout)
+    reading = source.reading_of(path, pulled.layout)
     is_plain = reading.words in PLAIN_FORMS and not reading.columns
     return [] if is_plain else [Remark("file_form", 1, (), f"{path.name} is read as {reading.note}")]
 
 
-def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter) -> Any:
-    """Return one table made of parts; raise InputError if only some parts have a column."""
-    for field in layout.fields if keep.only is None else ():
+def join_tables(tables: list[Any], layout: Layout, origin: str, writer: TableWriter) -> Any:
+    """Return one table made of the tables of several parts; raise InputError if only some parts have a column."""
+    for field in layout.fields if writer.only is None else ():
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
@@ -160,10 +163,10 @@ def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWrite
             )
     remarks = [remark for table in tables for remark in read_remarks(table)]
     pieces = (piece for table in tables for piece in read_batches(table, layout.schema.names))
-    return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks))
+    return writer.write(pieces, layout.schema, lambda: remarks_metadata(remarks))
 
 
-def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
+def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
     """Return the table of a file in the columns of a layout, with nulls for absent optional columns.
 
     Parameters
@@ -174,8 +177,8 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
         The columns.
     reading : Reading
         How the rows are read.
-    keep : TableWriter
-        The writer that receives the rows in pieces.
+    writer : TableWriter
+        Receives the rows in pieces.
 
     Raises
     ------
@@ -184,18 +187,18 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
     """
     refuse_reading(path, layout, reading)
     try:
-        table = read_if_clean(path, layout, reading, keep)
+        table = read_if_clean(path, layout, reading, writer)
         if table is None:
-            table = read_rows(path, layout, reading, keep)
+            table = read_rows(path, layout, reading, writer)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
-    if table.num_rows == 0 and keep.only is None:
+    if table.num_rows == 0 and writer.only is None:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
 
 
 def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
-    """Raise InputError if a file of this form cannot hold the layout or the mapped columns."""
+    """Raise InputError if a file of this form cannot hold the columns of the layout, or the mapped columns."""
     is_trec = reading.format == "trec"
     if is_trec and layout.kind == COSTS:
         names = ", ".join(field.name for field in layout.fields[1:])
@@ -203,16 +206,16 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
     if is_trec and not reading.names:
         kinds = "queries" if layout.kind == "query" else f"{layout.kind}s"
         needed = f"a file of {kinds} must be csv, tsv, jsonl or parquet, by its name or its format"
-        raise InputError(f"{path}: {needed}{untold_hint(path, layout)}")
+        raise InputError(f"{path}: {needed}{content_hint(path, layout)}")
     if reading.columns and (is_trec or reading.records is not None):
         form_name = "a TREC file" if is_trec else reading.words
         raise InputError(f"{path}: columns cannot be mapped in {form_name}; say its format if it is another one")
 
 
-def untold_hint(path: Path, layout: Layout) -> str:
+def content_hint(path: Path, layout: Layout) -> str:
     """Return a hint for a file that is not of the expected kind: what it seems to hold, and a command for it.
 
-    It is empty if the file looks like nothing known.
+    The hint is empty if the content is not recognised.
     """
     name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
     if form := recognise_file(path):
@@ -226,23 +229,23 @@ def untold_hint(path: Path, layout: Layout) -> str:
     return f"; if it is a list of ids → {command}"
 
 
-def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """Return the table read by the fast reader, or None if there is none, it gives up, or a value breaks a rule."""
+def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
+    """Return the table that a fast reader reads, or None if all fast readers give up or a value breaks a rule."""
     tags: dict[str, int] = {}
-    for pieces in fast_ways(path, layout, reading, tags):
+    for pieces in fast_readers(path, layout, reading, tags):
         rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
         try:
-            return keep.write(rules.check(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
+            return writer.write(rules.check(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
         except UNCLEAR:
             tags.clear()
     return None
 
 
-def fast_ways(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
-    """Return iterators over the rows, one per fast reader to try; each raises one of UNCLEAR if it gives up.
+def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
+    """Return one iterator over the rows per fast reader to try; it raises one of UNCLEAR if the reader gives up.
 
-    tags: receives the tags of TREC lines.  The first TREC reader expects single spaces or tabs between fields, the
-    second normalises other white space.
+    tags: receives tag -> first row, of TREC lines. The first TREC reader expects single spaces or tabs between fields,
+    the second normalises other white space.
     """
     if reading.records is not None:
         return []
@@ -263,7 +266,7 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty: write it again, or leave it out")
-    Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
+    LimitCounter(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
     try:
         with path.open("rb") as file:
             start = file.read(16)
@@ -274,7 +277,10 @@ def refuse_no_file(path: Path) -> None:
 
 
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
-    """Return the Arrow types for the reader; query ids of rankings are dictionary-encoded because they repeat."""
+    """Return the mapping column -> Arrow type for a fast reader; chosen: field -> column.
+
+    Query ids of rankings are dictionary-encoded because they repeat.
+    """
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
     if "rank" in chosen:
         types[chosen["rank"]] = pa.float64()  # read as a whole number, 0x1F would be one
@@ -286,7 +292,11 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 def trec_pieces(
     path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a TREC file; raise ArrowInvalid if an unused field is empty or holds white space."""
+    """Yield the rows of a TREC file; raise ArrowInvalid for comments, or if an unused field is empty or has spaces.
+
+    names: the fields in order. prepare: changes each block of bytes before it is parsed. tags: receives tag -> first
+    row.
+    """
     with open_bytes(path) as file:
         line = file.readline(1 << 20)
     delimiter = "\t" if prepare is bytes and b"\t" in line and b" " not in line.strip() else " "
@@ -302,7 +312,7 @@ def trec_pieces(
         table = pacsv.read_csv(pa.BufferReader(block), *options)
         if any(breaks_text_rule(table[name], spaces=True) for name in unused):
             raise pa.ArrowInvalid("fields are missing, or there are too many")
-        if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in distinct_texts(table["query_id"])):
+        if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in text_chunks(table["query_id"])):
             raise pa.ArrowInvalid("there are comments")
         return table
 
@@ -351,7 +361,7 @@ def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[p
 
 
 def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    names = layout.names_in(Sample.of_file(path).object_keys, columns)
+    names = layout.choose_columns(Sample.of_file(path).object_keys, columns)
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
     parse = pajson.ParseOptions(

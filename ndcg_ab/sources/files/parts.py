@@ -1,10 +1,10 @@
 """List the files that a `file:` key stands for: one file, the parts of one table, or copies of remote objects.
 
-A folder of Parquet files is one table.  For folders of other files, and for patterns that match several files, the
+A folder of Parquet files is one table. For folders of other files, and for patterns that match several files, the
 configuration must say `parts: true`, because files of two nights look alike.
 
 A key of the content is computed without parsing it: from a digest of every byte of local files, and from the version
-mark (ETag, generation) of objects in stores.  Web servers, databases, search engines and functions have no such key.
+mark (ETag, generation) of objects in stores. Web servers, databases, search engines and functions have no such key.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 class Part:
     """One file to read.
 
-    name: in messages. values: columns given by the names of folders, such as day=2026-11-20.
+    name: its path or address, for messages. values: column -> value, from the names of folders such as day=2026-11-20.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class Part:
 
 @contextlib.contextmanager
 def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
-    """Yield the list of files to read; downloaded copies lie in a temporary folder and are removed afterwards."""
+    """Yield the list of files to read; downloaded copies are in a temporary folder that is removed afterwards."""
     if not isinstance(described.file, str):
         yield local_parts(described, described.file, directory)
         return
@@ -80,7 +80,7 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
 
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
-    """Return the column names of a table in local files, by the first part; empty for other sources."""
+    """Return the column names of a table in local files, from its first part; empty for other sources."""
     file = getattr(described, "file", None)
     if not isinstance(file, Path) or not ((directory / file).exists() or described.parts):
         return ()
@@ -103,6 +103,7 @@ def files_below(path: Path) -> list[Path]:
 
 
 def is_data(name: Path) -> bool:
+    """Return whether a path is neither hidden nor a marker such as _SUCCESS: no part begins with ``.`` or ``_``."""
     return not any(part.startswith((".", "_")) for part in name.parts)
 
 
@@ -113,7 +114,7 @@ def partition_values(name: Path) -> dict[str, str | None]:
 
 
 def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[Part]:
-    """Download the objects that an address stands for and return the copies."""
+    """Download the objects that an address stands for into `folder` and return the copies."""
     store = open_store(described, directory)
     names = object_names(store, described)
     parts = []
@@ -126,6 +127,7 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:
+    """Return the paths of the objects in a store that an address, a folder or a pattern stands for."""
     is_pattern = WILD.search(store.path) is not None
     if not isinstance(store, ObjectStore) or (not is_pattern and store.has(store.path)):
         return [store.path]
@@ -171,17 +173,19 @@ READING = 4  # to be raised with every change of how bytes become rows
 
 @dataclass(frozen=True)
 class Content:
-    """A key of the content of a source and of how it is read, with the places of the files for messages."""
+    """A digest of the content of a source and of how it is read.
+
+    key: the digest, 32 hex digits. locations: the paths or addresses of the files.
+    """
 
     key: str
     locations: tuple[str, ...]
 
 
 def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
-    """Return the key of the current content of a source, or None if the source must be read to know it.
+    """Return the digest of the current content of a source, or None if only reading the source can tell.
 
-    program: the version of the program that reads the source.  Raises InputError and OSError for files that are missing
-    or cannot be read.
+    program: the version of the program. Raises InputError and OSError for files that are missing or cannot be read.
     """
     if not isinstance(described, FileSource) or described.in_memory is not None:
         return None
@@ -209,7 +213,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """Return the address, the partition values and the version mark of each object; None if an object has no mark."""
+    """Return the address, partition values and version mark of each object; None if an object has no version mark."""
     store = open_store(described, directory)
     if not isinstance(store, ObjectStore):
         return None

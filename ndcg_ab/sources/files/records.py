@@ -1,4 +1,7 @@
-"""Read a file record by record, reporting the line of everything that breaks a rule."""
+"""Read a file record by record, reporting the line of everything that breaks a rule.
+
+Most functions yield `Records`: (location such as ``line 7``, record by field).
+"""
 
 import csv
 import json
@@ -15,11 +18,11 @@ from ndcg_ab.errors import InputError, error_text, format_value, shorten
 from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Remark, remarks_metadata
 from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
-from ndcg_ab.sources.files.unpacking import open_bytes, open_table, whole_batches
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table, read_checked_batches
 from ndcg_ab.sources.forms.form import Reading, Records
 from ndcg_ab.sources.forms.plausible import NAMES, bare_name, is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, RemarkCounter, rated_rows
+from ndcg_ab.sources.tables.format_warnings import RemarkCounter, TrecRemarks, rated_rows
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import (
     JUDGMENT,
@@ -38,50 +41,56 @@ FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
 KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 
 
-def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """Return the table of a file; raise InputError that names the first line that breaks a rule.
+def read_rows(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
+    """Read a file record by record and return its table; raise InputError with the first line that breaks a rule.
 
     The ranks of a TREC ranking are dropped if one of them is no number.
     """
-    watched = FormatWatch(path)
-    found = read_records(path, layout, reading, watched.comments.add)
+    trec_remarks = TrecRemarks(path)
+    found = read_records(path, layout, reading, trec_remarks.comments.add)
     rows = (
-        watched.watch(found)
+        trec_remarks.collect(found)
         if reading.format == "trec"
         else ((f"{path}, {location}", each) for location, each in found)
     )
-    table = gather_records(rows, layout, keep, watched.remarks)
-    if not watched.unread.count:
+    table = gather_records(rows, layout, writer, trec_remarks.remarks)
+    if not trec_remarks.unread.count:
         return table
     names, schema = layout.schema.names, layout.schema
     at = names.index("rank")
     pieces = (
         piece.set_column(at, "rank", pa.nulls(len(piece), schema.types[at])) for piece in read_batches(table, names)
     )
-    return keep.rewrite(table, pieces, schema)
+    return writer.rewrite(table, pieces, schema)
 
 
 def gather_records(
     records: Records,
     layout: Layout,
-    keep: TableWriter = IN_MEMORY,
+    writer: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
-    """Return one table of records with their places; judgments without a grade are left out and counted."""
+    """Return the table of (location, record) pairs; judgments without a grade are left out and counted in a remark.
+
+    remarks: returns further remarks; it is called after the last record.
+    """
     unrated = RemarkCounter("unrated_row")
     if layout.kind == JUDGMENT.kind:
         records = rated_rows(records, unrated, layout.words)
     pieces = record_pieces(records, layout)
-    return keep.write(pieces, layout.schema, lambda: remarks_metadata([*remarks(), *unrated.remarks()]))
+    return writer.write(pieces, layout.schema, lambda: remarks_metadata([*remarks(), *unrated.remarks()]))
 
 
 def records_table(records: Records, layout: Layout) -> pa.Table:
-    """Return the table of records with their places; raise InputError for the first record that breaks a rule."""
+    """Return the table of (location, record) pairs; raise InputError for the first record that breaks a rule."""
     return pa.concat_tables(record_pieces(records, layout))
 
 
 def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
-    """Yield tables of `PIECE` records each, at least one, because Python objects take far more memory than Arrow."""
+    """Yield tables of `PIECE` records each, and at least one table.
+
+    The tables are small because Python objects take far more memory than Arrow.
+    """
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
     unseen = {field.name for field in layout.fields if field.may_lack and not isinstance(field.blank, str)}
@@ -114,7 +123,10 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
 def read_records(
     path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda location: None
 ) -> Records:
-    """Yield each record with its place; comment: receives the place of each line that is left out as a comment."""
+    """Yield (location, record) for each record of a file, such as (``line 7``, {…}).
+
+    comment: receives the location of each comment line, which is left out.
+    """
     if reading.records is not None:
         with prefix_errors(str(path)):
             yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
@@ -190,7 +202,10 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
 
 
 def is_row(parts: Sequence[str], indices: Mapping[str, int], width: int) -> bool:
-    """Return whether a line that begins with # has the fields of a row, since a query id may begin with #."""
+    """Return whether the fields of a TREC line are those of a row; if so, it may begin with #, as a query id may.
+
+    parts: the fields. indices: name of a field -> index in `parts`. width: the expected number of fields.
+    """
     numbers = [parts[index] for name, index in indices.items() if name in ("grade", "score") and index < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
@@ -231,9 +246,9 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Records:
 def object_records(
     name: str, objects: Records, layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
 ) -> Records:
-    """Yield one record per object.
+    """Yield (location, record) for each JSON object, with the object's keys mapped to fields.
 
-    name: of the file or the argument, for messages. say: writes the hint on how to map columns with other names.
+    name: the file or argument, for messages. columns: field -> key. say: writes the hint on how to map columns.
     """
     mapped, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
@@ -247,7 +262,7 @@ def object_records(
 
 
 def json_objects(path: Path) -> Records:
-    """Yield the place and the content of each object in JSON Lines or in one JSON list."""
+    """Yield (location, object) for each object in JSON Lines or in one JSON list."""
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = next(lines, None)
     if first and first[1].lstrip().startswith("["):
@@ -258,7 +273,7 @@ def json_objects(path: Path) -> Records:
 
 
 def listed_objects(name: str, entries: Iterable[Any]) -> Records:
-    """Yield the place and the content of each object in a list; name: of the file or the argument, for messages."""
+    """Yield (location, object) for each object in a list; name: the file or argument, for messages."""
     for number, row in enumerate(entries, 1):
         if not isinstance(row, Mapping):
             raise InputError(f"{name}, entry {number}: {format_value(row)}: every entry of the list must be an object")
@@ -267,7 +282,7 @@ def listed_objects(name: str, entries: Iterable[Any]) -> Records:
 
 @contextmanager
 def prefix_errors(location: str) -> Iterator[None]:
-    """Put the place in front of the message of each InputError raised in the block that does not name it."""
+    """Put a location in front of the message of each InputError raised in the block, unless it begins with it."""
     try:
         yield
     except InputError as error:
@@ -275,7 +290,7 @@ def prefix_errors(location: str) -> Iterator[None]:
 
 
 def load_document(path: Path) -> Any:
-    """Return the value of a JSON document, or the list of the values of JSON Lines."""
+    """Return the value of a JSON document, or a list of the values if the file holds JSON Lines."""
     text = "".join(line for _, line in text_lines(path, None))
     rows = split_lines(text) if text.lstrip().startswith("{") else []
     try:
@@ -331,7 +346,7 @@ def parquet_batches(
         chosen = layout.check_columns(str(path), schema.names, dict(reading.columns))
         check_types(schema, layout, chosen, str(path))
         names = [name for name in chosen.values() if name not in added]
-        for batch in whole_batches(path, file, names or own.names[:1], size):
+        for batch in read_checked_batches(path, file, names or own.names[:1], size):
             for name in added:
                 value = pa.scalar(reading.values[name], pa.string())
                 batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
@@ -339,7 +354,7 @@ def parquet_batches(
 
 
 def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Return the rows of a batch; texts are returned as bytes if one is not UTF-8."""
+    """Return the rows of a batch; if a text is not valid UTF-8, all texts are returned as bytes."""
     try:
         return cast(list[dict[str, Any]], batch.to_pylist())
     except UnicodeDecodeError:
@@ -350,9 +365,9 @@ def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def table_rows(table: pa.Table, chosen: Mapping[str, str], location: str, before: int = 0) -> Records:
-    """Yield the rows of a table, each with its place, such as ``row 7``.
+    """Yield (location, record) for each row of a table, such as (``row 7``, {…}).
 
-    chosen: field -> column.  location, before: what a row is called, and the number of rows before the table.
+    chosen: field -> column. location: the word for a row, such as ``row``. before: number of rows before the table.
     """
     rows = chain.from_iterable(map(parquet_rows, table.to_batches()))
     for number, row in enumerate(rows, before + 1):

@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.connections import Storage, plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, error_text, needs, on_one_line
-from ndcg_ab.sources.boundary import BOUNDS, Passage
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 
 PIECE = 1 << 22  # bytes
 PATIENCE = 30.0  # seconds for a connection, and for every piece
@@ -36,14 +36,17 @@ TRANSIENT = (408, 425, 429)
 
 
 def bounds_key(file: Path | str) -> str:
-    """Return the key in `BOUNDS` of the limits for a path or an address."""
+    """Return the key in `BOUNDS` of the limits for a file, given as a path or an address."""
     if isinstance(file, Path):
         return "file"
     return "web server" if file.lower().startswith(("http://", "https://")) else "object store"
 
 
 class Store(ABC):
-    """An object store or web server. path: of the object, or the pattern. shown: the address without secrets."""
+    """An object store or web server.
+
+    path: the path of an object, or a pattern. shown: the address without secrets.
+    """
 
     def __init__(self, address: str, path: str) -> None:
         self.path = path
@@ -53,17 +56,17 @@ class Store(ABC):
         return self.shown.removesuffix(self.path) + name
 
     def fetch(self, name: str, target: Path) -> None:
-        """Download an object; raise InputError if it is missing, refused, changing, or beyond the limits."""
-        passage = Passage(BOUNDS[bounds_key(self.shown)], self.address_of(name))
-        passage.wait(lambda: self.copy(name, target, passage))
+        """Download an object to `target`; raise InputError if it is missing, refused, changing, or too large."""
+        limits = LimitCounter(BOUNDS[bounds_key(self.shown)], self.address_of(name))
+        limits.wait(lambda: self.copy(name, target, limits))
 
     @abstractmethod
-    def copy(self, name: str, target: Path, passage: Passage) -> None:
-        """Download an object to a file, counting its bytes."""
+    def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
+        """Download an object to `target`, counting its bytes in `limits`."""
 
 
 def open_store(described: FileSource, directory: Path) -> Store:
-    """Return the store of an address; raise InputError for an unknown scheme."""
+    """Return the store for the address of a source; raise InputError for an unknown scheme."""
     address = str(reveal_secrets(str(described.file), "file", directory))
     scheme = address.partition("://")[0].lower()
     with contextlib.suppress(ValueError):
@@ -94,7 +97,7 @@ class ObjectStore(Store):
             container, _, path = rest.partition("@")
             self.path = f"{container}/{path.partition('/')[2]}"
 
-    def copy(self, name: str, target: Path, passage: Passage) -> None:
+    def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
         with (
             self.translate_errors(),
             self.system.open_input_stream(name, compression=None) as stream,
@@ -102,7 +105,7 @@ class ObjectStore(Store):
         ):
             before = object_mark(stream.metadata())
             while piece := stream.read(PIECE):
-                passage.count(size=len(piece))
+                limits.count(size=len(piece))
                 file.write(piece)
         with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             if object_mark(stream.metadata()) != before:
@@ -115,7 +118,7 @@ class ObjectStore(Store):
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
 
     def version_mark(self, name: str) -> str | None:
-        """Return the version mark of the current content of an object, or None if the store has none."""
+        """Return a text that changes with the content of an object, or None if the store has none."""
         with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None
@@ -147,7 +150,7 @@ class ObjectStore(Store):
 
 
 def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
-    """Return the metadata that change with the content of an object: etag, lengths, dates and generation."""
+    """Return the metadata that change with the content of an object: etag, lengths, dates, generation and size."""
     values = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
     return tuple(values.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
@@ -215,7 +218,7 @@ class WebStore(Store):
     def address_of(self, name: str) -> str:
         return self.shown
 
-    def copy(self, name: str, target: Path, passage: Passage) -> None:
+    def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
         needs(f"reading {self.shown}", "httpx")
         import httpx
 
@@ -224,7 +227,7 @@ class WebStore(Store):
                 with contextlib.closing(last_answer(client, self.address)) as answer:
                     self.refuse(answer.status_code)
                     for piece in answer.iter_raw():
-                        passage.count(size=len(piece))
+                        limits.count(size=len(piece))
                         file.write(piece)
                 before = web_mark(answer.headers)
                 if any(before):
@@ -250,7 +253,7 @@ class WebStore(Store):
 
 
 def last_answer(client: Any, address: str) -> Any:
-    """Return the response after all redirects, without reading the contents of the redirecting responses.
+    """Send a GET request, follow redirects without reading their contents, and return the last response.
 
     Raises httpx.TooManyRedirects.
     """

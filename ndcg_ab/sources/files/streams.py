@@ -46,7 +46,7 @@ class LongLineError(UnusualError):
 def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
     """Yield the bytes of a file in blocks that end at line ends.
 
-    Raise LongLineError for a line beyond `longest` bytes.
+    Raise LongLineError for a line of more than `longest` bytes; None: lines may have any length.
     """
     rest = b""
     while block := file.read(BLOCK):
@@ -64,7 +64,7 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
 
 
 def quoted_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the bytes of a CSV file in blocks that end where records end; raise UnusualError for a record too long."""
+    """Yield the bytes of a CSV file in blocks that end where records end; raise UnusualError for a very long record."""
     rest = b""
     for block in line_blocks(file):
         rest += block
@@ -110,19 +110,19 @@ class ValidatingStream(FileStream):
         if pending or not block.isascii() or not block:
             self.decoder.decode(block, final=not block)
         text = self.known + (block or b"\n\n")
-        self.look(text)
+        self.check_text(text)
         self.known = text[-2:]
         if not block:
-            self.finish()
+            self.check_end()
         return block
 
-    def look(self, text: bytes) -> None:
+    def check_text(self, text: bytes) -> None:
         """Raise UnusualError for a problem in a piece of text.
 
         The first and the last byte of the piece belong to its neighbours and are only context.
         """
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         """Raise UnusualError if the text cannot end at this point."""
 
 
@@ -135,7 +135,7 @@ class QuotedTextStream(ValidatingStream):
         self.beside[[ord(delimiter), QUOTE, *ENDS]] = True
         self.is_open = False
 
-    def look(self, text: bytes) -> None:
+    def check_text(self, text: bytes) -> None:
         if text.startswith((b"\nsep=", b"\n\xef\xbb\xbfsep=")):
             raise UnusualError("the first line tells the delimiter")
         if b'"' not in text:
@@ -148,19 +148,22 @@ class QuotedTextStream(ValidatingStream):
             raise UnusualError("a quote inside a field")
         self.is_open ^= bool(len(indices) % 2)
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         if self.is_open:
             raise UnusualError("a quote that never ends")
 
 
 class JsonObjectStream(ValidatingStream):
-    """A stream of JSON Lines in which every line must be one flat object; `lines` counts the lines."""
+    """A stream of JSON Lines in which every line must be one flat object.
+
+    lines: the number of lines read so far.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
         self.lines = 0
 
-    def look(self, text: bytes) -> None:
+    def check_text(self, text: bytes) -> None:
         signs = np.frombuffer(text, dtype=np.uint8)
         ends = np.flatnonzero(is_end(signs[1:-1])) + 1
         before, after = signs[ends - 1], signs[ends + 1]
@@ -178,12 +181,12 @@ class JsonObjectStream(ValidatingStream):
 
 
 def is_end(signs: npt.NDArray[np.uint8]) -> Any:
-    """Return which of the bytes are line ends, as a boolean array."""
+    """Return a boolean array that is true for the bytes that are line ends."""
     return (signs == ENDS[0]) | (signs == ENDS[1])
 
 
 def collapse_spaces(text: bytes) -> bytes:
-    """Return the text with every run of white space in a line replaced by one space, and none at line ends."""
+    """Return a text with each run of white space in a line replaced by one space, and without spaces at line ends."""
     text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
     while b"  " in text:
         text = text.replace(b"  ", b" ")

@@ -57,14 +57,17 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class ArchiveError(Exception):
-    """Raised if an archive is not one readable file: the text says why, and is empty if the file is too dense."""
+    """Raised if a ZIP archive is not one readable file.
+
+    The text says why; it is empty if the archive would unpack to too many bytes.
+    """
 
 
 class Packing(NamedTuple):
     """A compression format.
 
-    starts: the first bytes of compressed files.  ratio: the bytes that one compressed byte may unpack to. remedy: the
-    command that decompresses a file.  open: returns a stream of the decompressed content of a file.
+    starts: the first bytes of compressed files. ratio: the number of bytes that one compressed byte may unpack to.
+    remedy: the command that decompresses a file. open: returns a stream of the decompressed content of a file.
     """
 
     name: str
@@ -124,7 +127,7 @@ def allowed_ratio(usual: int) -> int:
 
 
 class MeteredFile(FileStream):
-    """A file stream with small reads that counts how many bytes were read."""
+    """A file stream that reads few bytes at a time and counts them."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
@@ -145,11 +148,11 @@ class MeteredFile(FileStream):
 
 
 class UnpackedFile(io.RawIOBase):
-    """A stream that decompresses a file; raises InputError if the file is broken or too dense.
+    """A stream that decompresses a file; raises InputError if the file is broken or unpacks to too many bytes.
 
     A stretch of the file may exceed the ratio by `GRACE` bytes in total; sparse stretches before it do not compensate.
-    outer, file: for a file that is compressed twice, the stream of the outer layer, whose compressed bytes are counted,
-    and the content of that layer.
+    For a file that is compressed twice, outer is the stream of the outer layer, whose compressed bytes are counted, and
+    file is the content of that layer.
     """
 
     def __init__(
@@ -205,7 +208,7 @@ class UnpackedFile(io.RawIOBase):
 
 
 def packing_of(content: bytes) -> Packing | None:
-    """Return the compression format by the first bytes of a file, or None."""
+    """Return the compression format of content by its first bytes, or None."""
     return next((packing for packing in PACKINGS if content.startswith(packing.starts)), None)
 
 
@@ -240,11 +243,11 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def open_table(path: Path) -> "ParquetFile | ArrowTable":
-    """Open a Parquet or Arrow file; raise InputError if its counts disagree or it declares too much data.
+    """Open a Parquet or Arrow file; raise InputError if it declares too much data.
 
-    Page checksums, if there are any, are verified while reading.  The declared size is the larger of the size of its
-    pages and eight bytes for each cell, since a few bytes can declare a billion repetitions.  Errors of the library
-    over broken bytes are passed on.
+    Page checksums, if there are any, are verified while reading. The declared size is the larger of the size of its
+    pages and eight bytes for each cell, since a few bytes can declare a billion repetitions. Errors of the library over
+    broken bytes are passed on.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -264,7 +267,7 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     pages = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
     try:
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, pages)
-        texts = [field.name for field in file.schema_arrow if is_shared(field.type)]
+        texts = [field.name for field in file.schema_arrow if may_share_texts(field.type)]
         with ParquetFile(readable, read_dictionary=texts) as look:
             shared = longest_shared_text(look, texts)
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
@@ -274,15 +277,15 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     return file
 
 
-def is_shared(kind: Any) -> bool:
-    """Return whether a column of this Arrow type may store a text once for many rows."""
+def may_share_texts(kind: Any) -> bool:
+    """Return whether a column of this Arrow type may store a text once for several rows."""
     import pyarrow as pa
 
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary))
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
-    """Return the bytes of the longest text that many rows may share, or 0 if it is no longer than an id may be.
+    """Return the length in bytes of the longest text that several rows may share, or 0 if it is no longer than an id.
 
     The first row of each row group is read, which brings the whole dictionary of the group.
     """
@@ -295,6 +298,7 @@ def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
 
 
 def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked: int) -> None:
+    """Raise InputError if a table unpacks to too many bytes for the size of its file."""
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
     if max(unpacked, 8 * rows * columns) > TABLE_GRACE + ratio * size:
         raise InputError(
@@ -304,13 +308,13 @@ def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked:
         )
 
 
-def whole_batches(
+def read_checked_batches(
     path: Path, file: "ParquetFile | ArrowTable", columns: Sequence[str] | None = None, size: int = 1 << 16
 ) -> Iterator[Any]:
-    """Yield the rows of a table in batches of `size` rows, in some or all columns.
+    """Yield the rows of a table in batches of `size` rows, in the given columns, or in all if None.
 
-    Raises InputError, and closes the file, if the number of rows differs from what the file declares.  The footer of
-    Parquet declares rows for the file and for each group, and values for each flat column.  Entries of the footer about
+    Raises InputError, and closes the file, if the number of rows differs from what the file declares. The footer of
+    Parquet declares rows for the file and for each group, and values for each flat column. Entries of the footer about
     columns that are not read are ignored, because a broken footer can crash the process there.
     """
     rows = 0
@@ -347,7 +351,7 @@ PACKED = {  # how a file begins -> what it is, what to do
 
 
 def filter_command(path: Path, program: str = "", number: str = "") -> str:
-    """Return the shell command that decompresses a file, pipes it through a program, and writes a file that is new.
+    """Return the shell command that decompresses a file, pipes it through a program, and writes a new file.
 
     number: the number in the name of the new file, if several files are written.
     """
@@ -360,7 +364,10 @@ def filter_command(path: Path, program: str = "", number: str = "") -> str:
 
 
 def packed_hint(path: Path, start: bytes) -> str | None:
-    """Return the format of an unsupported compressed file, and a command to convert it; None for other files."""
+    """Return the problem and a remedy for a file of an unsupported binary format; None for other files.
+
+    start: the first bytes of the file.
+    """
     if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
         return "is a spreadsheet, which is not read here; export its sheet as CSV"
     for magic, (format_name, remedy) in PACKED.items():

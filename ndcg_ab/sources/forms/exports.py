@@ -11,7 +11,7 @@ from ndcg_ab.sources.forms.nested import (
     is_object,
     json_form,
     location_text,
-    most_fit,
+    majority_fits,
     read_list,
     read_object,
     read_objects,
@@ -22,7 +22,7 @@ LEVELS = ("topics", "query_groups", "queries")  # of RRE; any of them may be lef
 RELEVANT = "relevant_documents"
 
 
-def judged(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
+def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
     """Return the place and the record of a judgment; judge: who gave the grade, if known."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
     return location_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
@@ -69,10 +69,10 @@ class RatedQueries(NamedTuple):
         """Return whether most queries of a document, and most ratings, have these keys."""
         _, queries = self.find(value)
         keys = {self.query_id, self.ratings}
-        if not is_list(queries) or not most_fit(queries, lambda each: is_object(each) and keys <= each.keys()):
+        if not is_list(queries) or not majority_fits(queries, lambda each: is_object(each) and keys <= each.keys()):
             return False
         ratings = [{**query, **each} for query in queries for each in self.ratings_of(query) if is_object(each)]
-        return not ratings or most_fit(ratings, lambda each: self.doc_id in each)
+        return not ratings or majority_fits(ratings, lambda each: self.doc_id in each)
 
     def read(self, value: Any) -> Records:
         """Yield the record of each rating, without those that are marked as impossible."""
@@ -84,7 +84,7 @@ class RatedQueries(NamedTuple):
                 grade = next((rating[key] for key in self.grades if key in rating), None)
                 if not rating.get("unrateable") and not (self.judge and grade in (None, "")):
                     doc_id = rating.get(self.doc_id, query.get(self.doc_id))
-                    yield judged(query_id, doc_id, grade, rating.get(self.judge))
+                    yield judgment_record(query_id, doc_id, grade, rating.get(self.judge))
 
 
 CASE = RatedQueries(("queries",), "query_text", "ratings", "doc_id", judge="user_email")
@@ -104,7 +104,7 @@ def is_snapshot(value: Any) -> bool:
     if not is_object(docs) or not {"queries", "has_snapshot_file", "time"} & value.keys():
         return False
     entries = [entry for found in docs.values() if is_list(found) for entry in found]
-    return most_fit(entries, lambda entry: is_object(entry) and "id" in entry)
+    return majority_fits(entries, lambda entry: is_object(entry) and "id" in entry)
 
 
 def read_snapshot(value: Any) -> Records:
@@ -127,31 +127,31 @@ def read_snapshot(value: Any) -> Records:
 # ---- Rated Ranking Evaluator
 
 
-def is_rated(value: Any) -> bool:
+def is_rre_document(value: Any) -> bool:
     """Return whether an RRE document has relevant documents at any level of topics, groups and queries."""
     if not is_object(value):
         return False
     inner = [entry for level in LEVELS if is_list(value.get(level)) for entry in value[level]]
-    return is_object(value.get(RELEVANT)) or any(map(is_rated, inner))
+    return is_object(value.get(RELEVANT)) or any(map(is_rre_document, inner))
 
 
-def read_rated(value: Any) -> Records:
+def read_rre_judgments(value: Any) -> Records:
     """Yield the record of each document of each query; all queries of an RRE group share the group's documents."""
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
-    for query_id, documents in rated_queries(value, None, "the document"):
+    for query_id, documents in rre_queries(value, None, "the document"):
         for key, rated in read_object(documents, f"{location_text(query_id)}, {RELEVANT}", rule).items():
             if is_list(rated):
-                yield from (judged(query_id, doc_id, key) for doc_id in rated)
+                yield from (judgment_record(query_id, doc_id, key) for doc_id in rated)
             else:
-                yield judged(query_id, key, read_object(rated, location_text(query_id, key), rule).get("gain"))
+                yield judgment_record(query_id, key, read_object(rated, location_text(query_id, key), rule).get("gain"))
 
 
-def rated_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
+def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
     """Yield each query at any level with its relevant documents; documents: those of the enclosing group."""
     documents = value.get(RELEVANT, documents)
     inner = [found for level in LEVELS if level in value for found in read_objects(value[level], level)]
     for location_within, each in inner:
-        yield from rated_queries(each, documents, f"{location}, {location_within}")
+        yield from rre_queries(each, documents, f"{location}, {location_within}")
     if not inner and documents is not None:
         yield name_query(value, location), documents
 
@@ -211,7 +211,7 @@ FORMS = (
         JUDGMENTS,
         '{"topics": [{"query_groups": [{"name": "red shoes", "queries": [{"placeholders": {"$query": "red shoes"}}],'
         ' "relevant_documents": {"d1": {"gain": 1}}}]}]}\n',
-        is_rated,
-        read_rated,
+        is_rre_document,
+        read_rre_judgments,
     ),
 )

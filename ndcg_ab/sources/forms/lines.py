@@ -19,7 +19,7 @@ from ndcg_ab.sources.forms.plausible import (
     rated_values,
 )
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
-from ndcg_ab.sources.forms.tables import are_named
+from ndcg_ab.sources.forms.tables import have_measure_names
 
 Columns = Mapping[str, Sequence[str]]  # field -> its values
 
@@ -40,7 +40,7 @@ def make_form(
 
     def sniff(sample: Sample) -> Reading | None:
         delimiter, rows = sample.rows
-        if sample.columns or not rows or len(rows[0]) != len(names) or (len(names) == 3 and are_named(rows)):
+        if sample.columns or not rows or len(rows[0]) != len(names) or (len(names) == 3 and have_measure_names(rows)):
             return None
         columns = dict(zip(names, zip(*rows, strict=True), strict=True))
         is_header = sum(field_column(name, rows[0]) is not None for name in ("query_id", "doc_id")) > 1

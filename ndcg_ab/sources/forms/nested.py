@@ -29,7 +29,7 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-def most_fit(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
+def majority_fits(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
     """Return whether `fits` holds for more than half of the values."""
     fitting = [bool(fits(value)) for value in values]
     return 2 * sum(fitting) > len(fitting)
@@ -81,14 +81,14 @@ def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
 # ---- the documents of a query
 
 
-def query_of(row: Object) -> Any:
+def find_query_id(row: Object) -> Any:
     """Return the id of a query object, or the text if it has no id, or None."""
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
     column = field_column("query_id", [*ids])
     if column is not None:
         return ids[column]
     inner: Object = next((row[name] for name in ("query", "topic") if is_object(row.get(name))), {})
-    query = query_of(inner) if inner else None
+    query = find_query_id(inner) if inner else None
     return next((each for each in (query, inner.get("text"), ids.get("id"), ids.get("_id")) if each is not None), None)
 
 
@@ -134,7 +134,7 @@ def is_document(entry: Any, kind: str) -> bool:
 
 def are_documents(entries: Sequence[Any], kind: str) -> bool:
     """Return whether entries are plausible as a ranking or as judgments."""
-    if not entries or not most_fit(entries, lambda entry: is_document(entry, kind)):
+    if not entries or not majority_fits(entries, lambda entry: is_document(entry, kind)):
         return False
     numbers = [entry for entry in entries if isinstance(entry, int)]
     grades = [entry.get(keys_of(entry, kind).get("grade")) for entry in entries if is_object(entry)]
@@ -175,12 +175,13 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
 def have_documents(value: Any, kind: str) -> bool:
     """Return whether a value holds queries with plausible lists of documents."""
     rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
-    if not most_fit(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
+    if not majority_fits(rows, lambda row: find_documents(row) is not None and find_query_id(row) is not None):
         return False
     lists = [documents for row in rows if (documents := find_documents(row))]
     is_one_list = is_object(value) and len(rows) == 1 and rows[0] is not value  # may be of anything that has ids
-    fits = most_fit(lists, lambda entries: are_documents(entries, kind))
-    return fits and (not is_one_list or most_fit(lists[0], lambda each: len(values_of(each, kind)) > is_object(each)))
+    fits = majority_fits(lists, lambda entries: are_documents(entries, kind))
+    have_values = not is_one_list or majority_fits(lists[0], lambda each: len(values_of(each, kind)) > is_object(each))
+    return fits and have_values
 
 
 def is_columns(value: Any) -> bool:
@@ -193,7 +194,7 @@ def rows_of(value: Any) -> Iterator[Any]:
     """Yield the object of each query: from a list, a single query, {query: answer} or {query: documents}."""
     if is_list(value):
         yield from value
-    elif query_of(value) is not None and find_documents(value) is not None:
+    elif find_query_id(value) is not None and find_documents(value) is not None:
         yield value
     else:
         for query_id, answer in read_queries(value):
@@ -204,7 +205,7 @@ def read_hits(value: Any, kind: str) -> Records:
     """Yield the record of each document of each query."""
     answers: dict[str, int] = {}
     for number, row in enumerate(rows_of(value), 1):
-        query_id = query_of(row) if is_object(row) else None
+        query_id = find_query_id(row) if is_object(row) else None
         entries = find_documents(row)
         if query_id is None or entries is None:
             missing = "query_id" if query_id is None else "list of documents"

@@ -16,7 +16,7 @@ from ndcg_ab.sources.forms.nested import (
     is_list,
     is_object,
     location_text,
-    most_fit,
+    majority_fits,
     read_object,
     read_queries,
     value_of,
@@ -69,21 +69,21 @@ def unwrap(value: Any) -> tuple[Any, str | None]:
         merged = dict(chain.from_iterable(each.items() for each in value))
         return (merged if 2 * len(merged) > len(value) else value), None
     name, inner = next(iter(value.items())) if is_object(value) and len(value) == 1 else ("", None)
-    is_wrapper = name in KINDS and is_object(inner) and most_fit(inner.values(), is_query)
+    is_wrapper = name in KINDS and is_object(inner) and majority_fits(inner.values(), is_query)
     return (inner, KINDS[name]) if is_wrapper else (value, None)
 
 
 def values_by_query(sample: Sample, kind: str) -> Queries:
     """Return the values of each query; empty if the document has another shape or its keys are measures."""
     value, named = unwrap(value_of(sample))
-    if named not in (None, kind) or not is_object(value) or not most_fit(value.values(), is_query_or_pairs):
+    if named not in (None, kind) or not is_object(value) or not majority_fits(value.values(), is_query_or_pairs):
         return []
     queries = [[*pairs_of(inner)] for inner in value.values() if is_query_or_pairs(inner)]
     names = {tuple(str(name) for name, _ in inner) for inner in queries}
     if are_measures(chain.from_iterable(names)) and len(names) == 1:
         return []
     found = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
-    if most_fit(chain.from_iterable(found), lambda text: numbers([text]) is not None):  # a wrong one has its place
+    if majority_fits(chain.from_iterable(found), lambda text: numbers([text]) is not None):  # a wrong one has its place
         found = [[text for text in texts if numbers([text]) is not None] for texts in found]
     return found
 
@@ -136,7 +136,7 @@ def read_numbers(value: Any, field: str) -> Records:
 def sniff_values(sample: Sample) -> Reading | None:
     """Return how metric values by query are read, or None; doubtful if the keys are no known measures."""
     value = value_of(sample)
-    if not is_object(value) or not most_fit(value.values(), is_query):
+    if not is_object(value) or not majority_fits(value.values(), is_query):
         return None
     names = {str(name) for inner in value.values() if is_object(inner) for name in inner}
     return Reading(SCORES, "json", records=read_values, is_doubtful=not are_measures(names))

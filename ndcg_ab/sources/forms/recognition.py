@@ -40,7 +40,7 @@ TREC_COLUMNS = {  # of layouts, for text between white space that has no form th
     "intended query": ("query_id",),
     "careful query": ("query_id",),
 }
-TOLD = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> how it is read
+TABLES = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> how it is read
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
@@ -157,7 +157,7 @@ def has_configured_format(recognised: Reading, plain: Reading) -> bool:
 def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a table is read by its configured format, or by its first bytes, first line or name."""
     format_name = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
-    if not form and format_name in ("trec", *TOLD) and (sign := find_header_delimiter(sample, format_name, layout)):
+    if not form and format_name in ("trec", *TABLES) and (sign := find_header_delimiter(sample, format_name, layout)):
         return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
     if not form and format_name == "trec" and sample.is_json:
         format_name = "jsonl"
@@ -169,7 +169,7 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if format_name == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
         return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_unknown_json, layout=layout))
-    file_format, delimiter = TOLD.get(format_name, (format_name, " " if format_name == "trec" else ""))
+    file_format, delimiter = TABLES.get(format_name, (format_name, " " if format_name == "trec" else ""))
     names = TREC_COLUMNS.get(layout, ()) if format_name == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
 
@@ -177,8 +177,8 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
     """Return the delimiter of a header line; empty if TREC lines, or the delimiter implied by the file name, fit."""
     line = "" if sample.is_json else next(iter(sample.lines), "")
-    if by_name in TOLD:
-        is_plain = len(sample.head(TOLD[by_name][1])) > 1
+    if by_name in TABLES:
+        is_plain = len(sample.head(TABLES[by_name][1])) > 1
     else:
         is_plain = layout in TREC_COLUMNS and (layout not in KINDS or len(split_fields(line)) > 1)
     names, sign = max(((sample.head(sign), sign) for sign in DELIMITERS), key=lambda each: len(each[0]))

@@ -104,7 +104,7 @@ class Sample:
         """
         if not self.is_json or len(self.objects) > 1:
             return None
-        return self.objects[0] if self.objects else parse(self.text) or parse(whole_prefix(self.text))
+        return self.objects[0] if self.objects else parse(self.text) or parse(complete_json_prefix(self.text))
 
     @functools.cached_property
     def value(self) -> Any:
@@ -210,7 +210,7 @@ def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
     return [first_entries(each, depth - 1) for each in value[:most]] if isinstance(value, list | tuple) else value
 
 
-def whole_prefix(text: str) -> str:
+def complete_json_prefix(text: str) -> str:
     """Return the beginning of a truncated JSON text, up to the last complete value, with all brackets closed."""
     closing: list[str] = []
     brackets, end = "", 0

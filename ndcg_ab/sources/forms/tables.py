@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, most_fit, read_objects
+from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, majority_fits, read_objects
 from ndcg_ab.sources.forms.plausible import (
     are_grades,
     bare_name,
@@ -51,7 +51,7 @@ class Table(NamedTuple):
         return Reading(kind, self.format, renamed, (), self.delimiter, "," if is_comma else ".", records)
 
 
-def tables(sample: Sample) -> Iterator[Table]:
+def find_tables(sample: Sample) -> Iterator[Table]:
     """Yield the table that a file holds, in each way in which the file can be parsed as a table."""
     if sample.is_parquet:
         yield Table("parquet", "", sample.parquet_columns)
@@ -73,7 +73,7 @@ def rows_of(document: Any) -> Sequence[Any]:
     if is_object(document):
         values = [value for value in document.values() if is_object(value) or is_list(value)]
         document = values[0] if len(values) == 1 else None
-    return document if is_list(document) and most_fit(document, is_object) else []
+    return document if is_list(document) and majority_fits(document, is_object) else []
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -96,16 +96,16 @@ def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    return choose(sample, JUDGMENTS, lambda table, names: {"doc_id", "grade"} <= {*names} and grades_are(table, names))
+    return read_as_kind(sample, JUDGMENTS, lambda table, names: "doc_id" in names and has_grades(table, names))
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
     """Return how BEIR judgments are read, whose grade column is called score, or None."""
-    for table in tables(sample):
+    for table in find_tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:
             columns = {"query_id": by_bare["queryid"], "doc_id": by_bare["corpusid"], "grade": by_bare["score"]}
-            return table.reading(JUDGMENTS, columns) if grades_are(table, columns) else None
+            return table.reading(JUDGMENTS, columns) if has_grades(table, columns) else None
     return None
 
 
@@ -114,12 +114,12 @@ def sniff_scored_judgments(sample: Sample) -> Reading | None:
 
     Always doubtful.
     """
-    for table in tables(sample):
+    for table in find_tables(sample):
         columns = match_columns(("query_id", "doc_id", "score"), [*table.columns])
         if not sample.columns and len(columns) == len(table.columns) == 3:
             columns["grade"] = columns.pop("score")
             grades = numbers(table.columns[columns["grade"]])
-            if grades and grades_are(table, columns) and all(grade.is_integer() for grade in grades):
+            if grades and has_grades(table, columns) and all(grade.is_integer() for grade in grades):
                 return dataclasses.replace(table.reading(JUDGMENTS, columns), is_doubtful=True)
     return None
 
@@ -128,7 +128,7 @@ def sniff_ranking(sample: Sample) -> Reading | None:
     return (
         None
         if sniff_beir(sample)
-        else choose(sample, RANKING, lambda table, names: "doc_id" in names and is_ordered(table, names))
+        else read_as_kind(sample, RANKING, lambda table, names: "doc_id" in names and has_scores_or_ranks(table, names))
     )
 
 
@@ -141,12 +141,12 @@ def sniff_queries(sample: Sample) -> Reading | None:
         are_values = bool(rest) and all(numbers(table.columns[name]) for name in rest)
         return ("text" in columns and others in ([], ["doc_id"])) or (not others and not are_values)
 
-    return choose(sample, QUERIES, is_plausible)
+    return read_as_kind(sample, QUERIES, is_plausible)
 
 
-def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
+def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
     """Return how a table of this kind is read, or None if a column is missing or holds implausible values."""
-    for table in tables(sample):
+    for table in find_tables(sample):
         mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
         free = [name for name in table.columns if name not in mapped.values()]
         columns = mapped | match_columns([field for field in FIELDS[kind] if field not in mapped], free)
@@ -157,12 +157,12 @@ def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str
     return None
 
 
-def grades_are(table: Table, columns: Mapping[str, str]) -> bool:
-    values = table.columns[columns["grade"]]
-    return not values or are_grades(values) or are_grades(values, ",")
+def has_grades(table: Table, columns: Mapping[str, str]) -> bool:
+    values = table.columns[columns["grade"]] if "grade" in columns else None
+    return values is not None and (not values or are_grades(values) or are_grades(values, ","))
 
 
-def is_ordered(table: Table, columns: Mapping[str, str]) -> bool:
+def has_scores_or_ranks(table: Table, columns: Mapping[str, str]) -> bool:
     """Return whether a table has scores or ranks and no grades."""
     is_graded = field_column("grade", [name for name in table.columns if name not in columns.values()]) is not None
     return bool({"score", "rank"} & {*columns}) and not is_graded
@@ -202,10 +202,10 @@ def sniff_lines(sample: Sample) -> Reading | None:
     values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
     if numbers(values) is None:
         return None
-    return dataclasses.replace(LINES, is_doubtful=not are_named(rows))
+    return dataclasses.replace(LINES, is_doubtful=not have_measure_names(rows))
 
 
-def are_named(rows: Sequence[Sequence[str]]) -> bool:
+def have_measure_names(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first or the second field of every line is the name of a measure."""
     return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
 
@@ -253,7 +253,7 @@ def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> R
 
 
 def sniff_table(sample: Sample) -> Reading | None:
-    for table in tables(sample):
+    for table in find_tables(sample):
         value_columns = find_value_columns(list(table.columns), sample.columns)
         if value_columns is not None and (sample.is_parquet or are_values(table.columns, value_columns)):
             is_of_queries = sample.is_parquet or any(bare_name(name) in TEXTS for name in table.columns)

@@ -79,7 +79,7 @@ class Client:
         return httpx.AsyncClient(headers=plain, limits=limits, timeout=timeout)
 
     @contextlib.contextmanager
-    def one_by_one(self) -> Iterator[Callable[[Request], RequestCosts]]:
+    def open_single_requests(self) -> Iterator[Callable[[Request], RequestCosts]]:
         """Yield a function that sends one request over a kept-open connection and returns the costs of the request."""
         with start_blocking_portal() as portal:
 

@@ -21,7 +21,7 @@ from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, first_characters, format_value, on_one_line, shorten
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.files.streams import RepeatedKeyError, load_strictly
-from ndcg_ab.sources.tables.schema import NO_VALUE, Field, is_written, read_value
+from ndcg_ab.sources.tables.schema import NO_VALUE, Field, is_valid_text, read_value
 
 ADDRESS = re.compile(r"https?://[^/?#\s]")
 HEADER = re.compile(r"[\x20-\x7e\t]*")
@@ -240,7 +240,7 @@ class AnswerReader:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         text = " ".join(first_characters(str(value), LONGEST).split())
-        return text if is_written(text) else None
+        return text if is_valid_text(text) else None
 
     def find_field(self, field: str, content: Any) -> Any:
         return search(self.paths[field], content, self.path_text(field)) if field in self.paths else None

@@ -27,7 +27,7 @@ from ndcg_ab.sources.base import (
     with_failed_queries,
     with_remarks,
 )
-from ndcg_ab.sources.costs import CostRecord, in_random_order
+from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
@@ -38,7 +38,7 @@ ANSWERS = "answers.jsonl"
 class SearchEngine(Source):
     """A source that queries a search engine over HTTP."""
 
-    door = "search engine"
+    limits_key = "search engine"
 
     def __init__(self, described: HttpSource, directory: Path) -> None:
         self.described = described.http
@@ -71,7 +71,7 @@ class SearchEngine(Source):
         try:
             waiting = [request for request in requests if request.query_id not in found]
             if pull.costs:
-                waiting = in_random_order(waiting, pull.costs.seed)
+                waiting = shuffle_requests(waiting, pull.costs.seed)
                 client.ask(
                     waiting[: pull.costs.warm_up],
                     lambda request, hits, costs: record.add(request.query_id, costs, is_cold=True),
@@ -109,7 +109,7 @@ class SearchEngine(Source):
         return [template.fill(query_id, text, attributes.get(query_id, {})) for query_id, text in pull.texts.items()]
 
     @contextlib.contextmanager
-    def asking(self, pull: PullRequest) -> Iterator[Ask]:
+    def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
         """Yield a function that sends the request of one query and returns its costs.
 
         Retries and limits are those of a pull.
@@ -121,7 +121,7 @@ class SearchEngine(Source):
         reader = AnswerReader(self.described, f"{self.origin}: http")
         client = Client(self.described, reader, pull.costs.names if pull.costs else ())
         began = time.monotonic()
-        with client.one_by_one() as ask_one:
+        with client.open_single_requests() as ask_one:
 
             def ask(query_id: str) -> RequestCosts:
                 if time.monotonic() - began > (limit := self.described.deadline):

@@ -31,7 +31,7 @@ from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
-from ndcg_ab.sources.functions import is_finite, load_function, modules_first_in
+from ndcg_ab.sources.functions import is_finite, load_function, prefer_modules_in
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -95,7 +95,7 @@ class JudgeFunctionCaller:
         """
         in_memory = self.described.in_memory
         with (
-            contextlib.nullcontext() if in_memory else modules_first_in(self.directory),
+            contextlib.nullcontext() if in_memory else prefer_modules_in(self.directory),
             contextlib.closing(GradeCache(say)) as cache,
         ):
             function = in_memory.data if in_memory else load_function(self.origin, self.directory)

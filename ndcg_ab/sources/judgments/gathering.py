@@ -27,7 +27,7 @@ from ndcg_ab.sources.judgments.grades import (
     combine_judgments,
     deciding_rows,
     latest_rows,
-    with_words,
+    with_grade_words,
 )
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.document_rules import codes_of
@@ -46,7 +46,7 @@ def judgments_layout(entry: JudgmentSource, evaluation: Evaluation) -> Layout:
     Of a table that stays on a cluster only the three columns that the SQL needs are read.  A source that gives no
     numbers for grades in words uses the numbers of `judgments`.
     """
-    return JUDGMENT if isinstance(entry.source, SparkSource) else with_words(JUDGED, entry, evaluation.judgments)
+    return JUDGMENT if isinstance(entry.source, SparkSource) else with_grade_words(JUDGED, entry, evaluation.judgments)
 
 
 def layout_of_columns(names: Iterable[str]) -> Layout:
@@ -139,15 +139,15 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     singles = pa.concat_tables(
         [single_judgments(part, name, precedence) for part, name in zip(parts, names, strict=True)]
     )
-    units = make_units(singles, names)
-    refuse_contradictions(units, source)
-    rule = combine or partial(refuse_disagreement, units, source)
-    grades, later, several, disagreed = combine_judgments(units, precedence, rule)
-    table = units.keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
+    codes = encode_judgments(singles, names)
+    refuse_contradictions(codes, source)
+    rule = combine or partial(refuse_disagreement, codes, source)
+    grades, later, several, disagreed = combine_judgments(codes, precedence, rule)
+    table = codes.keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
-    remarks += [*file_remarks(later, names, precedence, units.keys), *scale_remarks(parts, names)]
+    remarks += [*file_remarks(later, names, precedence, codes.keys), *scale_remarks(parts, names)]
     if several:
-        message = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
+        message = f"{several:,} documents are judged by several of {len(codes.judges)} judges, who "
         message += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
         remarks.append(Remark("several_judges", several, (), message))
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
@@ -165,9 +165,7 @@ class CombinedSources(Source):
         locations = [
             part.locate(query_id, doc_id)
             for part in self.parts
-            if pc.any(
-                pc.and_(pc.equal(part.table["query_id"], query_id), pc.equal(part.table["doc_id"], doc_id))
-            ).as_py()
+            if part.table.filter((pc.field("query_id") == query_id) & (pc.field("doc_id") == doc_id)).num_rows
         ]
         return " and ".join(locations) or self.origin
 
@@ -189,45 +187,46 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
     return pa.table(columns, schema=SINGLE_JUDGMENT.schema)
 
 
-def make_units(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
+def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
     """Return the judgments as integer codes."""
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
     position = np.argsort(np.argsort(first))
     keys = singles.select(["query_id", "doc_id"]).take(np.sort(first))
-    told = pc.fill_null(singles["judge"], NO_NAME)
-    judges = pc.unique(told).sort()
+    judge_names = pc.fill_null(singles["judge"], NO_NAME)
+    judges = pc.unique(judge_names).sort()
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
-    judge = pc.index_in(told, judges).to_numpy()
+    judge = pc.index_in(judge_names, judges).to_numpy()
     return JudgmentCodes(keys, position[key], judge, files, grades, tuple(judges.to_pylist()))
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     """Return the latest judgment of each document by each judge, without those that another file overrides."""
     names = pc.unique(singles["file"]).to_pylist()
-    units = make_units(singles, names)
-    key, judge, file, grade, _ = units.group()
+    codes = encode_judgments(singles, names)
+    key, judge, file, grade, _ = codes.group()
     rows = latest_rows(key, judge, file, len(names))
     if precedence in ("last", "first"):
-        rows = deciding_rows(key, file, units.keys.num_rows, last=precedence == "last")
-    told = np.unique(judge[rows])
-    judges = tuple(units.judges[code] for code in told.tolist())
-    return JudgmentCodes(units.keys, key[rows], np.searchsorted(told, judge[rows]), file[rows], grade[rows], judges)
+        rows = deciding_rows(key, file, codes.keys.num_rows, last=precedence == "last")
+    remaining = np.unique(judge[rows])
+    judges = tuple(codes.judges[code] for code in remaining.tolist())
+    judge_index = np.searchsorted(remaining, judge[rows])
+    return JudgmentCodes(codes.keys, key[rows], judge_index, file[rows], grade[rows], judges)
 
 
-def refuse_contradictions(units: JudgmentCodes, source: CombinedSources) -> None:
+def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None:
     """Raise InputError if a judge gives a document two grades in one file."""
-    key, judge, file, lowest, highest = units.group()
+    key, judge, file, lowest, highest = codes.group()
     odd = np.flatnonzero(lowest < highest)
     if not len(odd):
         return
     columns = (column[odd].tolist() for column in (lowest, highest, judge, file))
-    rows = units.keys.take(pa.array(key[odd]))
+    rows = codes.keys.take(pa.array(key[odd]))
     query_id, doc_id, low, high, by_judge, by_file = min(zip(*rows.to_pydict().values(), *columns, strict=True))
     part = source.parts[by_file]
-    name = units.judges[by_judge] if "judge" in part.layout.schema.names else ""
+    name = codes.judges[by_judge] if "judge" in part.layout.schema.names else ""
     by = f" by judge {name!r}" if name else ""
     rule = "a judge gives a document one grade" if by else "a document has one grade"
     raise InputError(
@@ -237,14 +236,14 @@ def refuse_contradictions(units: JudgmentCodes, source: CombinedSources) -> None
 
 
 def refuse_disagreement(
-    units: JudgmentCodes, source: CombinedSources, key: int, grades: list[tuple[int, float]], count: int
+    codes: JudgmentCodes, source: CombinedSources, key: int, grades: list[tuple[int, float]], count: int
 ) -> NoReturn:
     """Raise the InputError that names the judges who disagree on a document, and the options that decide."""
-    query_id, doc_id = (units.keys[name][key].as_py() for name in ("query_id", "doc_id"))
+    query_id, doc_id = (codes.keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
     raise InputError(
-        f"{source.locate(units.keys, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
-        f" judged {lowest:g} by {judge_text(units.judges[low])} and {highest:g} by {judge_text(units.judges[high])}"
+        f"{source.locate(codes.keys, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
+        f" judged {lowest:g} by {judge_text(codes.judges[low])} and {highest:g} by {judge_text(codes.judges[high])}"
         f" ({count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
         " lowest (in a configuration combine: majority)"
     )
@@ -296,6 +295,6 @@ def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]
         outside = part.table.filter(pc.or_(pc.less(grades, low), pc.greater(grades, high)))
         rows = outside.slice(0, MOST_EXAMPLES).to_pylist()
         examples = [f"query {row['query_id']!r}, document {row['doc_id']!r}: {row['grade']:g}" for row in rows]
-        told = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
-        remarks += [Remark("grade_off_scale", outside.num_rows, tuple(examples), told)] * bool(rows)
+        text = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
+        remarks += [Remark("grade_off_scale", outside.num_rows, tuple(examples), text)] * bool(rows)
     return remarks

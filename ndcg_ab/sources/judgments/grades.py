@@ -90,7 +90,7 @@ LaterGrades = tuple[Array, Array, Array]
 
 
 def combine_judgments(
-    units: JudgmentCodes, precedence: str, combine: Combine
+    codes: JudgmentCodes, precedence: str, combine: Combine
 ) -> tuple[Array, list[LaterGrades], int, int]:
     """Return the grade of every document, the grades that each file but the first changes, and two counts.
 
@@ -98,8 +98,8 @@ def combine_judgments(
     combine: the name of a rule, or a function that raises the error if judges disagree; it receives a document, its
     judges with their grades, and the number of such documents.
     """
-    key, judge, file, grade, _ = units.group()
-    now = np.full(units.keys.num_rows, math.nan)
+    key, judge, file, grade, _ = codes.group()
+    now = np.full(codes.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):
         rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
@@ -147,7 +147,7 @@ ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrele
 MOST_WORDS = 20  # more different texts are no grades
 
 
-def with_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
+def with_grade_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
     """Return the layout with the numbers for words of the first source that gives any."""
     mappings = (entry.grades for entry in entries if entry is not None and isinstance(entry.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout
@@ -159,7 +159,7 @@ def as_texts(layout: Layout) -> Layout:
     return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
 
 
-def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
+def replace_grade_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
     """Return the judgments with the number of every grade in words; a number that is no word stands for itself.
 
     Raises InputError for an unknown word, with its place.
@@ -182,7 +182,7 @@ def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
     return table.set_column(index, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
 
 
-def naming_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
+def grade_words_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
     """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades."""
     texts = pc.unique(source.answer(as_texts(layout), pull).table["grade"].cast(pa.string())).to_pylist()
     words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})

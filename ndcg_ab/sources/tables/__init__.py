@@ -1,1 +1,1 @@
-"""Check tables that were read, keep them in memory or on disk, and compute digests of their content."""
+"""Check tables of rows, store them in memory or on disk, and compute digests of their content."""

@@ -18,7 +18,10 @@ FREE = ("title", "url")  # texts that no result depends on
 
 
 def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
-    """Return the table with the columns of the layout, null if the file has no such column."""
+    """Return a table with the columns of the layout.
+
+    chosen: field -> column of `table`; other fields become columns of nulls.
+    """
     arrays = {}
     for field in layout.fields:
         if field.name in chosen:
@@ -34,8 +37,9 @@ def cast_columns(
 ) -> pa.Table:
     """Return the chosen columns of a table in the types of the layout, with integer ids as text.
 
-    validate: whether texts are checked for valid UTF-8.
-    Raises InputError for a column of an impossible type, and the errors of pyarrow for a value.
+    chosen: field -> column of `table`. where: the file or argument, for messages. validate: whether texts are checked
+    for valid UTF-8.
+    Raises InputError for a column of an impossible type, and errors of pyarrow for a value.
     """
     check_types(table.schema, layout, chosen, where)
     for field in layout.fields:
@@ -59,7 +63,7 @@ def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chu
 
 
 def may_be_inexact(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Return whether a double is so large that it may be a rounded integer."""
+    """Return whether any double of a column is 2^53 or more in size, so that it may be a rounded integer."""
     return bool(pc.any(pc.greater_equal(pc.abs(column), float(MOST_RANK))).as_py())
 
 
@@ -70,32 +74,33 @@ def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
 
 
 def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
-    """Return whether a text is empty or contains a control character (spaces: or white space)."""
+    """Return whether any text of a column is empty or has a control character or, if `spaces`, white space."""
     return any(
         pc.any(pc.equal(pc.binary_length(chunk), 0)).as_py() or holds_byte_below(33 if spaces else 32, chunk)
-        for chunk in distinct_texts(column)
+        for chunk in text_chunks(column)
     )
 
 
 def holds_long_text(column: pa.ChunkedArray) -> bool:
-    """Return whether a text has more bytes than an id may have characters."""
-    return any(pc.any(pc.greater(pc.binary_length(chunk), LONGEST_ID)).as_py() for chunk in distinct_texts(column))
+    """Return whether any text of a column has more than `LONGEST_ID` bytes."""
+    return any(pc.any(pc.greater(pc.binary_length(chunk), LONGEST_ID)).as_py() for chunk in text_chunks(column))
 
 
-def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
-    """Return the chunks of a text column; for a dictionary-encoded column, the dictionaries."""
+def text_chunks(column: pa.ChunkedArray) -> list[pa.Array]:
+    """Return the chunks of a text column; for a dictionary-encoded column, the dictionaries of its chunks."""
     is_dictionary = pa.types.is_dictionary(column.type)
     return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
 
 
 class BrokenRuleError(UnusualError):
-    """Raised if a value is missing, empty, not finite or suspicious."""
+    """Raised if a value in a table is missing, empty, not finite or suspicious."""
 
 
 class TableRules:
-    """The rules for the values of every table; an optional column may be null throughout.
+    """A check of the values of a table: none may be missing, empty, not finite or suspicious.
 
-    spaces: whether white space in a text is suspicious too. from_text: whether numbers were written as text.
+    An optional column may be null in all rows. spaces: whether white space in a text is suspicious too. from_text:
+    whether numbers were written as text.
     """
 
     def __init__(self, *, spaces: bool, from_text: bool = False) -> None:
@@ -105,13 +110,13 @@ class TableRules:
         self.nulls = Counter[str]()
 
     def check(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the pieces of a table; raise BrokenRuleError if a piece, or all of them together, break a rule."""
+        """Yield the pieces of a table; raise BrokenRuleError if a piece or the whole table breaks a rule."""
         for piece in pieces:
-            self.look(piece)
+            self.check_piece(piece)
             yield piece
-        self.finish()
+        self.check_optional_columns()
 
-    def look(self, table: pa.Table) -> None:
+    def check_piece(self, table: pa.Table) -> None:
         self.rows += table.num_rows
         for name in table.column_names:
             column = table[name]
@@ -119,15 +124,15 @@ class TableRules:
                 continue
             if name in OPTIONAL:
                 self.nulls[name] += column.null_count
-                if is_null(column):
+                if is_all_null(column):
                     continue
             is_word = name == "grade" and pa.types.is_string(column.type)
             if is_word and pc.any(pc.is_in(pc.utf8_trim_whitespace(column), pa.array(NO_GRADE))).as_py():
                 raise BrokenRuleError("a row may have no grade")
-            if column.null_count or self.is_broken(column) or (name in IDS and holds_long_text(column)):
+            if column.null_count or self.breaks_rule(column) or (name in IDS and holds_long_text(column)):
                 raise BrokenRuleError(f"in {name}")
 
-    def is_broken(self, column: pa.ChunkedArray) -> bool:
+    def breaks_rule(self, column: pa.ChunkedArray) -> bool:
         if pa.types.is_floating(column.type):
             return not pc.all(pc.is_finite(column)).as_py() or (self.from_text and may_be_inexact(column))
         if pa.types.is_integer(column.type):
@@ -135,14 +140,14 @@ class TableRules:
             return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
         return breaks_text_rule(column, spaces=self.spaces)
 
-    def finish(self) -> None:
+    def check_optional_columns(self) -> None:
         absent = {name for name in self.nulls if self.nulls[name] == self.rows}
         if {"score", "rank"} <= absent or any(0 < count < self.rows for count in self.nulls.values()):
             raise BrokenRuleError("a column is not everywhere")
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
-    """Return the table that `make` creates, or None if it raises an error or a value breaks a rule."""
+    """Return the table that `make` creates, or None if `make` raises an error or a value breaks a rule."""
     try:
         (table,) = TableRules(spaces=False).check([make()])
         return table
@@ -150,5 +155,5 @@ def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
         return None
 
 
-def is_null(column: pa.ChunkedArray) -> bool:
+def is_all_null(column: pa.ChunkedArray) -> bool:
     return bool(column.null_count == len(column))

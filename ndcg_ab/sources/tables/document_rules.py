@@ -27,8 +27,9 @@ CHUNK, COPY, OWN = "document_chunk", "document_copy", "own_document_left_out"  #
 class DocumentRules(NamedTuple):
     """The rules for document ids in the rankings of one system.
 
-    prefix: the separator at which ids are cut; None: ids are not cut. first: whether a repeated document counts at its
-    first place instead of being an error. drops_own: whether the document whose id equals the query id is left out.
+    prefix: the separator at which ids are cut; None: ids are not cut. first: whether a repeated document counts once,
+    at its best rank, instead of being an error. drops_own: whether the document whose id equals the query id is left
+    out.
     """
 
     prefix: str | None = None
@@ -46,24 +47,30 @@ def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
     return DocumentRules(prefix, system.duplicates == "first", own_rule == "drop")
 
 
-def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str) -> Any:
-    """Return a ranking after applying the document rules, such as cutting ids. keep: the writer of the new ranking."""
+def apply_rules(table: Any, rules: DocumentRules, writer: TableWriter, origin: str) -> Any:
+    """Apply the document rules to a ranking, such as cutting ids, and return the new ranking.
+
+    writer: receives the new ranking. origin: the source, for messages.
+    """
     if rules == AS_IT_IS:
         return table
     counts = Counter[str]()  # ids that were cut, and rows that were left out, by the reason
-    pieces = (piece_by_rules(piece, rules, counts) for piece in pieces_by_query(table))
+    pieces = (apply_rules_to_piece(piece, rules, counts) for piece in pieces_by_query(table))
 
     def metadata() -> dict[bytes, bytes]:
         return remarks_metadata([*read_remarks(table), *remarks_of(rules, counts)])
 
-    ranking = keep.rewrite(table, pieces, table.schema, metadata)
+    ranking = writer.rewrite(table, pieces, table.schema, metadata)
     if not ranking.num_rows:
         raise InputError(f"{origin}: no document is left: every row has the query's own id (own = drop)")
     return ranking
 
 
 def pieces_by_query(table: Any) -> Iterator[pa.Table]:
-    """Yield the rows of a table in pieces that contain whole queries: a single piece if the table is in memory."""
+    """Yield the rows of a table in pieces, with all rows of a query in one piece.
+
+    A table in memory is a single piece.
+    """
     if not isinstance(table, TableOnDisk):
         yield table
         return
@@ -73,8 +80,11 @@ def pieces_by_query(table: Any) -> Iterator[pa.Table]:
         yield select_queries(table, query_ids[start : start + each])
 
 
-def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) -> pa.Table:
-    """Return the rows of whole queries that remain after the rules, and count the others."""
+def apply_rules_to_piece(table: pa.Table, rules: DocumentRules, counts: Counter[str]) -> pa.Table:
+    """Apply the document rules to all rows of some queries and return the remaining rows.
+
+    counts: the numbers of cut ids (`cut`) and of rows left out (`chunks`, `copies`, `own`) are added to it.
+    """
     before = table.num_rows
     ids = cut = table["doc_id"].combine_chunks()
     if rules.prefix is not None:
@@ -102,12 +112,12 @@ def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) 
     rest = table.filter(pa.array(is_kept))
     if not rest.num_rows or rest["rank"].null_count:
         return rest
-    ranks = renumbered_ranks(query, table["rank"].to_numpy(), is_kept)
+    ranks = renumber_ranks(query, table["rank"].to_numpy(), is_kept)
     return rest.set_column(rest.schema.get_field_index("rank"), "rank", pa.array(ranks))
 
 
 def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
-    """Return ids up to the first occurrence of a separator; an id that begins with the separator is kept."""
+    """Return each id up to the first separator `sign`; an id that begins with the separator stays unchanged."""
     cut = pc.list_element(pc.split_pattern(ids, pattern=sign, max_splits=1), 0)
     return pc.if_else(pc.equal(cut, ""), ids, cut)
 
@@ -122,14 +132,18 @@ def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table 
 
 
 def codes_of(column: pa.ChunkedArray) -> Codes:
-    """Return an integer code for each text."""
+    """Return an integer for each text of a column; equal texts have equal integers."""
     encoded = pc.dictionary_encode(column.cast(pa.string()).combine_chunks())
     codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
 
 
 def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDArray[np.bool_]) -> Codes:
-    """Return the best row of each document of a query among the kept rows: by score, or by rank without scores."""
+    """Return the row number of the best kept row of each query and document.
+
+    The best row has the highest score, or the lowest rank if scores are missing. query, document: an integer for each
+    row.
+    """
     rows = np.flatnonzero(is_kept)
     by_rank = table["score"].null_count > 0
     worse = table["rank"].to_numpy() if by_rank else -table["score"].to_numpy()
@@ -140,8 +154,11 @@ def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDAr
     return found
 
 
-def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Codes:
-    """Return new ranks of the kept rows, from the lowest rank of each query on; equal ranks stay equal: 1, 1, 3."""
+def renumber_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Codes:
+    """Return new ranks of the kept rows without gaps, starting at the lowest rank of each query.
+
+    Equal ranks stay equal: 1, 1, 3. query: an integer for each row.
+    """
     lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, query, rank)
     query, rank = query[is_kept], rank[is_kept]
@@ -156,7 +173,7 @@ def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[
 
 
 def remarks_of(rules: DocumentRules, counts: Counter[str]) -> list[Remark]:
-    """Return remarks on the numbers of ids and rows that the rules changed."""
+    """Return remarks with the numbers of ids cut and rows left out by the document rules."""
     cut, chunks, copies, dropped = (counts[name] for name in ("cut", "chunks", "copies", "own"))
     cuts = f"{cut:,} ids are cut at {rules.prefix!r}, and {chunks:,} further chunks of a document left out"
     candidates = (
@@ -171,12 +188,14 @@ NEARLY = 0.9  # share of the queries of a table that are meant by all
 
 
 def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Mapping[str, str], list[Remark]]:
-    """Return the mapping text -> id for queries that a table names by their texts, and remarks on it.
+    """Return the mapping query text -> query_id for a table that names queries by their texts, and remarks on it.
+
+    The mapping is empty if the table has ids, or if fewer than 90 % of its queries are texts that belong to one query.
 
     Parameters
     ----------
     query_ids : sequence of str
-        The queries of the table, each once.
+        The queries of the table, each once: ids or texts.
     texts : mapping of str to str
         query_id -> text, from the file of queries.
     """
@@ -199,17 +218,23 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
     return {}, [Remark("query_partly_by_text", len(ids), examples, message)]
 
 
-def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], keep: TableWriter) -> Any:
-    """Return a table with query ids instead of query texts, and with remarks; keep: the writer of the table."""
+def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], writer: TableWriter) -> Any:
+    """Return a table with query texts replaced by query ids, and with new remarks; unchanged without new remarks.
+
+    ids: query text -> query_id. writer: receives the table.
+    """
     if not new_remarks:
         return table
     pieces = with_ids(read_batches(table, table.column_names), ids)
     remarks = [*read_remarks(table), *new_remarks]
-    return keep.rewrite(table, pieces, table.schema, lambda: remarks_metadata(remarks))
+    return writer.rewrite(table, pieces, table.schema, lambda: remarks_metadata(remarks))
 
 
 def with_ids(tables: Iterable[pa.Table], ids: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the tables with query ids instead of query texts."""
+    """Yield tables with query texts replaced by query ids; other values stay.
+
+    ids: query text -> query_id.
+    """
     texts, query_ids = (pa.array(list(each), pa.string()) for each in (ids, ids.values()))
     for table in tables:
         column = table["query_id"]

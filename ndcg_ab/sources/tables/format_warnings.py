@@ -14,9 +14,9 @@ MOST_EXAMPLES = 5
 
 
 def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
-    """Return remarks on several tags in one file, which suggest concatenated rankings or a truncated last line.
+    """Return remarks on several tags in one TREC ranking, which suggest joined rankings or a truncated last line.
 
-    first: tag -> the first row with that tag.
+    first: tag -> the number of the first row with that tag.
     """
     if len(first) < 2:
         return []
@@ -40,7 +40,7 @@ def ends_inside_a_line(path: Path) -> bool:
 
 
 class RemarkCounter:
-    """A counter for one kind of remark, with the first examples."""
+    """A counter of rows that deserve a remark; it stores the first five as examples."""
 
     def __init__(self, code: str) -> None:
         self.code, self.count = code, 0
@@ -55,10 +55,10 @@ class RemarkCounter:
         return [Remark(self.code, self.count, tuple(self.examples))] if self.count else []
 
 
-class FormatWatch:
-    """A filter that passes TREC records on and collects remarks on them.
+class TrecRemarks:
+    """A collector of remarks on the records of a TREC file, which it passes on.
 
-    unread: ranks that are no numbers; such a rank is replaced by 0 if the record has a score.
+    unread: counts ranks that are no numbers; if the record has a score, its rank becomes 0. tags: tag -> its first row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,7 +66,8 @@ class FormatWatch:
         self.unread, self.comments = RemarkCounter("unread_rank"), RemarkCounter("comment_line")
         self.tags: dict[str, int] = {}
 
-    def watch(self, records: Records) -> Records:
+    def collect(self, records: Records) -> Records:
+        """Yield (location with the file, record) of each record, without the tag."""
         for row, (location, record) in enumerate(records, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
@@ -80,9 +81,10 @@ class FormatWatch:
 
 
 def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
-    """Yield the judgments that have a grade, each with its place.
+    """Yield (location, record) of each judgment that has a grade.
 
-    unrated: counts judgments whose grade is empty, or a word for "no grade" that has no number.
+    unrated: counts the others, whose grade is empty or a word for "no grade" such as NA. words: (word, grade) pairs; a
+    word among them is a grade.
     """
     absent = {*NO_GRADE} - dict(words).keys()
     for where, record in records:

@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, join_locations
-from ndcg_ab.sources.boundary import BOUNDS, Passage
+from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import (
     gather_records,
@@ -35,13 +35,13 @@ from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import UNCLEAR, cast_columns, select_columns, table_if_clean
 from ndcg_ab.sources.tables.schema import Layout
 
-LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
-IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
+LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # (location for messages, record)
+IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # kind of table -> field of the number by document
 DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as they are
 
 
 def is_table(data: Any) -> bool:
-    """Return whether data have the Arrow PyCapsule interface."""
+    """Return whether data have the Arrow PyCapsule interface, as tables of pandas, polars and pyarrow do."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
@@ -51,9 +51,10 @@ def is_readable(data: Any) -> bool:
 
 
 def to_readable(name: str, data: Any) -> Any:
-    """Return objects of ranx as dictionaries, and records such as those of ir_measures as mappings; else the data.
+    """Convert data of other libraries to dictionaries and lists, and return other data unchanged.
 
-    name: of the argument, for messages. An iterator is read to its end.
+    Objects of ranx become dictionaries; lists and iterators of records, such as those of ir_measures, become lists of
+    mappings. name: the argument, for messages.
     """
     if isinstance(data, Mapping) or is_table(data):
         return data
@@ -61,9 +62,9 @@ def to_readable(name: str, data: Any) -> Any:
         if hasattr(data, "to_dict") and isinstance(content := data.to_dict(), Mapping):
             return dict(content)
         if isinstance(data, Iterator):
-            passage, entries = Passage(BOUNDS["extension"], name), []
+            limits, entries = LimitCounter(BOUNDS["extension"], name), []
             for entry in data:
-                passage.count(rows=1)
+                limits.count(rows=1)
                 entries.append(as_mapping(entry))
             return entries
     return [*map(as_mapping, data)] if is_list(data) else data
@@ -81,7 +82,7 @@ def as_mapping(entry: Any) -> Any:
 class InMemorySource(Source):
     """A source that reads a table, dictionaries or a list given as an argument."""
 
-    door = "file"
+    limits_key = "file"
 
     def __init__(self, data: InMemoryFile, columns: dict[str, str]) -> None:
         self.origin = data.argument
@@ -103,7 +104,7 @@ class InMemorySource(Source):
 def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
-    columns: field -> the column name in the data.  Raises InputError for anything that breaks a rule.
+    columns: field -> column name in the data. Raises InputError if the data break a rule.
     """
     with translate_foreign_errors(f"{data.argument}: cannot be read"):
         table = (read_table if is_table(data.data) else read_nested)(data, layout, columns)
@@ -117,7 +118,7 @@ def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) 
 
 def read_table(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     whole = arrow_table(data)
-    chosen = layout.check_columns(data.argument, whole.column_names, columns, partial(name_columns, data.argument))
+    chosen = layout.check_columns(data.argument, whole.column_names, columns, partial(columns_argument, data.argument))
     part = whole.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
@@ -125,8 +126,11 @@ def read_table(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> p
     return gather_records(table_rows(part, chosen, f"{data.argument}, row"), layout) if table is None else table
 
 
-def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
-    """Return the advice on how to map columns with other names by an argument."""
+def columns_argument(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
+    """Return the Python argument that maps columns, such as ``columns={'doc_id': 'url'}``, for a message.
+
+    argument: the name of the argument with the data. kind: the kind of table. mapping: field -> column.
+    """
     return f"{'columns' if kind == 'ranking' else f'{argument}_columns'}={dict(mapping)}"
 
 
@@ -140,7 +144,8 @@ def column_names(data: InMemoryFile) -> Sequence[str]:
 def arrow_table(data: InMemoryFile) -> pa.Table:
     try:
         if isinstance(data.data, pa.RecordBatchReader):  # which may be without end
-            return pa.Table.from_batches(Passage(BOUNDS["extension"], data.argument).admit(data.data), data.data.schema)
+            limits = LimitCounter(BOUNDS["extension"], data.argument)
+            return pa.Table.from_batches(limits.count_pieces(data.data), data.data.schema)
         return pa.table(data.data)
     except Exception as error:  # whatever the library that made it raises
         reason = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
@@ -158,11 +163,11 @@ def type_name(data: Any) -> str:
 
 
 def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
-    """Return dictionaries and lists as a table."""
+    """Return dictionaries or lists as a table in the columns of `layout`; columns: field -> key in the data."""
     if not data.data:
         return layout.schema.empty_table()
     if isinstance(data.data, Mapping):
-        refuse_like_keys(data)
+        refuse_duplicate_keys(data)
         if layout.kind not in IN_DICTIONARIES:
             return records_by_key(data, layout)
         table = table_of_plain_dictionaries(data.data, layout)
@@ -172,20 +177,20 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
 
 
 def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> LocatedRecords:
-    """Yield each record with its place, such as ``judgments, query 'q1', document 'd1'``."""
+    """Yield (location, record) for each record, such as (``judgments, query 'q1', document 'd1'``, {…})."""
     reading = choose_reading(Sample.of_value(data.argument, data.data, columns), layout.kind)
     with prefix_errors(data.argument):
         if reading.records is not None:
             records = reading.records(data.data)
         else:
             objects, mapped = listed_objects(data.argument, data.data), {**reading.columns, **columns}
-            records = object_records(data.argument, objects, layout, mapped, partial(name_columns, data.argument))
+            records = object_records(data.argument, objects, layout, mapped, partial(columns_argument, data.argument))
         for location, record in records:
             yield f"{data.argument}, {location}", {name: python_number(value) for name, value in record.items()}
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
-    """Return a table if all keys are texts and all values numbers, else None."""
+    """Return the table of {query_id: {doc_id: number}}, or None if a key is no text or a value no number."""
     if not all(isinstance(documents, Mapping) for documents in data.values()):
         return None
     doc_ids = list(chain.from_iterable(data.values()))
@@ -210,8 +215,11 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
 
 
 def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
-    """Return one record per key, which is the id; each value is a mapping of columns, or a text alone."""
-    refuse_like_keys(data, layout.fields[0].name, layout.kind)
+    """Return a table with one row per key of a dictionary: the key is the id of the row.
+
+    Each value is a mapping of columns, or a single text.
+    """
+    refuse_duplicate_keys(data, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])
     records: list[tuple[str, dict[str, Any]]] = []
     for each, about in data.data.items():
@@ -228,8 +236,8 @@ def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
     return records_table(iter(records), layout)
 
 
-def refuse_like_keys(data: InMemoryFile, name: str = "query_id", kind: str = "query") -> None:
-    """Raise InputError for two keys with equal texts, such as 1 and '1'."""
+def refuse_duplicate_keys(data: InMemoryFile, name: str = "query_id", kind: str = "query") -> None:
+    """Raise InputError if two keys of a dictionary are equal as texts, such as 1 and '1'."""
     keys: dict[str, Any] = {}
     for key in data.data:
         if keys.setdefault(str(key), key) != key:

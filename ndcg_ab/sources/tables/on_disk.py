@@ -1,6 +1,6 @@
-"""Keep large tables in Parquet files instead of memory, and compute digests of the content of tables.
+"""Store large tables in Parquet files instead of memory, and compute digests of the content of tables.
 
-The digest of a table does not depend on the order of the rows, nor on whether it is in memory or in a file.
+The digest of a table does not depend on the order of the rows, nor on whether the table is in memory or in a file.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ AT_ONCE = 1 << 16  # rows that are looked at together
 class TableOnDisk:
     """A table in a Parquet file that is read by a few columns or rows at a time, with an interface like `pa.Table`.
 
-    schema: with the remarks of the source in the metadata.  memory: the limits for reading the file.
+    schema: the columns, with the remarks of the source in the metadata. memory: the limits for reading the file.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -43,13 +43,13 @@ class TableOnDisk:
         return self.select([name])[name]
 
     def select(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns as a table in memory; query ids are dictionary-encoded."""
+        """Return some columns as a table in memory, with dictionary-encoded query ids."""
         import pyarrow.parquet as papq
 
         return papq.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows of some columns in their order, in batches."""
+        """Yield the rows of some columns in batches, in the order of the file."""
         import pyarrow.parquet as papq
 
         with papq.ParquetFile(self.path, read_dictionary=self.repeated) as file:
@@ -67,17 +67,17 @@ class TableOnDisk:
 
 
 class TableWriter:
-    """A writer that keeps a table in memory, or in a file if there are many rows.
+    """A writer that stores a table in memory, or in a file if there are many rows.
 
-    path, memory: the file, and the limits for reading it again; without them rows stay in memory.
-    only: the documents whose rows are kept; by default all.
+    path: the file; None: rows stay in memory. memory: the limits for reading the file again. only: the doc_ids whose
+    rows are written; None: all.
     """
 
     def __init__(self, path: Path | None = None, memory: Memory | None = None, only: pa.Array | None = None) -> None:
         self.path, self.memory, self.only = path, memory, only
 
     def part(self, at: int) -> "TableWriter":
-        """Return a writer for one part of a table, in a file beside this one; itself if rows stay in memory."""
+        """Return a writer for part number `at` of a table, in a file beside this one; itself if rows stay in memory."""
         return self.sibling(f"part{at}")
 
     def sibling(self, name: str) -> "TableWriter":
@@ -91,10 +91,10 @@ class TableWriter:
         metadata: Callable[[], dict[bytes, bytes]] = dict,
         names: Sequence[str] = ("query_id",),
     ) -> Any:
-        """Return the table made of the pieces: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
+        """Write the pieces and return them as one table: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
 
-        metadata: called after the last piece.  names: of columns whose texts repeat.  Raises InputError if the disk is
-            full.
+        metadata: returns the metadata of the table; it is called after the last piece. names: the columns whose texts
+        repeat. Raises InputError if the disk is full.
         """
         if self.only is not None:
             pieces = (piece.filter(pc.is_in(piece["doc_id"], value_set=self.only)) for piece in pieces)
@@ -123,9 +123,9 @@ class TableWriter:
         schema: pa.Schema,
         metadata: Callable[[], dict[bytes, bytes]] = dict,
     ) -> Any:
-        """Return the table made of the pieces, which replaces a table that this writer wrote.
+        """Write the pieces instead of a table that this writer wrote, and return the new table.
 
-        metadata: called after the last piece; the result is added to the metadata of the replaced table.
+        metadata: returns metadata to add to those of `table`; it is called after the last piece.
         """
         entries = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
         rewritten = self.sibling("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})
@@ -151,7 +151,7 @@ def group_pieces(pieces: Iterable[pa.Table], least_rows: float) -> Iterator[pa.T
         yield pa.concat_tables(waiting, promote_options="permissive")
 
 
-# ---- what is asked of tables in memory and in files alike
+# ---- functions for tables in memory and on disk
 
 
 def table_or_file(table: Any) -> Any:
@@ -160,7 +160,7 @@ def table_or_file(table: Any) -> Any:
 
 
 def read_batches(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of some columns in their order, in batches."""
+    """Yield the rows of some columns of a table in batches, in the order of the table."""
     return table.batches(names) if isinstance(table, TableOnDisk) else iter([table.select(list(names))])
 
 
@@ -183,7 +183,7 @@ def distinct_texts(table: Any, name: str) -> list[str]:
 
 
 def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
-    """Return the rows of some queries."""
+    """Return the rows of some queries as a table in memory."""
     ids = pa.array(list(query_ids), pa.string())
     batches = [
         batch.filter(pc.is_in(batch["query_id"], value_set=ids)) for batch in read_batches(table, table.column_names)
@@ -192,7 +192,7 @@ def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
 
 
 def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hashlib._Hash":
-    """Return the SHA-256 hash object of the rows of a table as CSV, sorted by some columns."""
+    """Return the SHA-256 hash object of the rows of a table, written as CSV and sorted by the columns `order`."""
     file = DigestingFile()
     with pacsv.CSVWriter(pa.PythonFile(file, mode="w"), schema) as writer:
         for rows in ordered_batches(table, schema, order):
@@ -201,7 +201,7 @@ def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hash
 
 
 def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of a table sorted by some columns, in batches, without a second copy of a large table."""
+    """Yield the rows of a table in batches, sorted by the columns `order`, without a second copy of a large table."""
     if isinstance(table, TableOnDisk):
         from ndcg_ab.engines.duckdb.files import sorted_rows  # DuckDB is loaded for tables alone that exceed memory
 
@@ -247,7 +247,7 @@ def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
 
 
 def sort_keys(column: pa.Array) -> pa.Array:
-    """Return keys that sort like the column: the texts, or for a dictionary-encoded column their ranks."""
+    """Return keys that sort like a text column: its texts or, if it is dictionary-encoded, the ranks of its texts."""
     if not pa.types.is_dictionary(column.type):
         return column
     order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())

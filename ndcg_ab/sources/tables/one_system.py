@@ -25,7 +25,10 @@ Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
 def find_system_column(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
-    """Return the column of a ranking that names systems, and the systems in it; None and an empty list without one."""
+    """Return the column of a ranking that names systems, and the names in it; None and an empty list without one.
+
+    make: creates the source of a description.
+    """
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.in_memory, "data", None)  # a reader without a length can be read once alone
         in_memory = described.in_memory if hasattr(data, "__len__") else None
@@ -39,7 +42,7 @@ def find_system_column(described: FileSource, directory: Path, make: Make) -> tu
 
 
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
-    """Return whether a ranking has rows of several systems; raise InputError if none of them has the given name."""
+    """Return whether a ranking has rows of several systems; raise InputError if none of them is called `name`."""
     column, systems = find_system_column(described, directory, make)
     if "" in systems and len(systems) > 1:
         rule = "name the system in each row, or in none"
@@ -52,13 +55,13 @@ def has_several_systems(described: FileSource, directory: Path, name: str | None
 
 
 def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
-    """Yield the rows of one system, in the columns of a ranking."""
+    """Yield the rows of one system in batches, in the columns of a ranking."""
     for batch in read_batches(table, WITH_SYSTEM.schema.names):
         yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)
 
 
-def spread_systems(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
-    """Return the name and file of each system; a file without a given name stands for all systems in it."""
+def split_by_system(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
+    """Return one entry per system: a file without a given name is repeated for each system in it."""
     found = []
     for each in systems:
         inside = []

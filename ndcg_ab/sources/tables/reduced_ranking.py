@@ -1,11 +1,10 @@
 """The part of a ranking that a comparison uses: the first rows of every query, and summaries of the other rows.
 
 For every query whose rows are sorted by falling score, the first `depth` rows are kept with all rows that tie with the
-last of them, and for some queries all rows.  No row that is left out can be in a place that a metric with a cutoff
-uses:
+last of them, and for some queries all rows.  No row that is left out can be at a rank that a metric with a cutoff uses:
 
-- a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its first places from kept rows;
-- rows that tie with the last place in 64 or 32 bits, or are up to 1e-6 below it, as in `sensitive_doc`, are kept;
+- a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its top ranks from kept rows;
+- rows that tie with the last rank in 64 or 32 bits, or are up to 1e-6 below it, as in `sensitive_doc`, are kept;
 - the number of documents of a query and the extremes of its ranks and scores are in `answers`, from which
   `answered_query` is made; `odd_answer`, `returned`, `finding` and everything about depths read those;
 - the parity check uses whole queries, which are kept completely; judged documents are counted for `met_query`;
@@ -39,15 +38,15 @@ Real = npt.NDArray[np.float64]
 
 
 class NotPlainError(Exception):
-    """Raised if a file is not regular, so that it must be read by the general reader."""
+    """Raised if a ranking is not regular, so that the general reader must read it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NeededResults:
-    """The part of a ranking to keep.
+    """The part of a ranking that an evaluation needs.
 
-    depth: number of rows per query. complete: the queries of which every row is kept.
-    judged: query -> ids of judged documents, for the queries in which judged documents are counted at any depth.
+    depth: number of rows per query. complete: ids of the queries of which every row is needed. judged: query_id ->
+    judged documents, for the queries in which judged documents are counted at any depth.
     """
 
     depth: int
@@ -62,10 +61,11 @@ class NeededResults:
 
 @dataclasses.dataclass(frozen=True)
 class ReducedRanking:
-    """The kept part of a ranking.
+    """The first rows of a ranking, with a summary of all rows.
 
-    rows: the columns of a ranking, in memory or `TableOnDisk`.  answers: one row per query.  count: number of all rows.
-    ranks: of relevant documents (`KNOWN_RANK`), for the HTML page; None if unknown.
+    rows: the first rows of every query, in memory or `TableOnDisk`. answers: one row per query with its number of
+    results and the extremes of ranks and scores (`ANSWER`). count: number of all rows. ranks: ranks of relevant
+    documents (`KNOWN_RANK`), for the HTML page; None if unknown.
     """
 
     rows: Any
@@ -75,7 +75,7 @@ class ReducedRanking:
 
 
 def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
-    """Return a table of the given columns; a None becomes a column of nulls (the first column must be given)."""
+    """Return a table of the given columns; None stands for a column of nulls, except for the first column."""
     count = len(cast(pa.Array, columns[0]))
     arrays = [
         pa.nulls(count, field.type) if column is None else pa.array(column, field.type)
@@ -85,16 +85,16 @@ def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] 
 
 
 def query_starts(query_ids: pa.Array) -> Whole:
-    """Return the first row of each run of rows of one query."""
+    """Return the row number at which each run of rows with equal query ids starts."""
     differs = pc.not_equal(query_ids[1:], query_ids[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 
 def tied_ranks(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the first and the last place, counted from 1, that rows of equal score share in their query.
+    """Return, for each row, the first and the last rank that rows with its score have in its query.
 
-    queries: an integer for the query of each row, with the rows of each query together; scores: never rising in a
-        query.
+    queries: an integer for the query of each row, with the rows of each query together. scores: never rising in a
+    query.
     """
     begins = np.ones(len(queries), dtype=bool)
     begins[1:] = queries[1:] != queries[:-1]
@@ -106,7 +106,7 @@ def tied_ranks(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt
     return np.repeat(first.astype(np.int32), sizes), np.repeat((first + sizes - 1).astype(np.int32), sizes)
 
 
-def refuse_apart(heads: pa.Array) -> None:
+def refuse_scattered_queries(heads: pa.Array) -> None:
     """Raise NotPlainError if the rows of a query are not together; heads: the query of each run of rows."""
     if len(heads.unique()) < len(heads):
         raise NotPlainError

@@ -22,7 +22,10 @@ MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 
 
 def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
-    """Return the advice to map columns, as the option ``--columns doc_id=url`` and as a configuration key."""
+    """Return the advice to map columns, as the option ``--columns doc_id=url`` and as a configuration key.
+
+    kind: the kind of table. mapping: field -> column.
+    """
     mapping = {field: shorten(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
     if kind not in MAPPING:
@@ -35,9 +38,9 @@ def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
 class Field:
     """A column of a table.
 
-    required: whether every table must have the column.  blank: the value that an empty cell stands for; None: cells may
-    not be empty.  other: an alternative name, used if no column has the field's name.  is_word: whether the text may be
-    written as a number.
+    required: whether every table must have the column. blank: the value that an empty cell stands for; None: cells may
+    not be empty. other: an alternative name, used if no column has the field's name. is_word: whether a text may also
+    be written as a decimal number.
     """
 
     name: str
@@ -73,7 +76,7 @@ class Layout:
         return pa.schema([(field.name, field.type) for field in self.fields])
 
     def refuse_unknown(self, where: str, columns: Mapping[str, str]) -> None:
-        """Raise InputError if columns are mapped to a name that is no field."""
+        """Raise InputError if `columns` (field -> column) maps a name that is no field."""
         names = [field.name for field in self.fields]
         for name in sorted(set(columns) - set(names)):
             hint = nearest_hint(name, names)
@@ -82,8 +85,12 @@ class Layout:
             kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
             raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(names)}){hint}")
 
-    def names_in(self, column_names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-        """Return the mapping field -> column: the configured name, the field's name, or one that other tools use."""
+    def choose_columns(self, column_names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+        """Return the mapping field -> column: the configured name, a name that other tools use, or the field's name.
+
+        column_names: those of the table. columns: field -> configured name. A returned column may be missing in the
+        table.
+        """
         names = {field.name: columns.get(field.name, field.name) for field in self.fields}
         lacking = [field for field in self.fields if field.name not in columns and field.name not in column_names]
         others = {field.name: field.other for field in lacking if field.other and field.other in column_names}
@@ -96,15 +103,16 @@ class Layout:
     def check_columns(
         self, where: str, names: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
-        """Return the mapping field -> column name for the fields that a file has.
+        """Return the mapping field -> column name for the fields that a table has.
 
+        where: the file or argument, for messages. names: the columns of the table. columns: field -> configured column.
         say: writes the advice on how to map columns with other names.
-        Raises InputError for a mapped or required column that is missing or repeated; names that differ only in
-        case count as repeated, unless `columns` says which is meant.
+        Raises InputError for a mapped or required column that is missing or repeated; names that differ only in case
+        count as repeated, unless `columns` says which is meant.
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
-        for field, name in zip(self.fields, self.names_in(names, columns).values(), strict=True):
+        for field, name in zip(self.fields, self.choose_columns(names, columns).values(), strict=True):
             shown = format_value(name)
             if names.count(name) > 1:
                 rule = "each column needs a name of its own"
@@ -222,7 +230,7 @@ class WordGradeError(InputError):
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
-    """Return a value in the type of its field; raise InputError with the place, the value and the rule."""
+    """Return a value in the type of its field; raise InputError with `where`, the value and the rule."""
     if field.blank is not None and value in (None, "", b""):
         return field.blank
     if value is None:
@@ -266,7 +274,7 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     return parsed
 
 
-def is_written(value: object) -> bool:
+def is_valid_text(value: object) -> bool:
     """Return whether a value is a text that is not empty and can be encoded as UTF-8."""
     try:
         return isinstance(value, str) and len(value.encode()) > 0
@@ -291,7 +299,10 @@ def read_text(field: Field, value: object, where: str) -> str:
 
 
 def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:
-    """Raise InputError for a column of an impossible type: ids must be texts or integers, other fields numbers."""
+    """Raise InputError for a column of an impossible type: ids must be texts or integers, other fields numbers.
+
+    chosen: field -> column of the schema. where: the file or argument, for messages.
+    """
     for field in layout.fields:
         if field.name not in chosen:
             continue

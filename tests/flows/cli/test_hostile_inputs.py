@@ -179,8 +179,8 @@ def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> 
     assert "=bread()" in (tmp_path / "s.csv").read_text()
     assert invoke("compare", *words, "--per-query", str(tmp_path / "s.parquet")).stderr.count("=bread") == 0
     found = invoke("judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000")
-    is_written = "=bread()" in (tmp_path / "n.csv").read_text()
-    assert (found.exit_code, "as '=bread()' does" in found.stderr) == (0, is_written)
+    is_valid_text = "=bread()" in (tmp_path / "n.csv").read_text()
+    assert (found.exit_code, "as '=bread()' does" in found.stderr) == (0, is_valid_text)
 
 
 def test_a_message_has_an_end() -> None:

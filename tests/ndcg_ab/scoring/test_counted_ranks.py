@@ -133,10 +133,10 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
         assert len(compared) == len(set(compared)) == 3 * 8 * 5
         table = engine.read("query_score")
         for at in range(0, table.num_rows, 23):
-            refuse_wrong(engine, table, at, evaluation.metric_list)
+            refuse_invalid_values(engine, table, at, evaluation.metric_list)
 
 
-def refuse_wrong(engine: Engine, table: pa.Table, at: int, chosen: Sequence[Metric]) -> None:
+def refuse_invalid_values(engine: Engine, table: pa.Table, at: int, chosen: Sequence[Metric]) -> None:
     values = table["value"].to_pylist()
     values[at] = (values[at] or 0.0) + 1e-6
     document = table.column_names.index("value")

@@ -1,4 +1,4 @@
-"""Every door has its bounds: a small one is set, a little more comes, and it is refused in one sentence."""
+"""Every limits_key has its bounds: a small one is set, a little more comes, and it is refused in one sentence."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, boundary, functions, pull_source, registry
 from ndcg_ab.sources import database_drivers as drivers
-from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, Passage
+from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, LimitCounter
 from ndcg_ab.sources.files import stores
 from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
 from tests.loopback import Said, serving
@@ -83,9 +83,9 @@ def database_file(folder: Path, rank: int, monkeypatch: pytest.MonkeyPatch) -> N
     pull(folder, database=timed({"uri": "a.duckdb"}, "database file"), query="select * from v")
 
 
-def timed(described: dict[str, Any], door: str) -> dict[str, Any]:
+def timed(described: dict[str, Any], limits_key: str) -> dict[str, Any]:
     """The configuration says the seconds of a query."""
-    return described | {"timeout": max(BOUNDS[door].seconds, 1e-9)}
+    return described | {"timeout": max(BOUNDS[limits_key].seconds, 1e-9)}
 
 
 def search_engine(folder: Path, rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,36 +151,36 @@ def test_every_source_has_a_door_and_every_door_its_bounds() -> None:
 
 def test_the_documentation_says_the_bounds() -> None:
     text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
-    for door, bounds in BOUNDS.items():
+    for limits_key, bounds in BOUNDS.items():
         powers = ((bounds.bytes / 2**power, unit) for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")))
         size = next(
             (f"{size:g} {unit}" for size, unit in powers if size >= 1 and size.is_integer()), f"{bounds.bytes:,}"
         )
         seconds = "–" if bounds.seconds == math.inf else f"{bounds.seconds:,g}"
-        assert f"| {door} | {size} | {bounds.rows:,} | {seconds} |" in text
+        assert f"| {limits_key} | {size} | {bounds.rows:,} | {seconds} |" in text
 
 
-@pytest.mark.parametrize("door", PULLS)
-def test_what_is_usual_comes_through(door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    PULLS[door](tmp_path, 1, monkeypatch)
+@pytest.mark.parametrize("limits_key", PULLS)
+def test_what_is_usual_comes_through(limits_key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    PULLS[limits_key](tmp_path, 1, monkeypatch)
 
 
-@pytest.mark.parametrize(("door", "bound"), [*product(PULLS, ("bytes", "rows", "seconds", "largest"))])
+@pytest.mark.parametrize(("limits_key", "bound"), [*product(PULLS, ("bytes", "rows", "seconds", "largest"))])
 def test_what_is_more_than_a_bound_is_refused(
-    door: str, bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limits_key: str, bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if getattr(BOUNDS[door], bound) == math.inf:
+    if getattr(BOUNDS[limits_key], bound) == math.inf:
         return  # its bytes are there from the beginning, and they are counted
     if bound in SMALL:
-        monkeypatch.setitem(BOUNDS, door, BOUNDS[door]._replace(**{bound: SMALL[bound]}))
+        monkeypatch.setitem(BOUNDS, limits_key, BOUNDS[limits_key]._replace(**{bound: SMALL[bound]}))
     with pytest.raises(InputError) as caught:
-        PULLS[door](tmp_path, BOUNDS[door].largest + 1 if bound == "largest" else 1, monkeypatch)
+        PULLS[limits_key](tmp_path, BOUNDS[limits_key].largest + 1 if bound == "largest" else 1, monkeypatch)
     said = str(caught.value)
     assert "\n" not in said
-    if door != "search engine" and bound in SMALL:
-        remedy = BOUNDS[door].remedy
+    if limits_key != "search engine" and bound in SMALL:
+        remedy = BOUNDS[limits_key].remedy
         assert remedy in said and (
-            f"more than {SMALL[bound]:,g} {bound}" in said or door == "database file" or not SMALL[bound]
+            f"more than {SMALL[bound]:,g} {bound}" in said or limits_key == "database file" or not SMALL[bound]
         )
 
 
@@ -188,12 +188,12 @@ def test_rows_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BOUNDS, "cluster", BOUNDS["cluster"]._replace(rows=2))
 
     class Place:
-        door, count, origin = "cluster", 3, "table lake.run"
+        limits_key, count, origin = "cluster", 3, "table lake.run"
         elsewhere = None
         source = property(lambda self: self)
 
     with pytest.raises(InputError, match=r"table lake\.run: gives more than 2 rows"):
-        registry.count_rows(Place())  # type: ignore[arg-type]
+        registry.check_row_count(Place())  # type: ignore[arg-type]
 
 
 # ---- what never comes, or never ends
@@ -247,7 +247,7 @@ def test_a_server_that_sends_a_line_now_and_then(tmp_path: Path, monkeypatch: py
 
 
 def test_all_bounds_are_of_a_passage() -> None:
-    passage = Passage(Bounds(10, 2, 100.0, "take less"), "there")
+    passage = LimitCounter(Bounds(10, 2, 100.0, "take less"), "there")
     passage.count(size=10, rows=2)
     with pytest.raises(InputError, match="there: gives more than 10 bytes, the most that is allowed: take less"):
         passage.count(size=1)

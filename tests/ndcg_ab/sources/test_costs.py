@@ -16,7 +16,7 @@ from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, Pyt
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostRequest
-from ndcg_ab.sources.costs import CostRecord, how_measured
+from ndcg_ab.sources.costs import CostRecord, measurement_text
 from ndcg_ab.sources.http import client as http_client
 from ndcg_ab.sources.http.exchange import AnswerReader, QueryError, Request
 from tests.loopback import Asked, Said, serving
@@ -68,7 +68,7 @@ def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPat
     assert {value for _, cost, value, _ in rows(found) if cost == "tokens"} == {11.0}
     assert sorted(set(texts)) == sorted(QUERIES.values())
     assert list(dict.fromkeys(texts)) != list(QUERIES.values()), "in random order"
-    assert how_measured(found.costs) == "asked over HTTP, one request at a time, queries in random order (seed 5)"
+    assert measurement_text(found.costs) == "asked over HTTP, one request at a time, queries in random order (seed 5)"
 
 
 def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_a_file_brings_a_column(tmp_path: Path) -> None:
     (tmp_path / "plain.csv").write_text(without)
     plain = pull_source(FileSource(file=Path("plain.csv")), RANKING, tmp_path)
     assert plain.digest == found.digest
-    assert how_measured(found.costs) == "read from the column latency_ms"
+    assert measurement_text(found.costs) == "read from the column latency_ms"
 
 
 def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_rows_go_to_disk_as_they_come(kind: str, tmp_path: Path) -> None:
             made.execute("create table t (a int)")
     system = System.model_validate({"name": "a", "database": str(tmp_path / kind), "query": rows})
     with Memory("1GB") as memory:
-        kept = pull_source(system.source, RANKING, tmp_path, keep=TableWriter(tmp_path / "rows", memory))
+        kept = pull_source(system.source, RANKING, tmp_path, writer=TableWriter(tmp_path / "rows", memory))
         assert isinstance(kept.table, TableOnDisk) and kept.count == 250_000
         assert kept.digest == pull_source(system.source, RANKING, tmp_path).digest
 

@@ -128,7 +128,7 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object) -> Any:
         raise UnusualError
 
-    monkeypatch.setattr(json_events, "plain_events", refuse)
+    monkeypatch.setattr(json_events, "read_regular_events", refuse)
     careful = read(path)
     assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
     assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"

@@ -15,7 +15,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, piece_by_rules
+from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, apply_rules_to_piece
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
 from tests.commands import invoke
@@ -63,7 +63,7 @@ def test_rows_by_definition(seed: int, has_scores: bool) -> None:
     rng.shuffle(rows)
     table = pa.table(list(map(list, zip(*rows, strict=True))), schema=RANKING.schema)
     counts = Counter[str]()
-    found = piece_by_rules(table, rules, counts).to_pylist()
+    found = apply_rules_to_piece(table, rules, counts).to_pylist()
     expected = by_definition(rows, rules)
     assert len(rows) - len(found) == counts["chunks"] + counts["copies"] + counts["own"]
     found.sort(key=lambda row: (row["query_id"], row["rank"]))
@@ -79,10 +79,10 @@ def test_a_table_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(thresholds, "FILE_ROWS", 5)
     rows = [(str(at % 30), f"d{at // 60}#{at}", float(at), None) for at in range(600)]
     table = pa.table(list(map(list, zip(*rows, strict=True))), schema=RANKING.schema)
-    keep = TableWriter(tmp_path / "r.parquet", Memory(None, tmp_path))
-    stored = keep.write([table], RANKING.schema, lambda: {b"ndcg_ab.failed": b'["x"]'})
+    writer = TableWriter(tmp_path / "r.parquet", Memory(None, tmp_path))
+    stored = writer.write([table], RANKING.schema, lambda: {b"ndcg_ab.failed": b'["x"]'})
     assert isinstance(stored, TableOnDisk)
-    found = apply_rules(stored, DocumentRules("#"), keep, "here")
+    found = apply_rules(stored, DocumentRules("#"), writer, "here")
     expected = apply_rules(table, DocumentRules("#"), IN_MEMORY, "here")
     assert found.path == stored.path
     keys = [("query_id", "ascending"), ("doc_id", "ascending")]

@@ -34,8 +34,8 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
     fast = table_of_plain_dictionaries(data, layout)
     field = IN_DICTIONARIES[layout.kind]
-    one_by_one = read_numbers({query: [*documents.items()] for query, documents in data.items()}, field)
-    careful = records_table(one_by_one, layout)
+    open_single_requests = read_numbers({query: [*documents.items()] for query, documents in data.items()}, field)
+    careful = records_table(open_single_requests, layout)
     assert fast is not None
     assert not fast.num_rows or table_if_clean(lambda: fast) is not None
     assert rows_of(fast.cast(layout.schema)) == rows_of(careful)

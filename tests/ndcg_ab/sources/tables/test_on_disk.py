@@ -57,8 +57,8 @@ def written(folder: Path, name: str, rows: Any = ROWS) -> Path:
 def both(path: Path, memory: Memory) -> tuple[Any, Any]:
     source = FileSource(file=path)
     assert memory.folder is not None
-    keep = TableWriter(memory.folder / f"{path.name}.parquet", memory)
-    return pull_source(source, RANKING, Path()), pull_source(source, RANKING, Path(), keep=keep)
+    writer = TableWriter(memory.folder / f"{path.name}.parquet", memory)
+    return pull_source(source, RANKING, Path()), pull_source(source, RANKING, Path(), writer=writer)
 
 
 @pytest.mark.parametrize("name", ["a.run", "a.parquet", "a.jsonl", "a.csv.gz"])
@@ -83,10 +83,12 @@ def test_what_breaks_a_rule_late_in_a_file_is_said_as_ever(text: str, tmp_path: 
     path.write_text(path.read_text() + text)
     said = []
     with Memory("1GB", tmp_path / "spill") as memory:
-        for keep in (TableWriter(), TableWriter(tmp_path / "kept.parquet", memory)):
+        for writer in (TableWriter(), TableWriter(tmp_path / "kept.parquet", memory)):
             try:
-                found = File(FileSource(file=path), Path()).answer(RANKING, PullRequest({}, keep=keep)).table
-                said.append(pull_source(FileSource(file=path), RANKING, Path(), keep=keep).digest + str(found.num_rows))
+                found = File(FileSource(file=path), Path()).answer(RANKING, PullRequest({}, writer=writer)).table
+                said.append(
+                    pull_source(FileSource(file=path), RANKING, Path(), writer=writer).digest + str(found.num_rows)
+                )
             except InputError as error:
                 said.append(str(error))
     assert said[0] == said[1]
@@ -135,9 +137,9 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
         paths[name].write_text("".join(lines))
     with Memory("1GB", tmp_path / "spill") as memory:
         assert memory.folder is not None
-        keep = TableWriter(memory.folder / "ranking0.parquet", memory)
+        writer = TableWriter(memory.folder / "ranking0.parquet", memory)
         wanted = NeededResults(3, frozenset({"q1", "q2"}))
-        pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, places=wanted)
+        pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), writer=writer, places=wanted)
         reduced, there = (
             pulled.reduced,
             pull_source(FileSource(file=paths["old"]), RANKING, Path(), places=wanted).reduced,

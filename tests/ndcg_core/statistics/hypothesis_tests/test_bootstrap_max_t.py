@@ -31,7 +31,7 @@ def resampled(values: np.ndarray, shares: np.ndarray | None = None, **settings: 
     return bootstrap_max_t(means.tolist(), weights * (values - means), shares, **known)  # type: ignore[arg-type]
 
 
-def one_by_one(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def open_single_requests(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """p, adjusted p and the 95 % bound from t statistics that are computed one resample after the other."""
     means = (values * shares).sum(axis=0) / shares.sum(axis=0)
 
@@ -62,7 +62,7 @@ def test_resample_by_resample(weighted: bool) -> None:
     shares = np.random.default_rng(2).uniform(0.3, 2, values.shape) if weighted else np.ones_like(values)
     if weighted:
         shares[::5, 2] = 0.0  # queries that a column does not have
-    p_value, p_adjusted, bound = one_by_one(values, shares)
+    p_value, p_adjusted, bound = open_single_requests(values, shares)
     found = resampled(values, shares if weighted else None)
     assert found.p_value == pytest.approx(p_value)
     assert found.p_adjusted == pytest.approx(p_adjusted)
