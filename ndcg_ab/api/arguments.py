@@ -1,4 +1,4 @@
-"""Conversion of the arguments of `ndcg_ab.compare` (paths, tables, dictionaries, lists) into an `Evaluation`."""
+"""Convert the arguments of `ndcg_ab.compare` (paths, tables, dictionaries, lists) into an `Evaluation`."""
 
 import contextlib
 import os
@@ -80,7 +80,7 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key only accepts values of the given type, `list` or `dict`.
+    """Return whether a configuration key accepts values of the given type, `list` or `dict`, and nothing simpler.
 
     Keys that also accept a number or a model, such as a source of data, do not count.
     """
@@ -146,7 +146,7 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def judgments_entry(argument: str, data: Any, slices: Any) -> Any:
-    """Return where to read judgments, or a mapping that describes a judge function and the query columns passed to it.
+    """Return a path or data of judgments; for a judge function, a mapping of the function and its query columns.
 
     slices: the columns of the queries to slice by, which are passed to the judge function.
     """
@@ -195,7 +195,7 @@ def scores_entries(scores: Any) -> list[dict[str, Any]]:
 
 
 def as_configured(name: str, value: Any) -> Any:
-    """Return an argument in the form that a configuration file holds.
+    """Return an argument's value in the form of a configuration file.
 
     Metrics become names, sequences become lists, and numpy numbers become Python numbers.
     """
@@ -247,7 +247,7 @@ def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[s
 
 
 def name_paths(systems: Any) -> dict[str, str]:
-    """Return the paths by names derived from the files, as `ndcg-ab compare` does; raise InputError for other input."""
+    """Return name -> path for rankings given as a list, named after the files; raise InputError for other input."""
     if not isinstance(systems, list | tuple) or not all(isinstance(each, str | os.PathLike) for each in systems):
         raise InputError(
             f"systems: is of type {type_name(systems)}: must map every system's name to its ranking, or be a list of"

@@ -445,7 +445,7 @@ def compare_judgments(
 
 
 def evaluation_with_judgments(name: str, arguments: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation of the systems by one judgment set.
+    """Return the evaluation of the systems by one of the two judgment sets.
 
     name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,
     if the judgment set cannot be read as described.

@@ -47,12 +47,14 @@ FLOW_RUN = "PREFECT__FLOW_RUN_ID"  # in the environment of what a deployment of 
 class Bundle:
     """A finished evaluation, as read from its folder.
 
-    key: unique and stable; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
-    began, finished: UTC.  inputs: name, kind, origin and content digest of each.
-    content_key, configuration_key: digests of everything that the result depends on, and of the configuration part.
-    query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
-    seconds: duration; user: who ran it; is_scheduled: whether a deployment ran it.
-    since_last: comparison of every system with itself in the previous evaluation; None without one.
+    key: a unique, stable name; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
+    began: the nominal time, UTC.  finished: the time of finishing, UTC.  inputs: name, kind, origin and content digest
+    of each input.  extremes: the queries with the largest differences.
+    content_key: the digest of everything that the result depends on.  configuration_key: the digest of its
+    configuration alone.
+    query_set: the digest of the judged queries.  program: the version of ndcg-ab that made the bundle.
+    seconds: the duration.  user: the name of who ran it.  is_scheduled: whether a deployment ran it.
+    since_last: the comparison of every system with itself in the previous evaluation; None without one.
     """
 
     folder: Path
@@ -75,12 +77,12 @@ class Bundle:
 
     @property
     def ended(self) -> datetime:
-        """The time at which the evaluation would have ended if it had begun at its nominal moment."""
+        """The time at which the evaluation would have ended if it had begun at its nominal time."""
         return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
 
     @property
     def reused(self) -> list[datetime]:
-        """The moments of later nights with unchanged inputs and configuration, in the order of their entry."""
+        """The nominal times of later nights with unchanged inputs and configuration, in the order of entry."""
         return [datetime.fromisoformat(moment) for moment in read_reruns(self.folder)]
 
     def write(self) -> None:
@@ -91,7 +93,7 @@ class Bundle:
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def enter(self, past: GrowingDatabase) -> None:
-        """Add the evaluation to the history; call this inside a transaction."""
+        """Add the rows of the evaluation to the history, inside a transaction of the caller."""
         columns = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
         about = {name: encode(getattr(self, name)) for name in columns}
         about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
@@ -102,7 +104,7 @@ class Bundle:
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def for_later_night(self) -> "Bundle":
-        """Return the bundle as the result of a later night with unchanged inputs, with no drop."""
+        """Return a copy for the report of a later night with unchanged inputs, in which no system dropped."""
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
@@ -111,7 +113,7 @@ class Bundle:
         )
 
 
-def keep_bundle(
+def finish_bundle(
     folder: Path,
     evaluation: Evaluation,
     outcome: Outcome,
@@ -120,7 +122,7 @@ def keep_bundle(
     query_set: str | None,
     since_last: SinceLast | None = None,
 ) -> Path:
-    """Finish a bundle, enter it in the history, and return its final folder.
+    """Turn a working folder into a finished bundle, enter it in the history, and return its final folder.
 
     The folder is renamed inside the transaction. If the process dies before the transaction ends, the next process that
     opens the history enters the bundle (`adopt_bundles`).
@@ -157,13 +159,16 @@ def keep_bundle(
 
 
 def finishing_time(name: str) -> datetime:
-    """Return the current time, or the time in the folder name if that is a day or more away (a night run later)."""
+    """Return the current time, or the nominal time in a folder name if that is a day or more away.
+
+    It is that far away if a night is run later.
+    """
     now, began = datetime.now(UTC), began_by_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enter finished bundles that the history lacks, because their process died or the history was restarted.
+    """Enter the finished bundles that the history lacks because their process died or the history was started anew.
 
     Each bundle keeps its ordinal if that is free. An unreadable bundle is reported and left out.
     """
@@ -182,6 +187,7 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
 
 
 def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
+    """Enter a bundle in the history with its ordinal, or with the next free ordinal if that is taken."""
     with past.transaction():
         moved = bundle.ordinal in database.ordinals(past)
         if moved:
@@ -197,7 +203,7 @@ def warn_unreadable(folder: Path, error: Exception) -> None:
 
 
 def finished_bundles(parent: Path) -> list[Path]:
-    """Return the folders of finished evaluations by order of finishing, unreadable ones first."""
+    """Return the folders of finished evaluations in the order of finishing, unreadable ones first."""
     folders = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
     return sorted(folders, key=lambda folder: (ordinal_of(folder), folder.name))
 
@@ -209,7 +215,7 @@ def ordinal_of(folder: Path) -> int:
 
 
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
-    """Return the bundles that no tracker has completely, the oldest first, without unreadable ones.
+    """Return the readable bundles that no tracker has completely, the oldest first.
 
     A bundle is also unpublished if a later night reused it and no tracker knows that night.
     address: consider only the tracker at this address.
@@ -228,7 +234,7 @@ def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> l
 def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     """Remove the oldest published bundles beyond the configured retention, and return the removed folders.
 
-    The history keeps their rows; per-query values are removed according to `query_scores`. A folder that cannot be
+    Their rows stay in the history; per-query values are removed according to `query_scores`. A folder that cannot be
     removed now is left for the next run.
     """
     if (keep_count := evaluation.retention.query_scores) is not None:
@@ -282,10 +288,10 @@ def read_bundle(folder: Path) -> Bundle:
 def find_reusable(
     evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None
 ) -> Path | None:
-    """Return the bundle that can be reused, or None.
+    """Return the bundle whose results hold for the given inputs and configuration, or None.
 
-    Inputs and configuration must equal those of the latest evaluation up to `at` (by default now): an input that went
-    back to an earlier content counts as changed. The bundle must be complete and within retention.
+    Both must equal those of the latest evaluation up to `at` (by default now): an input that went back to an earlier
+    content counts as changed. The bundle must be complete and within retention.
     """
     time = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
@@ -303,9 +309,9 @@ def find_reusable(
 
 
 def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
-    """Record beside the bundle and in the history that a night reused an earlier result.
+    """Record beside the bundle and in the history that a night reused its results.
 
-    at: the nominal moment of the night; by default now.  A moment is recorded only once.
+    at: the nominal time of the night; by default now.  A time is recorded only once.
     """
     time = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:

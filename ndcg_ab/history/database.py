@@ -84,7 +84,7 @@ def history_path(evaluation: Evaluation) -> Path:
 
 
 def existing_history(evaluation: Evaluation) -> Path:
-    """Return the path of the history; raise InputError if there is none yet."""
+    """Return the path of the history; raise InputError if the file does not exist yet."""
     path = history_path(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run CONFIG` makes it")
@@ -96,9 +96,9 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 @contextlib.contextmanager
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
-    """Yield the history with all of its tables, after waiting for other processes that use it.
+    """Yield the history with all of its tables, ready for writing, after waiting for other processes that use it.
 
-    Raises InputError, which names the process that blocks the history, or the remedy for a damaged file.
+    Raise InputError, which names the process that blocks the history, or the remedy for a damaged file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
@@ -123,7 +123,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
 
 
 def storage_error_text(path: Path, patience: float, message: str) -> str:
-    """Return a sentence that names the process that blocks the history, or the damage of the file and the remedy."""
+    """Return a sentence with the process that blocks the history, or with the damage of the file and the remedy."""
     if holder := re.search(r"PID (\d+)", message):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
     reason = " ".join(message.removeprefix(f"{path}: cannot be opened: ").split())
@@ -139,7 +139,7 @@ def storage_error_text(path: Path, patience: float, message: str) -> str:
 
 @contextlib.contextmanager
 def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
-    """Yield the history for reading, or a temporary copy if the file cannot be written."""
+    """Yield the history for reading, or a temporary copy of it if the file cannot be written."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         with open_history_for(path) as history:
             yield history
@@ -191,7 +191,7 @@ def configuration_key(evaluation: Evaluation) -> str:
 
 
 def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a digest of the configuration and the content of all inputs; equal keys mean equal results."""
+    """Return a digest of the configuration and of the content of all inputs; equal digests mean equal results."""
     digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
     scores = sorted(row["digest"] for row in inputs if row["kind"] == "scores")
     judged = [row["digest"] for row in inputs if row["kind"] == "judgments"]
@@ -200,7 +200,7 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
 
 
 def query_set(engine: Engine) -> str:
-    """Return a digest of the judged queries, which tells how often a set of queries has been used to decide."""
+    """Return a digest of the judged queries, by which the history counts how often a query set was used to decide."""
     judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     return digest_of([query_id for (query_id,) in judged])
 
@@ -210,7 +210,7 @@ def next_ordinal(history: GrowingDatabase) -> int:
 
 
 def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
-    """Return the ordinals of the evaluations with the given keys, by default of all."""
+    """Return the ordinals of the evaluations with the given keys, by default of all evaluations."""
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
@@ -220,7 +220,7 @@ def keys(history: GrowingDatabase) -> set[str]:
 
 
 def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, int]]:
-    """Return (moment, ordinal of its evaluation) of the nights up to a moment, the latest first."""
+    """Return (nominal time, ordinal of its evaluation) for the nights up to a time, the latest first."""
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     nights_by_time = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
     nights = sorted((row for row in nights_by_time if row[0] <= time), reverse=True)
@@ -228,13 +228,13 @@ def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, in
 
 
 def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
-    """Return the keys of the evaluations with a content key, the latest first."""
+    """Return the keys of the evaluations with a given content key, the latest first."""
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]
 
 
 def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
-    """Delete the per-query values of all but the latest `keep` evaluations."""
+    """Delete the per-query values of all evaluations but the latest `keep`."""
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 
 
@@ -246,7 +246,7 @@ def enter_evaluation(
     ordinal: int,
     since: SinceLast | None = None,
 ) -> None:
-    """Add the rows of one evaluation, except per-query values (`enter_scores`); call this inside a transaction."""
+    """Add the rows of one evaluation, except per-query values (`enter_scores`), inside a transaction of the caller."""
     metrics = [
         {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
         for metric in outcome.metrics
@@ -278,12 +278,12 @@ def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> No
 
 
 def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
-    """Add the later nights that reused an evaluation, except nights that are already recorded."""
+    """Add the later nights that reused an evaluation, except those that are already recorded."""
     entered = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     fresh = [{"began": began} for began in moments if began not in entered]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 
 def read_timeline_rows(history: GrowingDatabase) -> pa.Table:
-    """Return one row per evaluation, metric and system, with the comparison with the baseline if there is one."""
+    """Return one row per evaluation, metric and system: mean and, for a candidate, the comparison with the baseline."""
     return history.read("timeline", order="ordinal, metric, system_id")

@@ -1,4 +1,4 @@
-"""Summarise the history since a given time: drops by system with their causes, open or acknowledged."""
+"""Summarise the history since a given time: which systems dropped and why, and which drops are acknowledged."""
 
 import json
 import re
@@ -21,9 +21,10 @@ TABLE = "acknowledged"
 class Drop:
     """A drop of one system's ranking in one evaluation.
 
-    changed: inputs that had changed since the previous evaluation. moved: cause (ranking, judgments, queries) -> part
-    of the change of the mean, if known. better_in: the first later evaluation in which the system was shown to have
-    improved again. acknowledged: when a person acknowledged the drop. note: the person's note.
+    difference: the mean difference from the previous evaluation. changed: the inputs that had changed since then.
+    moved: cause (ranking, judgments, queries) -> part of the change of the mean, if known. better_in: the ordinal of
+    the first later evaluation in which the system was shown to have improved; None without one. acknowledged: the time
+    at which a person acknowledged the drop, or None. note: that person's note.
     """
 
     ordinal: int
@@ -45,9 +46,10 @@ class Drop:
 class Digest:
     """The summary of the history since a given time.
 
-    since: the time, in UTC. evaluations: number since then. reused: number of nights without a change. failed: nights
-    that could not run. drops: drops since then, and earlier open ones. failing: (gate, systems) that fail in the latest
-    evaluation -> the first evaluation of the unbroken row of failures. pending: evaluations that no tracker has.
+    since: the time, in UTC. evaluations: the number of evaluations since then. reused: the number of nights without a
+    change. failed: the nights that could not run. drops: the drops since then, and earlier open ones. failing: the
+    gates, with systems, that fail in the latest evaluation -> ordinal of the first evaluation of the unbroken row of
+    failures. pending: the ordinals of evaluations that no tracker has.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Digest:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the time that a text means: days before now (``7d``), or a date or time, by default in UTC."""
+    """Return the time that a text names: days before `now` (``7d``), or a date or time, by default in UTC."""
     if match := DAYS.fullmatch(text):
         return now - timedelta(days=int(match[1]))
     try:
@@ -125,9 +127,9 @@ def digest_json(digest: Digest) -> str:
 
 
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
-    """Mark the drops of one evaluation as acknowledged, replacing an earlier mark, and return the dropped systems.
+    """Mark the drops of one evaluation as acknowledged, and return the names of the dropped systems.
 
-    Raises InputError if the evaluation does not exist, or nothing dropped in it.
+    An earlier mark is replaced.  Raise InputError if the evaluation does not exist, or no system dropped in it.
     """
     path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:

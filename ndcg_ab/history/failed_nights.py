@@ -1,6 +1,7 @@
-"""Record nights that could not run, in one small file each beside the history, which stays unchanged.
+"""Record nights that could not run, each in a small file beside the history, which stays unchanged.
 
-A failed night is no evaluation: it has no ordinal, nothing is compared with it, and no monitor counts it as a look.
+A failed night is no evaluation: it has no ordinal, no evaluation is compared with it, and no monitor counts it as a
+look.
 """
 
 import contextlib
@@ -25,14 +26,17 @@ PATIENCE = 5.0  # seconds to wait for another thread that keeps an evaluation
 
 
 class FailedNight(NamedTuple):
-    """A night without a result. began: ISO 8601, UTC. reason: the error in one line, without secrets."""
+    """A night without a result.
+
+    began: the nominal time, ISO 8601, UTC. reason: the error on one line, without secrets.
+    """
 
     began: str
     reason: str
 
     @property
     def reason_text(self) -> str:
-        """The reason with the name of a file, not its path: ``v2.run, line 6551: score = 'x': must be a number``."""
+        """The reason with file names instead of paths: ``v2.run, line 6551: score = 'x': must be a number``."""
         location, colon, rule = self.reason.partition(": ")
         if "/" in location and " = " not in location and "://" not in location:
             location = location.rpartition("/")[2]
@@ -40,19 +44,20 @@ class FailedNight(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """The line for reports: ``✗ could not run: v2.run, line 6551: …``."""
+        """The line that reports show for the night: ``✗ could not run: v2.run, line 6551: …``."""
         return f"{COULD_NOT_RUN}: {shorten(self.reason_text, SHOWN)}"
 
     @property
     def stamp(self) -> str:
-        """The moment in the format of folder names: ``20261126T020000Z``."""
+        """The nominal time in the format of folder names: ``20261126T020000Z``."""
         return datetime.fromisoformat(self.began).strftime(STAMP)
 
 
 def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
-    """Record the reason of a failed night if there is a history; never raise, and do nothing if the process is ending.
+    """Record the reason of a failed night if there is a history; never raise an error.
 
-    Nothing is recorded before the first successful evaluation, while the configuration is still being set up.
+    Nothing is recorded while the process is ending, or before the first successful evaluation, when the configuration
+    is still being set up.
     """
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
         return
@@ -66,7 +71,7 @@ def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception)
 
 
 def write_night(evaluation: Evaluation, night: FailedNight, addresses: list[str]) -> None:
-    """Write the file of a failed night. addresses: the addresses of the trackers that have it."""
+    """Write the file of a failed night. addresses: the addresses of the trackers that the night was logged to."""
     content = json.dumps({**night._asdict(), "places": addresses}, ensure_ascii=False) + "\n"
     write_text(history_path(evaluation).with_name(f"{night.stamp}{ENDING}"), content)
 
@@ -76,7 +81,7 @@ def failed_night_paths(evaluation: Evaluation) -> list[Path]:
 
 
 def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
-    """Return the failed nights in order, each with the addresses of the trackers that have it."""
+    """Return the failed nights in order, each with the addresses of the trackers that it was logged to."""
     nights = {}
     for path in failed_night_paths(evaluation):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail

@@ -1,8 +1,8 @@
-"""Cache inputs of earlier nights beside the history, so that unchanged inputs need not be read again.
+"""Cache the inputs of earlier nights beside the history, so that unchanged inputs are not read again.
 
 An entry is a folder named by the key of a content (`sources.files.parts`), with ``table.parquet`` and ``entry.json``.
-It is made inside the working folder of a run and renamed at the end, so that it is complete or absent even if
-processes are killed or run concurrently.  A damaged entry is removed, reported and made again.
+It is made inside the working folder of a run and renamed at the end, so that it is complete or absent even if processes
+are killed or run concurrently.  A damaged entry is removed, reported and made again.
 """
 
 import contextlib
@@ -81,9 +81,9 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """Return the result of `read` on a cache entry; None if the entry is missing or damaged, or the cache switched off.
+    """Return the result of `read` on a cache entry; None if the entry is missing or damaged, or the cache is off.
 
-    A damaged entry is removed, and the use of another one is recorded.
+    A damaged entry is removed.  For another entry the time of its last use is set.
     """
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
@@ -115,7 +115,10 @@ def seal_entry(entry: Path, facts: Any) -> None:
 
 
 def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
-    """Make a cache entry in a working folder from a table there. facts: fields of `EntryFacts` about the table."""
+    """Make a cache entry in a working folder from the table of an input.
+
+    facts: the fields of `EntryFacts` except `places` and `table`.
+    """
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
     seal_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
@@ -148,7 +151,7 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
 def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
     """Move the new entries of a working folder into the cache, and remove the least recently used beyond the limit.
 
-    Return why that is impossible, or None if it succeeded.
+    Return the reason if that is impossible, else None.
     """
     store = cache_folder(evaluation)
     try:
@@ -199,7 +202,7 @@ def touch(entry: Path) -> None:
 
 
 def remove_damaged(entry: Path, error: Exception) -> None:
-    """Remove a damaged entry and print why it is read again."""
+    """Remove a damaged entry, and print a line with the reason."""
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
     message = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
     print(visible(f"ndcg-ab: {message}"), file=sys.stderr)

@@ -41,10 +41,11 @@ Groups = Mapping[tuple[str, ...], Group]
 def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, start: datetime, scores: Path
 ) -> SinceLast | None:
-    """Compare every system with itself in the latest comparable evaluation before the moment; return None without one.
+    """Compare every system with itself in the latest comparable evaluation before `start`; return None without one.
 
     An evaluation is comparable if it has per-query values of a primary metric with the current definition.
-    engine: the tables of this evaluation. inputs: as in its bundle. scores: its per-query values, as a file.
+    engine: the tables of the current evaluation. inputs: its input records as in the bundle. scores: the file of its
+    per-query values.
     """
     path = database.history_path(evaluation)
     if not path.exists():
@@ -92,7 +93,7 @@ def compare_with_last(
 
 
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
-    """Return the previous evaluation, with its bundle if that still exists."""
+    """Return the evaluation with an ordinal from the history, with its configuration if its bundle still exists."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
     folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]
@@ -109,7 +110,10 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
 
 
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
-    """Return (ordinal, moment) of the latest comparable evaluation up to the moment, or None."""
+    """Return (ordinal, nominal time) of the latest comparable evaluation up to a time, or None.
+
+    hashes: the hashes of the primary metrics, of which a comparable evaluation has one.
+    """
     metrics = past.rows("metric", ("ordinal", "hash"))
     scored = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
     comparable = {ordinal for ordinal, found in metrics if found in hashes} & scored
@@ -119,7 +123,7 @@ def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequen
 
 
 def pair_differences(current: Group | None, earlier: Group | None) -> Group | None:
-    """Return the differences now - then on the queries of both groups, or None if the system is missing in one."""
+    """Return the differences current - earlier on the queries of both groups, or None if a group is None."""
     if current is None or earlier is None:
         return None
     if current.query_ids != earlier.query_ids:
@@ -130,9 +134,9 @@ def pair_differences(current: Group | None, earlier: Group | None) -> Group | No
 def changed_inputs(
     system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], Group | None]
 ) -> SystemSince:
-    """Return which inputs of a system changed.
+    """Return a record of the inputs of a system that changed.
 
-    If none did, differing values indicate another configuration or program.
+    If none changed and values differ, the record names configuration or program as the cause.
     """
     system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in system_pairs):
@@ -152,9 +156,10 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], Group | None]]:
-    """Replace differences by those under the current judgments, for systems whose ranking and judgments both changed.
+    """Replace the differences of systems whose ranking and judgments both changed by those under the current judgments.
 
-    If these are unknown, there are no differences, and the record of the system says why.
+    later: the current values. old_rankings: the values of the earlier rankings under the current judgments. reasons:
+    why these are unknown; a system without them gets no differences, and its record the reason.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {
@@ -162,13 +167,13 @@ def compare_under_current_judgments(
         for name in mixed
         for metric in evaluation.deciding_metrics
     }
-    untold = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}
-    explained = [replace(each, unknown=untold.get(each.system_id)) for each in systems]
+    unexplained = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}
+    explained = [replace(each, unknown=unexplained.get(each.system_id)) for each in systems]
     return explained, {**pairs, **own}
 
 
 def system_digests(inputs: Inputs, system_id: str) -> list[str]:
-    """Return the digests of a system's ranking or scores; those of all scores if the system has no file of its own."""
+    """Return the digests of a system's ranking or scores, or of all scores if the system has no file of its own."""
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
     digests_of_system = [row["digest"] for row in rows if row["name"] == system_id]
     return digests_of_system or sorted(row["digest"] for row in rows if row["kind"] == "scores")
@@ -184,7 +189,7 @@ def compare_changed(
     pairs: Mapping[tuple[str, str], Group | None],
     sampling: Sampling,
 ) -> list[Comparison]:
-    """Return comparisons of changed rankings as one family, and exploratory ones if only something else changed."""
+    """Return comparisons of systems with a changed ranking as one family, then exploratory ones of other systems."""
 
     def columns(*, has_new_ranking: bool) -> list[Column]:
         chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == has_new_ranking]
@@ -203,7 +208,7 @@ def compare_changed(
 def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
 ) -> list[LostQuery]:
-    """Return the queries with the largest losses of each system whose ranking changed, by metric."""
+    """Return the queries with the largest losses, per metric, of each system whose ranking changed."""
     changed_systems = [system.system_id for system in systems if RANKING in system.changed]
     lost = []
     for (system_id, metric), pair in pairs.items():

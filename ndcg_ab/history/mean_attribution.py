@@ -1,7 +1,7 @@
-"""Attribute the change of each mean since the previous evaluation to ranking, judgments and the set of queries.
+"""Split the change of each mean since the previous evaluation into parts caused by ranking, judgments and query set.
 
-The definition is in `ndcg_core.statistics.over_time`. The queries of an evaluation are the judged ones; a query
-without a value under some judgments, or in some ranking, is left out of the means that involve these.
+The definition is in `ndcg_core.statistics.over_time`. The queries of an evaluation are the judged ones; a query without
+a value under some judgments, or in some ranking, is left out of the means that involve these.
 """
 
 import contextlib
@@ -42,14 +42,14 @@ JUDGED = ["query_id", "doc_id"]
 
 
 class UnknownPartsError(Exception):
-    """Raised if a change cannot be attributed; the text says why."""
+    """Raised if a change cannot be split by cause; the text is the reason."""
 
 
 class EarlierNight(NamedTuple):
     """The previous evaluation, as it is stored.
 
-    folder: of its bundle. evaluation: its configuration; None if the bundle no longer exists. values: of its queries.
-    means: from the history.
+    folder: the folder of its bundle. evaluation: its configuration; None if the bundle no longer exists. values: its
+    per-query values. means: its means according to the history.
     """
 
     ordinal: int
@@ -60,7 +60,11 @@ class EarlierNight(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The data of one of the two evaluations: tables, judged queries, weights and texts (None without)."""
+    """One of the two evaluations that a change lies between.
+
+    engine: its tables. judged: its judged queries. weights: weight by query id; None without weights. texts: query text
+    by query id.
+    """
 
     engine: Engine
     judged: frozenset[str]
@@ -68,7 +72,7 @@ class Side(NamedTuple):
     texts: Mapping[str, str | None]
 
     def weights_of(self, query_ids: Sequence[str]) -> list[float]:
-        """Return the weights of queries; 0 for a query that is not judged on this side."""
+        """Return the weights of queries; 0 for a query that is not judged in this evaluation."""
         weights = dict.fromkeys(self.judged, 1.0) if self.weights is None else self.weights
         return [weights[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
 
@@ -76,11 +80,13 @@ class Side(NamedTuple):
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: EarlierNight, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
-    """Return what moved each system's mean on shared primary metrics, and the values of the earlier rankings.
+    """Return the parts of the change of each system's mean, and per-query values of the earlier rankings.
 
-    The values are under the current judgments, on the queries judged in both evaluations, for systems whose ranking and
-    judgments both changed.  If they are unknown, the record of the change says why.
-    engine: the tables of this evaluation. now: its per-query values. causes: system_id -> which of `CAUSES` changed.
+    The means are those of the primary metrics that both evaluations have.  The values are under the current judgments,
+    on the queries judged in both evaluations, for systems whose ranking and judgments both changed.  If parts are
+    unknown, the record of the change has the reason.
+    engine: the tables of the current evaluation. now: its per-query values. causes: system_id -> which of `CAUSES`
+    changed.
     """
     chosen: dict[Key, Metric] = {
         (metric.hash, name): metric
@@ -127,7 +133,7 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
     """Yield the data of the previous evaluation; raise UnknownPartsError if they are missing or insufficient.
 
-    evaluation: the current one, whose resources are used.
+    evaluation: the current configuration, whose resource limits apply.
     """
     resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
     name = f"evaluation {earlier.ordinal}"
@@ -156,7 +162,7 @@ def score_old_rankings(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
 ) -> dict[Key, Group]:
-    """Return (metric_hash, system_id) -> values of the earlier ranking under the current judgments.
+    """Return (metric_hash, system_id) -> per-query values of the earlier ranking under the current judgments.
 
     Only systems whose ranking and judgments both changed are scored.
     """
@@ -179,9 +185,9 @@ def score_by_old_judgments(
     earlier: EarlierNight,
     systems: Collection[str],
 ) -> dict[Key, Group]:
-    """Return (metric_hash, label and system) -> values of earlier and current rankings under the earlier judgments.
+    """Return (metric_hash, label and system) -> per-query values of both rankings under the earlier judgments.
 
-    Raises UnknownPartsError if the earlier rankings do not reproduce the stored values, because then something else
+    Raise UnknownPartsError if the earlier rankings do not reproduce the stored values, because then something else
     influenced those.
     """
     if not systems:
@@ -214,9 +220,10 @@ def attribution_rows(
     mixed: Values,
     counts: tuple[int, int] | None,
 ) -> list[MeanChange]:
-    """Return the records of changed means; raise UnknownPartsError if a mean cannot be computed.
+    """Return the records of changed means with their parts; raise UnknownPartsError if a mean cannot be computed.
 
-    counts: numbers of new and of changed judgments.
+    sides: the earlier and the current evaluation. mixed: values of one evaluation's ranking under the other's
+    judgments. counts: the numbers of new and of changed judgments.
     """
     past, current = sides
     query_ids = sorted(past.judged | current.judged)
@@ -253,7 +260,7 @@ def attribution_rows(
 
 
 def cross_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
-    """Return the values of the old ranking under old and new judgments, then those of the new ranking."""
+    """Return per-query values by ranking (old, new) and judgments (old, new): ``result[ranking][judgments]``."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
         return [
@@ -264,7 +271,7 @@ def cross_values(key: Key, causes: frozenset[str], earlier: Group, current: Grou
 
 
 def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
-    """Return the values of the given queries; NaN for a query without a value."""
+    """Return the values of a group in the order of `query_ids`; NaN for a query without a value."""
     values = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
     return [values.get(query_id, np.nan) for query_id in query_ids]
 
@@ -284,13 +291,16 @@ def most_moved_queries(
 
 
 def summary_mean(group: Group, side: Side) -> float | None:
-    """Return the mean of the values, weighted if the evaluation has weights, as in the evaluation's summary."""
+    """Return the mean of the values, weighted if the evaluation has weights, as its summary does."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 
 
 class Rankings(NamedTuple):
-    """The rankings of some systems in the tables of one evaluation; label: prefix of their names in results."""
+    """The rankings of some systems in the tables of one evaluation.
+
+    label: the prefix that distinguishes their names from equal names in another evaluation.
+    """
 
     label: str
     engine: Engine
@@ -300,7 +310,7 @@ class Rankings(NamedTuple):
         return f"{self.label} {system_id}"
 
     def read(self, table: str) -> pa.Table:
-        """Return the rows of the systems in one table, with labelled system names."""
+        """Return the rows of these systems in a table, with labelled system names."""
         rows = self.engine.read(table, where={"system_id": list(self.system_ids)})
         names = pc.binary_join_element_wise(self.label, rows["system_id"].cast(pa.string()), " ")
         return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)
@@ -309,9 +319,9 @@ class Rankings(NamedTuple):
 def score_by_judgments(
     judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
 ) -> dict[tuple[str, ...], Group]:
-    """Return (metric_hash, labelled system name) -> values of the queries under the judgments that an engine holds.
+    """Return (metric_hash, labelled system name) -> per-query values of rankings under the judgments of an engine.
 
-    evaluation: the configuration of engine and memory.
+    judgments: the engine that holds the judgments. evaluation: the configuration of the engine that computes.
     """
     systems = [each.name(system_id) for each in rankings for system_id in each.system_ids]
     judged = judgments.read("judgment")
@@ -336,7 +346,7 @@ def score_by_judgments(
 
 
 def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
-    """Return the number of new judgments of the given queries, and the number with another grade or removed."""
+    """Return the number of new judgments of the given queries, and the number of changed or removed ones."""
     ids = pa.array(query_ids, pa.string())
     old, new = (
         engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(ids)) for engine in (past, current)

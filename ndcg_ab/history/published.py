@@ -1,4 +1,4 @@
-"""Record beside a bundle the trackers that have it, and the later nights that reused it."""
+"""Record beside a bundle which trackers have it, and which later nights reused it."""
 
 import contextlib
 import json
@@ -15,14 +15,17 @@ PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
-    """Return whether a tracker has the bundle and knows every night that reused it. address: ask only this tracker."""
+    """Return whether a tracker has the bundle and knows every night that reused it.
+
+    address: consider only the tracker at this address.
+    """
     known_nights = read_published(folder)
     records = known_nights.values() if address is None else [known_nights[address]] if address in known_nights else []
     return any(nights >= len(read_reruns(folder)) for nights in records)
 
 
 def read_published(folder: Path) -> dict[str, int]:
-    """Return the mapping address of a tracker -> number of nights it knows; empty without a readable file."""
+    """Return tracker address -> number of reusing nights that the tracker knows; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         content = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
         return {str(address): int(nights) for address, nights in content.get("places", {}).items()}
@@ -30,16 +33,16 @@ def read_published(folder: Path) -> dict[str, int]:
 
 
 def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    """Record that a tracker has the bundle; earlier trackers stay recorded.
+    """Record that a tracker has the bundle, in addition to the trackers recorded earlier.
 
-    where: `uri`, `reused` and further properties of the tracker.
+    where: the keys `uri`, `reused` and further properties of the tracker.
     """
     known_nights = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
     write_text(folder / PUBLISHED, json.dumps({**where, "places": known_nights}, indent=2) + "\n")
 
 
 def read_reruns(folder: Path) -> list[str]:
-    """Return the times of the nights that reused the bundle, ISO 8601, UTC; empty without a readable file."""
+    """Return the times of the nights that reused the bundle (ISO 8601, UTC); empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         return [str(moment) for moment in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
     return []
@@ -51,7 +54,10 @@ def add_rerun(folder: Path, began: str) -> None:
 
 @contextlib.contextmanager
 def lock_publishing(folder: Path, patience: float = 120.0) -> Iterator[None]:
-    """Hold the lock for publishing an evaluation's bundles; raise InputError if another process keeps it too long."""
+    """Hold the lock for publishing the bundles of an evaluation; raise InputError if another process holds it too long.
+
+    patience: seconds to wait for the lock.
+    """
     parent = resolve_path(folder).parent
     try:
         opened = (parent / PUBLISHING).open("w")

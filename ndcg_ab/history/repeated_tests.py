@@ -1,4 +1,4 @@
-"""Monitor every comparison over all nights, with the error controlled over repeated looks.
+"""Test every comparison over all nights together, with the error controlled over repeated looks.
 
 Every call computes the monitors from the history, so that no stored state can disagree with it. Evaluations count in
 the order of finishing, which is the order of the looks.
@@ -18,10 +18,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MonitorLook:
-    """One look at a comparison.
+    """One look at a comparison: the test of one evaluation within the series of nights.
 
-    ordinal, began: of the first evaluation with this content. level: the part of alpha that the look may spend.
-    p_value: compared with the level. conclusion: improved or regressed if p_value <= level, else undecided.
+    ordinal, began: ordinal and nominal time of the first evaluation with this content. level: the part of alpha that
+    the look may spend. p_value: the p-value that is compared with the level. conclusion: improved or regressed if
+    p_value <= level, else undecided.
     """
 
     ordinal: int
@@ -35,10 +36,11 @@ class MonitorLook:
 class Monitor:
     """All looks at one candidate on one metric; the probability that any look detects a true null is at most alpha.
 
-    looks: number of distinct contents, >= 1. latest: the look of the last evaluation. detected: the looks that
-        detected.
-    mde, mde_alone: difference that the latest look detects with 80 % power, and that its evaluation alone would; None
-        if nothing varies. mde is None as well if the queries are too few for the level of the look.
+    looks: the number of evaluations with distinct content, >= 1. latest: the look of the last evaluation. detected: the
+    looks that found a difference.
+    mde: the difference that the latest look detects with 80 % power. mde_alone: the difference that its evaluation
+    would detect if it were the only one. Both are None if no difference varies; mde is None as well if the queries are
+    too few for the level of the look.
     has_range: whether the range of the metric is known. Without it, skewed differences can break the bound on alpha.
     """
 
@@ -55,14 +57,17 @@ class Monitor:
 
 @dataclass(frozen=True)
 class RepeatedTests:
-    """The monitors of the candidates in the last evaluation, on the primary metrics. alpha: of every monitor."""
+    """The monitors of the last evaluation's candidates on the primary metrics.
+
+    alpha: the bound of each monitor on the probability of a false detection.
+    """
 
     alpha: float
     monitors: tuple[Monitor, ...]
 
 
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
-    """Return the monitors over the evaluations up to an ordinal, or None if nothing was tested."""
+    """Return the monitors over the evaluations up to the ordinal `until`, or None if no comparison was tested."""
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
     if not rows:
@@ -76,7 +81,7 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
 
 
 def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
-    """Return the monitor of one comparison; evaluations with equal content count as one look."""
+    """Return the monitor of one comparison from its rows in the history; rows with equal content count as one look."""
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
     columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")
@@ -93,9 +98,9 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable(row: Row, level: float) -> float | None:
-    """Return the difference that a comparison detects with 80 % power; None if its differences do not vary.
+    """Return the difference that a stored comparison detects with 80 % power; None if its differences do not vary.
 
-    row: a stored comparison. level: of its whole family; the comparison gets level / family_size.
+    level: the level of its whole family; the comparison gets level / family_size.
     """
     if row["mde"] is None:
         return None

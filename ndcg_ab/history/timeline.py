@@ -1,4 +1,4 @@
-"""Read the evaluations of one configuration by rising time, and the changes between them (`ndcg-ab history`)."""
+"""Read the evaluations of one configuration in order of time, and the changes between them (`ndcg-ab history`)."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -26,15 +26,16 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 class EvaluatedNight:
     """One evaluation of the history, on one metric.
 
-    values: system_id -> mean. compared: candidate -> comparison with the baseline, if there is one.
-    changed: what differs from the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
-        baseline, definition (the hash of the metric).
-    decisions, reasons: candidate -> recommended decision, and the reason.
+    began: the nominal time, ISO 8601. gate: the state of the gates, or None. values: system_id -> mean. compared:
+    candidate -> comparison with the baseline, if there is one.
+    changed: the differences from the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
+    baseline, definition (the hash of the metric).
+    decisions: candidate -> recommended decision. reasons: candidate -> reason of the decision.
     failures: the failed gates, each with the systems for which it failed: ``no regression (new)``.
     pending: whether the bundle exists and no tracker has it.
     since_last: system -> comparison with itself in the previous evaluation, if its ranking had changed.
-    moved: system -> {ranking, judgments, queries: part of the change of the mean}, if known.
-    acknowledged: time and note of the acknowledgement of its drops; None without one.
+    moved: system -> cause (ranking, judgments, queries) -> part of the change of the mean, if known.
+    acknowledged: the time and the note of the acknowledgement of its drops; None without one.
     judgments_version: the configured versions of the judgments, joined with ``, ``; None without any.
     """
 
@@ -67,7 +68,7 @@ class EvaluatedNight:
 
 
 class ReusedNight(NamedTuple):
-    """A night with the inputs and the configuration of an earlier evaluation."""
+    """A night that reused the results of the evaluation with `ordinal`, whose inputs and configuration were equal."""
 
     began: str
     ordinal: int
@@ -75,13 +76,14 @@ class ReusedNight(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """The evaluations in the order of the moments that they stand for.
+    """The evaluations of one configuration on one metric, in the order of their nominal times.
 
-    systems: the baseline first, then those of the configuration in order, then those no longer configured.
-    reused: the nights without a change, each with the ordinal of the evaluation that stands for it.
-    failed: the nights that could not run and were not made up for.
+    systems: the baseline first, then the configured systems in order, then those no longer configured.
+    reused: the nights without a change, each with the ordinal of the evaluation whose results it reused.
+    failed: the nights that could not run, except those that were run later.
     over_nights: the monitors of every primary metric; None if nothing was tested.
-    latest_value: how many of the latest evaluations reach back to one with a value of the metric; None if none has one.
+    latest_value: the least number of latest evaluations that include one with a value of the metric; None if none has
+    one.
     """
 
     name: str
@@ -95,7 +97,7 @@ class Timeline:
 
     @property
     def lacking(self) -> str:
-        """A sentence if no shown evaluation has a value of the metric, else an empty text."""
+        """A sentence if no evaluation of the timeline has a value of the metric, else an empty text."""
         if any(value is not None for each in self.evaluations for value in each.values.values()):
             return ""
         further = f"; --last {self.latest_value} goes back to one that has" if self.latest_value else ""
@@ -105,7 +107,7 @@ class Timeline:
 class PastComparison(NamedTuple):
     """The result of a comparison in the history.
 
-    difference, conclusion: the mean difference and the verdict. verdict: the verdict in words. is_drop: for a system
+    difference: the mean difference. conclusion: the verdict. verdict: the verdict in words. is_drop: for a system
     compared with itself, whether it regressed by an amount that may matter.
     """
 
@@ -118,7 +120,7 @@ class PastComparison(NamedTuple):
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
     """Return the timeline of a metric; raise InputError if there is no history, or no such metric in it.
 
-    last: number of evaluations; None: all.
+    metric: the name; by default the first metric. last: the number of latest evaluations to return; None for all.
     """
     path = database.existing_history(evaluation)
     pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}
@@ -172,7 +174,7 @@ def order_systems(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
 
 
 def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
-    """Set each evaluation's version of the judgments; return, by evaluation, digests of inputs and of the metric."""
+    """Return, by ordinal, the digests of inputs and metric; set each evaluation's `judgments_version` on the way."""
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
     for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
@@ -188,7 +190,7 @@ def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
 
 def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Add decisions, failed gates, comparisons with the previous evaluation, and acknowledgements to evaluations."""
+    """Set the decisions, failed gates, changes since the previous evaluation and acknowledgements of evaluations."""
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
         nights[ordinal].decisions[candidate] = Choice(decision)
         nights[ordinal].reasons[candidate] = why
@@ -206,7 +208,7 @@ def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: Growi
 
 
 def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Add the values of the metric or cost, and their comparisons, to the evaluations."""
+    """Set the values of a metric or cost, and their comparisons with the baseline, in the evaluations."""
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
@@ -227,7 +229,7 @@ def is_drop(conclusion: str, size: str | None) -> bool:
 
 
 def failure_text(gate: str, systems: str | None) -> str:
-    """Return a failed gate with the systems for which it failed, each once.
+    """Return the name of a failed gate with the systems for which it failed, each once.
 
     systems: the names as the history stores them, joined by a semicolon and a space.
     """
@@ -235,7 +237,7 @@ def failure_text(gate: str, systems: str | None) -> str:
 
 
 def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Return dotted key -> value of all settings that can change a result, with the versions of systems."""
+    """Return dotted key -> value for all settings that can change a result, with the versions of systems."""
     values: dict[str, Any] = {}
 
     def put(prefix: str, value: Any) -> None:
@@ -260,9 +262,9 @@ def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
-    """Return the history's name of the metric that an option names, or of the first configured metric.
+    """Return the name in the history of the metric that an option names, by default of the first configured metric.
 
-    costs: names of cost statistics, which are also allowed.
+    costs: the names of cost statistics, which are also allowed.
     """
     names = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]
@@ -276,7 +278,7 @@ def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pat
 
 
 def list_changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
-    """Return the differences between the inputs and configurations of two evaluations."""
+    """Return words for the differences between the inputs and configurations of two evaluations."""
     texts = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":
@@ -299,7 +301,7 @@ QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
 
 
 def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
-    """Return the values of one query in the latest `last` evaluations.
+    """Return the values of one query in the latest `last` evaluations (None for all), by time and system.
 
     Raise InputError if no evaluation has the query.
     """

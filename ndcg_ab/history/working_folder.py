@@ -1,4 +1,4 @@
-"""Manage the working folders of runs: locked while in use, renamed when kept, removed if the process died.
+"""Manage the working folders of runs: locked while in use, renamed at the end, removed if the process died.
 
 A process that is stopped removes its own folders (`abandon_working_folders`).
 """
@@ -29,7 +29,10 @@ LONGEST_NAME = 255  # bytes of a folder's name
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Lock a folder and return the open lock file, which must stay open; the lock file appears only once it is held."""
+    """Lock a folder and return the open lock file, which must stay open.
+
+    The lock file appears under its name only once it is locked.
+    """
     unseen = folder / f"{LOCK}.new"
     lock = unseen.open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -55,7 +58,7 @@ def clear_abandoned(parent: Path) -> None:
 
 
 def remove_working_folder(folder: Path) -> None:
-    """Remove a working folder, and empty folders above that were created for it."""
+    """Remove a working folder, and the empty folders above it that were created for it."""
     for _ in range(TRIES):
         if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -72,7 +75,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
 def abandon_working_folders(patience: float = 1.0) -> None:
     """Remove the working folders of this process before it ends, and let no thread store another bundle.
 
-    patience: seconds to wait for a bundle that is being stored; if it takes longer, nothing is removed.
+    patience: seconds to wait for a bundle that is being stored; if that takes longer, nothing is removed.
     """
     if KEEPING.acquire(timeout=patience):
         for folder in list(WORKING_FOLDERS):
@@ -81,7 +84,7 @@ def abandon_working_folders(patience: float = 1.0) -> None:
 
 @contextlib.contextmanager
 def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """Yield a locked working folder that readers do not see; remove it at the end unless `keep_bundle` renamed it.
+    """Yield a locked working folder that readers ignore; remove it at the end unless `finish_bundle` renamed it.
 
     at: the nominal time of the evaluation; by default now. Folders of dead processes, which have no lock, are removed
     first.
@@ -153,10 +156,10 @@ def refuse_output(parent: Path, output: str) -> None:
 
 
 def moment_of(folder: Path) -> datetime:
-    """Return the nominal moment of a working folder or a bundle."""
+    """Return the nominal time of a working folder or a bundle."""
     return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 
 def began_by_name(name: str) -> datetime:
-    """Return the moment in the name of a bundle's folder."""
+    """Return the nominal time in the name of a bundle's folder."""
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)

@@ -53,7 +53,7 @@ def keep(run: Context, _: str) -> None:
         extremes, judged = extreme_queries(engine), query_set(engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
     inputs = store.inputs()
-    run.bundle = bundles.keep_bundle(store.folder, evaluation, outcome, inputs, extremes, judged, run.since_last)
+    run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, extremes, judged, run.since_last)
 
 
 def draw_page(run: Context, _: str) -> None:
