@@ -16,7 +16,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.settings import PREFECT_LOGGING_EXTRA_LOGGERS
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error
+from ndcg_ab.config.secrets.redaction import censor_logs, redacted_error
 from ndcg_ab.pipeline import Context, Stage, run_stages, stages
 from ndcg_ab.runs import stages as keeping
 from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, record_errors_as_pending
@@ -58,7 +58,7 @@ def hide_secrets_in_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        safe_error = discreet_error(error)
+        safe_error = redacted_error(error)
         if safe_error is error:
             raise
         raise safe_error from None

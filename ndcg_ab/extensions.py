@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.config.secrets.redaction import discreet_error
+from ndcg_ab.config.secrets.redaction import redacted_error
 from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, message_of, on_one_line
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
             raise
         may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
         message = on_one_line(": ".join(filter(None, [type(error).__name__, message_of(error)])), LONGEST)
-        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {message}") from discreet_error(error)
+        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {message}") from redacted_error(error)
 
 
 @contextlib.contextmanager

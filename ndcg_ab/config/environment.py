@@ -1,4 +1,4 @@
-"""Set the environment variables that Prefect and MLflow read when they are imported, keeping the user's values."""
+"""Set the environment variables that Prefect and MLflow read when they are imported, without changing the user's."""
 
 import contextlib
 import functools
@@ -51,23 +51,23 @@ LOCAL_FILES = {  # settings files of the current folder -> what is in one that a
     "prefect.toml": r"\S",
     "pyproject.toml": r"\btool\W{1,4}prefect\b(?!\W{1,3}server\b)",
 }
-_parted: dict[str, str] = {}  # Prefect's addresses of this process, and who speaks there
+_credentials: dict[str, str] = {}  # Prefect's addresses of this process, and who speaks there
 
 UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
 
 
 @contextlib.contextmanager
-def uploading_patiently() -> Iterator[None]:
+def extend_upload_timeout() -> Iterator[None]:
     """Raise the request timeout of MLflow during the block, in which files are uploaded, unless the user set one."""
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
-    given = os.environ.get(name)
-    if given == DEFAULTS[name]:
+    configured = os.environ.get(name)
+    if configured == DEFAULTS[name]:
         os.environ[name] = UPLOAD_TIMEOUT
     try:
         yield
     finally:
-        if given is not None:
-            os.environ[name] = given
+        if configured is not None:
+            os.environ[name] = configured
 
 
 def prepare_environment(evaluation: Evaluation | None = None) -> None:
@@ -93,26 +93,26 @@ def prepare_environment(evaluation: Evaluation | None = None) -> None:
             file=sys.stderr,
         )
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
-        embedded_store(evaluation)
+        local_store_address(evaluation)
     remember_environment()
     # Prefect logs its address, and names it in errors: user and password go where it looks for them.
-    url, held = split_address(os.environ.get("PREFECT_API_URL", ""))
-    if held:
-        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remember_secret(held)
-        _parted[url] = held
-    elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
+    url, credentials = split_address(os.environ.get("PREFECT_API_URL", ""))
+    if credentials:
+        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remember_secret(credentials)
+        _credentials[url] = credentials
+    elif url not in _credentials and os.environ.get("PREFECT_API_AUTH_STRING") in _credentials.values():
         del os.environ["PREFECT_API_AUTH_STRING"]
 
 
 def find_local_settings() -> list[str]:
-    """Return the names of the files in the current folder that hold settings of Prefect."""
+    """Return the names of the files in the current folder with settings that Prefect would read."""
     files = {name: Path(name) for name in LOCAL_FILES if Path(name).is_file() and os.access(name, os.R_OK)}
     return [name for name, file in files.items() if re.search(LOCAL_FILES[name], file.read_text(errors="replace"))]
 
 
 @functools.cache
 def guard_prefect() -> None:
-    """Prevent Prefect, which is not imported yet, from reading settings files in the current folder."""
+    """Prevent Prefect from reading settings files in the current folder; call this before importing Prefect."""
     from pydantic_settings.sources import ConfigFileSourceMixin, DotEnvSettingsSource
 
     def guard(read: Any) -> Any:
@@ -132,23 +132,26 @@ def profiles_path() -> Path:
 
 
 def tracking_uri(evaluation: Evaluation) -> str:
-    """Return the MLflow address: from the configuration, MLFLOW_TRACKING_URI, or a SQLite file beside the results."""
+    """Return the MLflow address: from the configuration, MLFLOW_TRACKING_URI, or a SQLite file beside the results.
+
+    Raises InputError for an invalid address.
+    """
     key_name = f"{evaluation.name}: mlflow.tracking_uri"
     configured = reveal_address(evaluation.mlflow.tracking_uri, key_name, evaluation.directory)
-    named = configured or os.environ.get("MLFLOW_TRACKING_URI")
-    if not named:
-        return embedded_store(evaluation)
-    remember_address(named)
-    if fault := tracker_address_fault(named):
+    address = configured or os.environ.get("MLFLOW_TRACKING_URI")
+    if not address:
+        return local_store_address(evaluation)
+    remember_address(address)
+    if fault := tracker_address_fault(address):
         where = key_name if configured else "MLFLOW_TRACKING_URI"
-        raise InputError(f"{where} = {format_value(without_password(named))}: {fault}")
-    return named
+        raise InputError(f"{where} = {format_value(without_password(address))}: {fault}")
+    return address
 
 
-def embedded_store(evaluation: Evaluation) -> str:
-    """Return the address of the SQLite store in the output directory.
+def local_store_address(evaluation: Evaluation) -> str:
+    """Return the address of MLflow's SQLite store in the output directory.
 
-    Raise InputError if its path cannot be an address.
+    Raise InputError if the path cannot be an address.
     """
     path = evaluation.output_directory / "mlflow.db"
     if "?" in str(path):
@@ -160,5 +163,5 @@ def embedded_store(evaluation: Evaluation) -> str:
 
 
 def artifact_directory(uri: str) -> Path | None:
-    """Return the folder in which a SQLite store keeps its files, beside the database, or None for a server."""
+    """Return the folder in which MLflow stores the files of a SQLite store, or None for a server."""
     return Path(uri.removeprefix("sqlite:///")).parent / "mlruns" if uri.startswith("sqlite:///") else None

@@ -1,4 +1,4 @@
-"""Find and change texts in nested lists and mappings, such as a configuration, with their places."""
+"""Find and change texts in nested lists and mappings, such as a configuration, with their key paths."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ KeyPath = tuple[int | str, ...]
 
 
 def dotted_key(key_path: KeyPath) -> str:
-    """Return a place as a dotted key: systems[1].file for ("systems", 1, "file")."""
+    """Return a key path as a dotted key: systems[1].file for ("systems", 1, "file")."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key_path)
     return text.removeprefix(".")
 
@@ -20,7 +20,10 @@ def general_key(key: str) -> str:
 
 
 def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the place and the value of every text in nested lists and mappings, without mapping keys."""
+    """Yield (key path, text) for every text in nested lists and mappings, without mapping keys.
+
+    key_path: the path of the content itself.
+    """
     if isinstance(content, str):
         yield key_path, content
     elif isinstance(content, dict | list):
@@ -29,7 +32,10 @@ def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, 
 
 
 def map_texts(content: Any, change: Callable[[str, KeyPath], Any], key_path: KeyPath = ()) -> Any:
-    """Return nested lists, tuples and mappings with every text changed, without mapping keys."""
+    """Return nested content with every text replaced by `change(text, key path)`, without mapping keys.
+
+    key_path: the path of the content itself. Tuples become lists.
+    """
     if isinstance(content, dict):
         return {key: map_texts(value, change, (*key_path, key)) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -222,12 +222,12 @@ def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
 
 
 def test_uploads_get_more_time_unless_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab.config.environment import uploading_patiently
+    from ndcg_ab.config.environment import extend_upload_timeout
 
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     for given, during in ((DEFAULTS[name], "60"), ("5", "5")):
         monkeypatch.setenv(name, given)
-        with uploading_patiently():
+        with extend_upload_timeout():
             assert os.environ[name] == during
         assert os.environ[name] == given
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ndcg_ab.config.loading.hints import value_hint
-from ndcg_ab.config.loading.keys import key_hint, known_keys, near_keys
+from ndcg_ab.config.loading.keys import key_hint, known_keys, similar_keys
 from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -27,7 +27,7 @@ LONGEST_RULE = 1000  # characters; a rule may quote a value
 def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     """Return the evaluation that a YAML file describes; raise InputError that names the key, the value and the rule.
 
-    settings: changes given by `--set`, each such as ``statistics.alpha=0.01``.
+    settings: the changes by `--set`, each such as ``statistics.alpha=0.01``.
     """
     directory = resolve_path(path.parent)
     if problem := path_fault(str(directory)):
@@ -35,18 +35,18 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     layered = read_layers(path, settings)
     if plain := dict.fromkeys(key_path for key_path, _ in find_plain_secrets(layered.content)):
         remember_plain_secrets(layered.content)
-        found = [
+        messages = [
             f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}: {PLAIN_SECRET}" for key_path in plain
         ]
-        raise InputError("\n".join(found))
+        raise InputError("\n".join(messages))
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
-        found = [
+        messages = [
             f"{layered.origin_of(key_path, str(path))}: {write_sentence(parts)}"
             for key_path, parts in problems_by_key(error)
         ]
-        raise InputError("\n".join(found)) from None
+        raise InputError("\n".join(messages)) from None
     for key_path, text in texts_with_dates(evaluation):
         check_dates(text, f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}")
     return evaluation
@@ -82,16 +82,16 @@ RULES = {  # what pydantic calls it -> the rule in our words
 
 
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
-    """Return one sentence for each problem, with the key, the value and the rule; name: converts a setting to text."""
+    """Return one sentence for each problem, with the key, the value and the rule; name: returns the text for a key."""
     return (write_sentence(parts, name) for _, parts in problems_by_key(error))
 
 
 def problems_by_key(error: ValidationError) -> Iterator[tuple[KeyPath, list[Part]]]:
-    """Yield the place in the configuration and the parts of the sentence for each problem."""
+    """Yield the path of the key and the parts of the sentence for each problem."""
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
-            misspelt |= {(*problem["loc"][:-1], name) for name in near_keys(problem["loc"])}
+            misspelt |= {(*problem["loc"][:-1], name) for name in similar_keys(problem["loc"])}
     for problem in error.errors():
         key_path = problem["loc"]
         key = dotted_key(key_path)
@@ -116,7 +116,7 @@ def problems_by_key(error: ValidationError) -> Iterator[tuple[KeyPath, list[Part
 
 
 def broken_rule(problem: ErrorDetails) -> tuple[Part, ...]:
-    """Return the parts of the sentence about the broken rule, beginning with a setting if one is more precise."""
+    """Return the parts of the sentence about a broken rule; a key at its start is more precise than the problem's."""
     context = problem.get("ctx", {})
     if isinstance(error := context.get("error"), RuleError):
         return error.parts

@@ -1,4 +1,4 @@
-"""Parse numbers in settings, and suggest values instead of refused ones."""
+"""Parse numbers in a configuration, and write hints on what to give instead of a refused value."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 SEEN = 1000  # bytes that tell binary data from text
-LIKE = 0.6  # how much of two names must be the same for one to stand for the other
+LIKE = 0.6  # least similarity of two file names for a hint
 
 
 def is_number(text: str) -> bool:
@@ -27,10 +27,7 @@ def read_number(value: Any) -> float | None:
 
 
 def plain_number(text: str) -> str | None:
-    """Return the intended positive number: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``.
-
-    None if there is none.
-    """
+    """Return the positive number that a text means: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``; else None."""
     bare = text.strip().lstrip("+-").replace(",", ".")
     share = bare.endswith("%")
     bare = bare.removesuffix("%").strip()
@@ -40,17 +37,14 @@ def plain_number(text: str) -> str | None:
 
 
 def guess_alpha(alpha: float) -> str | None:
-    """Return the intended alpha for a confidence level or percentage: 0.05 for 0.95, 95 and 5.
-
-    None if there is none.
-    """
+    """Return the alpha that a confidence level or percentage means: 0.05 for 0.95, 95 and 5; else None."""
     share = alpha / 100 if 1 <= alpha <= 100 else alpha
     share = min(share, 1 - share)
     return f"{share:.12g}" if 0 < share < 0.5 else None
 
 
 def closest_hint(value: Any, allowed: Iterable[str]) -> str:
-    """Return a hint such as ``; did you mean 'old'?``, or an empty text if no known name is similar."""
+    """Return a hint such as ``; did you mean 'old'?``, or an empty text if no allowed name is similar."""
     names = {name.lower(): name for name in allowed}
     text = str(value).lower()
     near = get_close_matches(text, names, n=1, cutoff=0.5) or [name for name in names if text.startswith(name)]
@@ -60,7 +54,7 @@ def closest_hint(value: Any, allowed: Iterable[str]) -> str:
 def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     """Return a hint on what to write instead of a value that breaks a rule, or an empty text.
 
-    key: dotted, without list indices. kind: the pydantic type of the error. expected: the allowed values.
+    key: the dotted key. kind: pydantic's type of the error. expected: pydantic's text of the allowed values.
     """
     if key == "statistics.alpha" and isinstance(value, int | float) and (meant := guess_alpha(value)):
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
@@ -84,9 +78,9 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
 
 def similar_file_hint(path: Path) -> str:
-    """Return a hint such as ``; did you mean old.run?`` for a missing file, or on what is wrong with the folder.
+    """Return a hint such as ``; did you mean old.run?`` for a missing file, or on a problem with its folder.
 
-    Names are compared without suffixes, because two files are not similar only for being CSV.
+    Names are compared without suffixes, because files are not similar only for being CSV. The hint may be empty.
     """
     try:
         names = [each.name for each in path.parent.iterdir() if each.is_file()]
@@ -102,7 +96,7 @@ def similar_file_hint(path: Path) -> str:
 
 
 def template_hint(path: str) -> str:
-    """Return a hint on how a date or a variable is written in a configuration, if a path seems to contain one."""
+    """Return a hint on how a configuration writes a date or a variable, if a path seems to contain one, else ""."""
     if variable := re.search(r"\$([A-Za-z_]\w*)", path):
         return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
     if date := re.search(r"\{date(:[^{}]*)?\}", path):
@@ -113,7 +107,7 @@ def template_hint(path: str) -> str:
 
 
 def utf8_command(start: bytes) -> str:
-    """Return the advice on how to convert a file to UTF-8, if it is text; start: the first bytes of the file."""
+    """Return the advice on how to convert a file to UTF-8, or that it is binary; start: the first bytes of the file."""
     if sum(byte < 9 or 13 < byte < 32 for byte in start[:SEEN] if byte) > len(start[:SEEN]) / 50:
         return "it holds binary data: name the text that it was made of, or export it as CSV"
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]

@@ -1,4 +1,4 @@
-"""Look up the keys that a configuration can have, and the values that they accept, in the model."""
+"""Look up in the model which keys a configuration can have, and which values they accept."""
 
 import functools
 import types
@@ -14,18 +14,18 @@ from ndcg_ab.config.model.keys import Trait, inner_types, input_keys, is_model, 
 from ndcg_ab.config.walking import KeyPath
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
-FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
+OTHER_FILE_KEYS = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 
 
-def near_keys(key_path: KeyPath) -> list[str]:
-    """Return the known key that is most similar to an unknown key, in a list that may be empty."""
-    if key_path[-1] in FILE_ELSEWHERE and "file" in known_keys(key_path[:-1]):
+def similar_keys(key_path: KeyPath) -> list[str]:
+    """Return a list of the known key that is most similar to an unknown key; empty if none is similar."""
+    if key_path[-1] in OTHER_FILE_KEYS and "file" in known_keys(key_path[:-1]):
         return ["file"]
     return get_close_matches(str(key_path[-1]), known_keys(key_path[:-1]), n=1, cutoff=0.6)
 
 
 def key_hint(key_path: KeyPath) -> str:
-    """Return a hint such as ``; did you mean 'statistics.alpha'?``, or an empty text.
+    """Return a hint such as ``; did you mean 'statistics.alpha'?`` for an unknown key, or an empty text.
 
     A key of equal name in another section takes precedence over a similar key in the same section.
     """
@@ -35,34 +35,34 @@ def key_hint(key_path: KeyPath) -> str:
         for section in sections
         if key_path[-1] in known_keys((section,)) and section not in input_keys(Evaluation)
     ]
-    found = elsewhere[:1] or near_keys(key_path)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    similar = elsewhere[:1] or similar_keys(key_path)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def known_keys(key_path: KeyPath) -> list[str]:
-    """Return the keys that a mapping at a place of the configuration can have."""
+    """Return the keys that the mapping at a key path can have; for the empty path, those of a file."""
     models = [Evaluation] if not key_path else models_in(annotation_of(key_path))
     names = [name for name in models[0].model_fields if key_path or name != "directory"] if models else []
     return names if key_path else [*names, EXTENDS]
 
 
 def fields_of(key_path: KeyPath) -> Iterator[FieldInfo]:
-    """Yield the model fields of the keys on the path to a place, the field of the place itself last."""
-    found: Any = Evaluation
+    """Yield the model fields along a key path, the field of the last key last."""
+    annotation: Any = Evaluation
     for part in key_path:
-        for model in models_in(found):
+        for model in models_in(annotation):
             if part in model.model_fields:
                 yield model.model_fields[str(part)]
-        found = entry_type(found, part)
+        annotation = entry_type(annotation, part)
 
 
 def is_late(key_path: KeyPath) -> bool:
-    """Return whether the value at a place of the configuration is looked up only when it is used."""
+    """Return whether the value at a key path may hold a secret, so that it is looked up only when it is used."""
     return any(Trait.LATE in traits_of(field) for field in fields_of(key_path))
 
 
 def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
-    """Return whether a text at a place of the configuration is a path; traits: the kinds of paths to consider."""
+    """Return whether a text at a key path is a file path; traits: the kinds of file paths to consider."""
     short = [(*key_path, kind.main_key) for kind in models_in(annotation_of(key_path)) if kind.main_key]
     fields = list(fields_of(key_path))
     is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
@@ -70,21 +70,24 @@ def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.IN
 
 
 def expand(value: Any, key_path: KeyPath) -> Any:
-    """Return the keys that the short form of a model stands for; any other value unchanged."""
+    """Return the keys that the short form of a model at a key path stands for; any other value unchanged."""
     models = [] if isinstance(value, dict) else models_in(annotation_of(key_path))
     return models[0].expand(value) if models else value
 
 
 def annotation_of(key_path: KeyPath) -> Any:
-    """Return the type of the value at a place, or None if a configuration has no such place."""
+    """Return the type of the value at a key path, or None if a configuration has no such key."""
     return functools.reduce(entry_type, key_path, Evaluation)
 
 
 def entry_type(annotation: Any, part: int | str) -> Any:
-    """Return the type of a list entry, a mapping value or a model field, or None if there is none."""
+    """Return the type of a list entry, a mapping value or a model field, or None if there is none.
+
+    annotation: the type of the list, mapping or model. part: the index or key.
+    """
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        return next((found for each in inner if (found := entry_type(each, part)) is not None), None)
+        return next((kind for each in inner if (kind := entry_type(each, part)) is not None), None)
     if origin is Annotated:
         return entry_type(inner[0], part)
     if origin is list and isinstance(part, int):
@@ -97,7 +100,7 @@ def entry_type(annotation: Any, part: int | str) -> Any:
 
 
 def has_default(key_path: KeyPath) -> bool:
-    """Return whether a key of the configuration, or of a metric given as a mapping, may be omitted."""
+    """Return whether the key at a key path may be omitted, also within a metric given as a mapping."""
     if len(key_path) == 3 and key_path[0] in keys_with(Evaluation, Trait.METRICS):
         return True
     fields = [model.model_fields.get(str(key_path[-1])) for model in models_in(annotation_of(key_path[:-1]))]
@@ -105,7 +108,7 @@ def has_default(key_path: KeyPath) -> bool:
 
 
 def takes_text(key_path: KeyPath) -> bool:
-    """Return whether a value at a place is always text, so that it is not parsed as YAML."""
+    """Return whether the value at a key path is always text, so that it is not parsed as YAML."""
     for kind in inner_types(annotation_of(key_path)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False

@@ -32,17 +32,17 @@ SET = "--set"
 class LayeredConfiguration:
     """The merged content of several layers.
 
-    content: keys and values, with variables filled in.  origins: place -> the file, or `--set`, that gave the value.
+    content: keys and values, with variables filled in. origins: key path -> the file, or `--set`, that gave the value.
     """
 
     content: dict[Any, Any]
     origins: dict[KeyPath, str]
 
     def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
-        """Return the file or option that gave a value, or the mapping or list that contains the value."""
+        """Return the file or option that gave the value at a key path or a value around it; else `otherwise`."""
         for length in range(len(key_path), 0, -1):
-            if (found := self.origins.get(key_path[:length])) is not None:
-                return found
+            if (origin := self.origins.get(key_path[:length])) is not None:
+                return origin
         return otherwise
 
     def on(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
@@ -51,7 +51,10 @@ class LayeredConfiguration:
 
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
-    """Return the content of a file merged with the files that it extends and the changes by `--set`."""
+    """Return the content of a file merged with the files that it extends and the changes by `--set`.
+
+    settings: the texts of the `--set` options.
+    """
     layered = read_layer(path, (), resolve_path(path.parent))
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
@@ -107,20 +110,21 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath = ()) -> dict[Any, Any]:
-    found = dict(below)
+    """Return mappings merged key by key: values of `above` replace those of `below`, and null removes a key."""
+    merged = dict(below)
     for key, value in above.items():
-        under = expand(found.get(key), (*key_path, key))
+        lower_value = expand(merged.get(key), (*key_path, key))
         if value is None:
-            found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
-            found[key] = merge_layers(under, value, (*key_path, key))
+            merged.pop(key, None)
+        elif isinstance(value, dict) and isinstance(lower_value, dict) and not is_reference(value):
+            merged[key] = merge_layers(lower_value, value, (*key_path, key))
         else:
-            found[key] = value
-    return found
+            merged[key] = value
+    return merged
 
 
 def leaf_keys(content: dict[Any, Any], key_path: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield the places of all values that are not mappings with entries."""
+    """Yield the key paths of all values that are not mappings with entries."""
     for key, value in content.items():
         if isinstance(value, dict) and value:
             yield from leaf_keys(value, (*key_path, key))
@@ -129,7 +133,7 @@ def leaf_keys(content: dict[Any, Any], key_path: KeyPath = ()) -> Iterator[KeyPa
 
 
 def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
-    """Return the content with relative paths, also those of files with secrets, as absolute paths below a folder."""
+    """Return the content with relative file paths made absolute below `folder`, also those of files with secrets."""
 
     def absolute(value: Any) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
@@ -146,16 +150,16 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
 
 # ---- variables of the environment
 #
-# They are looked up when the file is read.  Where an address or an argument may hold a password (`Trait.LATE`, and a
-# path that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is
-# kept of an evaluation, or handed to Prefect, holds no secret.
+# Variables are filled in when the file is read.  If an address or an argument may hold a password (`Trait.LATE`, and a
+# path that is an address), the text stays as it is written, and variables are filled in when it is used.  A stored
+# evaluation, or one handed to Prefect, therefore holds no secret.
 
 
 def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
-    """Return the content of a file with the values of its variables filled in.
+    """Return the content of a file with the values of its environment variables filled in.
 
     A value that consists of one variable is parsed as YAML unless the key takes text, and null if the variable is
-    empty.
+    empty. origin: the file, for messages.
     """
 
     def fill(text: str, key_path: KeyPath) -> Any:
@@ -177,11 +181,11 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
     return map_texts(content, fill, key_path)
 
 
-# ---- what --set changes
+# ---- changes by --set
 
 
 def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
-    """Apply a `--set` option such as ``statistics.alpha=0.01`` or ``gate=null`` to the content; return its place."""
+    """Apply a `--set` option such as ``statistics.alpha=0.01`` or ``gate=null`` to the content; return its key path."""
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
@@ -202,7 +206,7 @@ def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
 
 
 def split_setting(text: str) -> tuple[str, str]:
-    """Return key and value, the texts before and after the first `=` outside of parentheses."""
+    """Return the key and the value of a `--set` option, split at the first `=` outside of parentheses."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -212,7 +216,10 @@ def split_setting(text: str) -> tuple[str, str]:
 
 
 def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any]:
-    """Return the place that a dotted key names and the mapping or list that holds it, creating missing mappings."""
+    """Return the key path of a dotted key and the mapping or list that holds its last key; create missing mappings.
+
+    text: the `--set` option, for messages.
+    """
     key_path: KeyPath = ()
     holder: Any = content
     rest = key
@@ -236,7 +243,10 @@ def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any
 
 
 def next_part(holder: Any, key_path: KeyPath, rest: str, text: str) -> tuple[int | str, str]:
-    """Return the first part of a dotted key and the rest; a list entry is named by index or name."""
+    """Return the first part of a dotted key and the rest; a list entry is named by index or name.
+
+    holder: the mapping or list at `key_path`. rest: the dotted key. text: the `--set` option, for messages.
+    """
     first, _, others = rest.partition(".")
     annotation = annotation_of(key_path)
     if isinstance(holder, list):

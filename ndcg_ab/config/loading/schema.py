@@ -1,4 +1,4 @@
-"""Write the JSON Schema of configuration files from the model, with which editors complete and explain keys."""
+"""Write the JSON Schema of configuration files from the model; editors use it to complete and explain keys."""
 
 import dataclasses
 import json
@@ -27,8 +27,8 @@ def json_schema() -> Schema:
     The schema adds what the model does not know: `extends`, short forms of files and metrics, variables, and null for a
     default.
     """
-    made = Evaluation.model_json_schema()
-    keys, parts = made["properties"], made["$defs"]
+    schema = Evaluation.model_json_schema()
+    keys, parts = schema["properties"], schema["$defs"]
     del keys["directory"]
     for key in keys.values():
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
@@ -43,8 +43,8 @@ def json_schema() -> Schema:
             keys[name]["anyOf"] = [entry, {"type": "array", "items": entry}]
             del keys[name]["type"]
     kinds = System.kinds
-    given = {name: {"not": {"type": "null"}} for name in kinds}
-    alternatives = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
+    not_null = {name: {"not": {"type": "null"}} for name in kinds}
+    alternatives = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in kinds}}
     parts["System"]["oneOf"] = [*alternatives, nowhere]
     parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
@@ -52,7 +52,7 @@ def json_schema() -> Schema:
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
         "description": "Files whose keys hold where this one does not give them, each above those before it.",
     }
-    needed = made["required"]
+    needed = schema["required"]
     ranked = [*needed, "judgments", "systems"]
     somewhere = {"items": {"anyOf": [{"required": [name]} for name in kinds]}}
     ways = [{"required": way} for way in (ranked, [*needed, "scores"], [EXTENDS])]
@@ -89,7 +89,7 @@ def metric_schema() -> Schema:
 
 
 def one_of(names: Iterable[str]) -> Schema:
-    """Return a schema that accepts one of the names, in any case; editors offer the names."""
+    """Return a schema that accepts one of the names in any case; editors offer the names."""
     known = list(names)
     letters = [
         "".join(f"[{each.lower()}{each.upper()}]" if each.isalpha() else each for each in name) for name in known
@@ -98,31 +98,31 @@ def one_of(names: Iterable[str]) -> Schema:
 
 
 def loosen_schema(schema: Schema) -> Schema:
-    """Return a schema that also accepts variables in place of non-text values, and null for keys with a default.
+    """Return a schema that also accepts variables instead of non-text values, and null for keys with a default.
 
     An entry of a mapping may be null as well, which removes the entry in a file with `extends`.
     """
-    found = {key: value for key, value in schema.items() if key != "title"}
-    if "properties" in found:
-        needed = found.get("required", ())
-        found["properties"] = {
+    loose = {key: value for key, value in schema.items() if key != "title"}
+    if "properties" in loose:
+        needed = loose.get("required", ())
+        loose["properties"] = {
             key: loosen_schema(value) if key in needed else either_schema(loosen_schema(value), {"type": "null"})
-            for key, value in found["properties"].items()
+            for key, value in loose["properties"].items()
         }
     for group in GROUPS:
-        if isinstance(found.get(group), dict):
-            inner = loosen_schema(found[group])
-            found[group] = either_schema(inner, {"type": "null"}) if group == "additionalProperties" else inner
-        elif isinstance(found.get(group), list):
-            found[group] = [loosen_schema(each) for each in found[group]]
-    is_free = found.get("type") == "string" and not {"enum", "pattern"} & found.keys()
-    if "$ref" not in found and "anyOf" not in found and not is_free and found.get("type") not in ("object", "null"):
-        return either_schema(found, {"$ref": "#/$defs/Variable"})
-    return found
+        if isinstance(loose.get(group), dict):
+            inner = loosen_schema(loose[group])
+            loose[group] = either_schema(inner, {"type": "null"}) if group == "additionalProperties" else inner
+        elif isinstance(loose.get(group), list):
+            loose[group] = [loosen_schema(each) for each in loose[group]]
+    is_free = loose.get("type") == "string" and not {"enum", "pattern"} & loose.keys()
+    if "$ref" not in loose and "anyOf" not in loose and not is_free and loose.get("type") not in ("object", "null"):
+        return either_schema(loose, {"$ref": "#/$defs/Variable"})
+    return loose
 
 
 def either_schema(schema: Schema, other: Schema) -> Schema:
-    """Return a schema that accepts an alternative as well, with description and default at the top level."""
+    """Return a schema that accepts what either schema accepts; description and default move to the top level."""
     about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
     rule = {key: value for key, value in schema.items() if key not in about}
     if not rule:

@@ -1,4 +1,4 @@
-"""Resolve at the start of a run what a configuration leaves open: dates in texts, and files named by a pattern."""
+"""Fill in dates and replace file patterns of a configuration at the start of a run."""
 
 import glob
 import re
@@ -42,7 +42,7 @@ def matching_files(path: Path, directory: Path) -> list[Path]:
 
 
 def nothing_matches_text(path: Path) -> str:
-    """Return a description of the folder of a pattern without matches, for a message."""
+    """Return a description of the folder of a pattern without matches, with similar names, for a message."""
     folder = path.parent
     while WILD.search(str(folder)) and not folder.exists():
         folder = folder.parent
@@ -54,28 +54,28 @@ def nothing_matches_text(path: Path) -> str:
 
 
 def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
-    """Return the evaluation as of a moment, with dates written out and patterns replaced by existing files.
+    """Return the evaluation with dates filled in for a point in time, and patterns replaced by existing files.
 
-    Dates are in the time zone of the schedule, or UTC without a schedule.  An evaluation without dates and patterns is
-    returned unchanged.  Raises InputError for a pattern with too few or too many matches.
+    Dates are in the time zone of the schedule, or UTC without a schedule. An evaluation without dates and patterns is
+    returned unchanged. Raises InputError for a pattern with too few or too many matches.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     dated = write_dates_in(evaluation, time.astimezone(zone))
-    settled = resolve_files(dated, evaluation, ())
-    if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
+    resolved = resolve_files(dated, evaluation, ())
+    if resolved == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
     try:  # systems may have other names now
-        check_names(settled)
+        check_names(resolved)
     except RuleError as error:
         raise InputError(f"{evaluation.name}: {error}") from None
-    return settled
+    return resolved
 
 
 # ---- dates
 
 
 def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the place and the value of each text in which dates are filled in."""
+    """Yield (key path, text) of each text in which dates are filled in."""
     for key_path, traits, value in walk_keys(evaluation):
         if Trait.DATED in traits:
             yield from walk_texts(as_text(value), key_path)
@@ -86,21 +86,21 @@ def as_text(value: Any) -> Any:
 
 
 def check_dates(text: str, where: str) -> None:
-    """Raise InputError for a date template with an invalid format."""
-    for found in DATE.finditer(text):
-        form = found["form"]
+    """Raise InputError for a date template with an invalid format; where: the key, for the message."""
+    for template in DATE.finditer(text):
+        form = template["form"]
         if form is None:
             continue
         wrong = next((code for code in re.findall(r"%.?", form) if code[1:] not in CODES or code == "%"), None)
         if wrong or "%" not in form:
             what = f"{wrong!r} is no code of a date" if wrong else "there is no code of a date in it"
-            raise InputError(f"{where} = {text!r}: {found[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
+            raise InputError(f"{where} = {text!r}: {template[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
 
 
 def write_dates_in(model: P, time: datetime) -> P:
     """Return a model with dates filled in, also in nested models.
 
-    They stand as `{date}` (2026-11-20), and in templates such as `{date:%Y/%m}`.
+    Templates are `{date}` (2026-11-20) or have a format, such as `{date:%Y/%m}`.
     """
     seconds = str(int(time.timestamp()))
 
@@ -111,8 +111,8 @@ def write_dates_in(model: P, time: datetime) -> P:
     def change(traits: set[Trait], value: Any) -> Any:
         if Trait.DATED not in traits or value is None:
             return value
-        found = map_texts(as_text(value), lambda text, _: DATE.sub(written, text))
-        return Path(found) if isinstance(value, Path) else found
+        dated = map_texts(as_text(value), lambda text, _: DATE.sub(written, text))
+        return Path(dated) if isinstance(value, Path) else dated
 
     return change_keys(model, change)
 
@@ -121,9 +121,9 @@ def write_dates_in(model: P, time: datetime) -> P:
 
 
 def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
-    """Return a model with each pattern replaced by the one file that matches it.
+    """Return a model with each file pattern replaced by the one file that matches it, also in nested models.
 
-    Addresses, parts of a table and data in memory are kept.
+    Addresses, parts of a table and data in memory stay unchanged.
     """
     changes: dict[str, Any] = {}
     is_one = not getattr(model, "parts", False) and getattr(model, "in_memory", None) is None
@@ -140,16 +140,16 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
 
 
 def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
-    """Return a list entry with its file resolved.
+    """Return the list of entries that replace a list entry, with their files resolved.
 
-    A system with `{stem}` in its name becomes one system per matching file.
+    A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry.
     """
     if not isinstance(entry, System) or not entry.stands_for_many:
         return [resolve_files(entry, evaluation, key_path)]
     where = f"{dotted_key(key_path)}.file"
     if not isinstance(entry.file, Path):
-        said = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
-        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(entry.file))!r}: {said}")
+        message = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
+        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(entry.file))!r}: {message}")
     return [
         entry.model_copy(update={"name": entry.name.replace(STEM, file_stem(file)), "file": file})
         for file in find_files(evaluation, entry.file, where)
@@ -157,32 +157,38 @@ def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P
 
 
 def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
-    """Return the one file that a path or pattern names; raise InputError if several match."""
-    found = find_files(evaluation, path, where)
-    if len(found) > 1:
-        more = ", …" if len(found) > SHOWN else ""
-        names = ", ".join(file.name for file in found[:SHOWN]) + more
+    """Return the one file that a path or pattern names; raise InputError if none or several match.
+
+    where: the key, for messages.
+    """
+    files = find_files(evaluation, path, where)
+    if len(files) > 1:
+        more = ", …" if len(files) > SHOWN else ""
+        names = ", ".join(file.name for file in files[:SHOWN]) + more
         advice = "name it"
         if where.startswith("systems"):
             advice += f', make each of them a system with name: "{STEM}"'
         if not where.startswith("scores"):
             advice += ", or say parts: true where they are parts of one table"
-        said = f"{len(found)} files match it ({names}); one is needed: {advice}"
-        raise InputError(f"{evaluation.name}: {where} = {str(path)!r}: {said}")
-    return found[0]
+        message = f"{len(files)} files match it ({names}); one is needed: {advice}"
+        raise InputError(f"{evaluation.name}: {where} = {str(path)!r}: {message}")
+    return files[0]
 
 
 def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
-    """Return the files that match a pattern, sorted by name, or the path itself if it is no pattern."""
+    """Return the files that match a pattern, sorted by name, or the path itself if it is no pattern.
+
+    Raises InputError if no file matches; where: the key, for the message.
+    """
     if not WILD.search(str(path)) or evaluation.path(path).exists():
         return [path]
-    found = matching_files(path, evaluation.directory)
-    if not found:
+    files = matching_files(path, evaluation.directory)
+    if not files:
         raise InputError(
             f"{evaluation.name}: {where} = {str(path)!r}: no file matches it;"
             f" {nothing_matches_text(evaluation.path(path))}"
         )
-    return found
+    return files
 
 
 def file_stem(path: Path) -> str:

@@ -19,7 +19,8 @@ WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowEr
 class Loader(yaml.SafeLoader):
     """A YAML loader that refuses repeated keys and reads dates as text: `version: 2026-11-20` needs no quotes.
 
-    Excessive content is refused: deep nesting, aliases of aliases, and numbers too large for a double.
+    Excessive content is refused: deep nesting, aliases of aliases, and numbers too large for a double. depth: the
+    current depth of nesting. sizes: id of a node -> number of its values.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -48,7 +49,7 @@ class Loader(yaml.SafeLoader):
         return node
 
     def size_of(self, node: yaml.Node) -> int:
-        """Return the number of values in a node with aliases written out; inner nodes must be measured before."""
+        """Return the number of values in a node, counting what aliases repeat; inner nodes must be measured before."""
         if id(node) not in self.sizes:
             inner = node.value if isinstance(node, yaml.CollectionNode) else []
             if isinstance(node, yaml.MappingNode):
@@ -64,10 +65,10 @@ class Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            found = super().construct_object(node, deep)
-            if isinstance(found, int):
-                float(found)  # a whole number that is none is of no use to anybody
-            return found
+            value = super().construct_object(node, deep)
+            if isinstance(value, int):
+                float(value)  # a whole number that is none is of no use to anybody
+            return value
         except WRONG:
             kind = node.tag.rpartition(":")[2]
             problem = f"{format_value(node.value)} is not of the kind {format_value(kind)}"
@@ -111,8 +112,8 @@ def read_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         hint = syntax_hint(str(error.problem), text, error.problem_mark)
-        said = shorten(str(error.problem), 3 * SHOWN)
-        raise InputError(f"{path}{where}: is not YAML: {said}{hint}") from None
+        message = shorten(str(error.problem), 3 * SHOWN)
+        raise InputError(f"{path}{where}: is not YAML: {message}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: is not YAML: {error_text(error)}") from None
 
@@ -124,12 +125,12 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
     if mark and (hint := indentation_hint(text, mark.line)):
         return hint
     line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""
-    found = UNQUOTED.search(line)
-    return f'; put it in quotes: "{shorten(found[0])}"' if found else ""
+    unquoted = UNQUOTED.search(line)
+    return f'; put it in quotes: "{shorten(unquoted[0])}"' if unquoted else ""
 
 
 def indentation_hint(text: str, at: int) -> str:
-    """Return advice on the indentation of a line that makes the text valid YAML; empty if no tried one does."""
+    """Return advice on an indentation of line `at` (from 0) that makes the text valid YAML; empty if none does."""
     lines = [*text.splitlines(), ""]
     width = len(lines[at]) - len(lines[at].lstrip())
     widths = [len(each) - len(each.lstrip(signs)) for each in lines[:at] for signs in (" ", " -")]

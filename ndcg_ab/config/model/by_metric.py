@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator
 
 from ndcg_ab.config.loading.hints import plain_number, read_number
-from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, other_metric
+from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, external_metric_name
 from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_ab.other_measures import find_measure
@@ -18,9 +18,10 @@ QUESTIONED = 0.5  # of the largest possible difference; one so large is asked ab
 
 
 class NamedDifference(NamedTuple):
-    """A margin, a smallest effect or a threshold that a key gives for a metric, > 0, in the unit of the metric.
+    """A margin, a smallest effect or a threshold of a metric that a key gives.
 
-    key: the key or option that gives it. by_metric: whether the key holds a mapping from metrics to differences.
+    key: the key or option. metric: the name of the metric. difference: greater than 0, in the unit of the metric.
+    by_metric: whether the key maps metrics to differences.
     """
 
     key: str
@@ -34,13 +35,16 @@ class NamedDifference(NamedTuple):
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
     def refuse_out_of(self, limits: Range | None) -> None:
-        """Raise RuleError if the metric cannot have such a difference; limits: the range of the metric, if known."""
+        """Raise RuleError if the difference is as large as the range of the metric; limits: the range or None."""
         if limits is not None and self.difference >= limits.width:
             limit = f"must be below {limits.width:g}, since {self.describe(limits)}"
             raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(limits)}")
 
     def question(self, limits: Range | None) -> str | None:
-        """Return a doubt about a difference of at least half of the largest possible one, or None for a smaller one."""
+        """Return a doubt about a difference of at least half the range of the metric, or None for a smaller one.
+
+        limits: the range of the metric; None: unknown.
+        """
         if limits is None or self.difference < QUESTIONED * limits.width:
             return None
         is_large = f"is half of the largest possible difference or more, since {self.describe(limits)}"
@@ -57,23 +61,24 @@ class NamedDifference(NamedTuple):
 
 def read_margin(value: Any) -> float:
     """Return a difference as a float; raise ValueError unless it is a number above 0."""
-    found = read_number(value)
-    if found is None or found <= 0:
-        meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
+    number = read_number(value)
+    if number is None or number <= 0:
+        meant = plain_number(str(value)) if isinstance(value, str) or number is not None else None
         raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
-    return found
+    return number
 
 
 def read_metrics(value: Any) -> list[str]:
-    """Return canonical metric names without repetitions; raise ValueError for anything but a list of metrics."""
+    """Return a list of metrics as distinct canonical names; raise ValueError for anything but a list."""
     if not isinstance(value, list):
         raise ValueError(f"must be a list{f'; write [{value}]' if isinstance(value, str) else ''}")
     return list(dict.fromkeys(map(read_metric, value)))
 
 
 def read_metric(value: Any) -> str:
+    """Return the canonical name of a metric given as text or as a mapping."""
     if READING_SCORES.get():
-        return other_metric(value)
+        return external_metric_name(value)
     if isinstance(value, str):
         return find_measure(value).name
     if isinstance(value, dict):
@@ -82,31 +87,34 @@ def read_metric(value: Any) -> str:
 
 
 def read_by_metric(value: Any, read: Callable[[Any], Any]) -> Any:
-    """Return the mapping canonical metric name -> `read(value)`; anything but a mapping is returned unchanged."""
+    """Return the mapping canonical metric name -> `read(value)`; anything but a mapping is returned unchanged.
+
+    Raises ValueError if a metric is named twice or a value is invalid.
+    """
     if not isinstance(value, dict):
         return value
-    found = {}
+    values = {}
     for key, each in value.items():
         name = read_metric(key)
-        if name in found:
+        if name in values:
             raise ValueError(f"{name} is named twice")
         try:
-            found[name] = read(each)
+            values[name] = read(each)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
-    return found
+    return values
 
 
 def read_margins(value: Any) -> Any:
-    """Return the mapping canonical metric name -> difference."""
+    """Return a mapping metric -> difference with canonical names; anything but a mapping is returned unchanged."""
     return read_by_metric(value, read_margin)
 
 
 def read_range(pair: Any) -> tuple[float, float]:
     """Return the lowest and the highest value of a metric; raise ValueError unless they are two rising numbers."""
-    given = list(pair) if isinstance(pair, list | tuple) else []
-    numbers = [each for each in map(read_number, given) if each is not None]
-    if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
+    bounds = list(pair) if isinstance(pair, list | tuple) else []
+    numbers = [each for each in map(read_number, bounds) if each is not None]
+    if not (len(numbers) == len(bounds) == 2 and numbers[0] < numbers[1]):
         raise ValueError(f"{format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
     return numbers[0], numbers[1]
 
@@ -117,7 +125,7 @@ Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(lambda value:
 
 
 def read_primary(value: Any) -> Any:
-    """Return the value of the key `primary_metrics`: names of metrics, "first", "all" or None."""
+    """Return the value of the key `primary_metrics`: canonical names of metrics, "first", "all" or None."""
     if value is None or value in (FIRST, ALL):
         return value
     if not isinstance(value, list) or not value:
@@ -129,8 +137,11 @@ def read_primary(value: Any) -> Any:
 Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(read_primary), Trait.METRICS]
 
 
-def drop_own(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration with own = drop if a metric has a preset that leaves out the query's own document."""
+def add_own_rule(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with own = drop if a metric's preset leaves out the query's own document.
+
+    An `own` in the configuration takes precedence.
+    """
     lists = [content.get(key) for key in ("metrics", "primary_metrics", "secondary_metrics", "guardrails")]
     metrics = [metric for each in lists if isinstance(each, list | dict) for metric in each]
     documents = DocumentsSource.expand(content.get("documents")) or {}

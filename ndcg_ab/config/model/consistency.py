@@ -1,4 +1,4 @@
-"""Rules about several keys of a configuration, which the model `Evaluation` checks."""
+"""Check rules about several keys of a configuration, for the model `Evaluation`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,10 @@ def check_consistency(evaluation: Any) -> None:
 
 
 def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
-    """Return the errors for missing judgments and systems, which are required unless scores are given."""
+    """Return pydantic's errors for missing judgments and systems; empty if they are there, or scores are given.
+
+    value: the content of the configuration.
+    """
     if evaluation.scores:
         return []
     keys = [key for key in ("judgments", "systems") if not getattr(evaluation, key)]
@@ -41,7 +44,7 @@ def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
 
 
 def check_names(evaluation: Any) -> None:
-    """Raise RuleError if two systems have equal names, or the baseline is no system."""
+    """Raise RuleError if two systems have equal names, or the baseline is none of the systems."""
     names = [system.name for system in evaluation.systems]
     is_open = any(system.stands_for_many for system in evaluation.systems)
     for name in names:
@@ -54,7 +57,7 @@ def check_names(evaluation: Any) -> None:
 
 
 def check_gate(gate: Gate, evaluation: Any) -> None:
-    """Raise RuleError if a condition of the gate needs slices, or a margin, and none is given."""
+    """Raise RuleError if a condition of the gate needs slices or a margin, and none is given."""
     if gate.slice_regression is not None and not evaluation.slices.by:
         rule = ": there are no slices to look at; name attributes with `"
         raise RuleError(Setting("gate.slice_regression"), rule, Setting("slices.by"), "`")
@@ -65,7 +68,7 @@ def check_gate(gate: Gate, evaluation: Any) -> None:
 
 
 def check_queries(evaluation: Any) -> None:
-    """Raise RuleError if another key needs queries or slices that are not given."""
+    """Raise RuleError if no queries are given and another key needs them."""
     if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
         key = "slices.by" if evaluation.slices.by else "statistics.weighted"
         raise RuleError(
@@ -81,12 +84,15 @@ def check_queries(evaluation: Any) -> None:
 
 
 def check_tables(evaluation: Any) -> None:
-    """Raise RuleError if a table is given without Spark, or with Spark a key that only works on this machine."""
-    given = [("judgments", evaluation.judgments)] if evaluation.judgments else []
-    given += [(f"more_judgments[{at}]", entry) for at, entry in enumerate(evaluation.more_judgments)]
+    """Raise RuleError if a table is given without Spark, or a key that does not work with Spark is given with it.
+
+    The settings of Spark are handed to each source.
+    """
+    entries = [("judgments", evaluation.judgments)] if evaluation.judgments else []
+    entries += [(f"more_judgments[{at}]", entry) for at, entry in enumerate(evaluation.more_judgments)]
     if evaluation.cheap_judgments:
-        given.append(("cheap_judgments", evaluation.cheap_judgments))
-    for key, entry in [*given, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
+        entries.append(("cheap_judgments", evaluation.cheap_judgments))
+    for key, entry in [*entries, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
         if isinstance(entry, System) and evaluation.scores:
             continue
         entry.read_by(evaluation.engine.spark)
@@ -94,7 +100,7 @@ def check_tables(evaluation: Any) -> None:
             raise RuleError(
                 Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
             )
-    if evaluation.more_judgments and any(entry.kind == "table" for key, entry in given if "judgments" in key):
+    if evaluation.more_judgments and any(entry.kind == "table" for key, entry in entries if "judgments" in key):
         raise RuleError(
             Setting("more_judgments"),
             ": are put together on this machine, and rows of a `table` stay with Spark: give files",
@@ -156,7 +162,7 @@ def refuse_judging_function(evaluation: Any) -> None:
 # ---- one metric decides, unless more are named
 
 
-def settle_roles(
+def assign_roles(
     metrics: Sequence[str],
     primary: Primary,
     secondary: Sequence[str],
@@ -164,29 +170,29 @@ def settle_roles(
     *,
     are_named: bool,
 ) -> dict[str, Any]:
-    """Return the keys `metrics` (primary), `secondary_metrics` (secondary) and `primary_metrics` after assigning roles.
+    """Return the keys `metrics` (primary), `secondary_metrics` and `primary_metrics` after assigning roles.
 
     The metrics in `primary` are primary; without any, all `metrics` are if other roles are given, else the first one.
     are_named: whether `metrics` is given and not the default. Raises RuleError for a metric with two roles.
     """
-    given = list(metrics) if are_named or not isinstance(primary, list) else []
+    listed = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []
     roles: dict[str, Sequence[str]] = {
         "primary_metrics": chosen,
-        "metrics": [name for name in given if name not in chosen],
+        "metrics": [name for name in listed if name not in chosen],
         "secondary_metrics": secondary,
         "guardrails": tuple(guardrails),
     }
     refuse_two_roles(roles, is_default=not are_named)
-    if primary is None and len(given) > 1 and not secondary and not guardrails:
+    if primary is None and len(listed) > 1 and not secondary and not guardrails:
         primary = "first"
-    decide = chosen or (given[:1] if primary == FIRST else given)
-    described = [*(name for name in given if name not in decide), *secondary]
+    decide = chosen or (listed[:1] if primary == FIRST else listed)
+    described = [*(name for name in listed if name not in decide), *secondary]
     return {"metrics": list(decide), "secondary_metrics": described, "primary_metrics": primary}
 
 
 def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
-    """Raise RuleError for a metric in two keys; is_default: whether the primary metric is the default one."""
+    """Raise RuleError for a metric in two keys; roles: key -> metrics; is_default: whether `metrics` is the default."""
     for name in (name for names in roles.values() for name in names):
         keys = [key for key, names in roles.items() if name in names]
         if len(keys) > 1 and name in roles.get("metrics", ()) and is_default:
@@ -202,7 +208,10 @@ def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) ->
 
 
 def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """Raise RuleError if a difference or range is given for a metric without a role or with an unsuitable role."""
+    """Raise RuleError if a difference or range is given for a metric without a role or with an unsuitable role.
+
+    roles: key -> metrics.
+    """
     known = [name for names in roles.values() for name in names]
     unknown = f"is none of the metrics ({', '.join(known)})"
     for name, difference in (gate.not_worse if gate else {}).items():

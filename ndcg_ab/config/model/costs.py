@@ -1,4 +1,4 @@
-"""The settings about costs of requests: which costs are recorded, and their guardrails.
+"""The settings for costs of requests: which costs are recorded, and their guardrails.
 
 A guardrail on a cost has a statistic after the @: ``latency_ms@p95: 20``.  Such guardrails are moved
 from `guardrails` to `costs.guardrails` before names of metrics are parsed there.
@@ -23,7 +23,10 @@ RESERVED = ("query_id", "doc_id", "score", "rank", "system_id")
 
 
 class CostStatistic(NamedTuple):
-    """A statistic of a cost, such as ``latency_ms@p95``. share: the quantile as a fraction; None for the mean."""
+    """A statistic of a cost, such as ``latency_ms@p95``.
+
+    share: the quantile as a fraction, such as 0.95; None for the mean.
+    """
 
     cost: str
     statistic: str
@@ -81,14 +84,14 @@ class CostSettings(Model):
     def _margins(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        found = {}
+        margins = {}
         for key, margin in value.items():
             name = read_cost_statistic(str(key)).name
             number = read_number(margin)
             if number is None or number <= 0:
                 raise ValueError(f"{key}: {format_value(margin)}: must be a number above 0, {OWN_UNIT}")
-            found[name] = number
-        return found
+            margins[name] = number
+        return margins
 
     def __bool__(self) -> bool:
         """Return whether any cost is recorded."""
@@ -105,27 +108,31 @@ class CostSettings(Model):
         """The statistics reported for each cost: mean, p50, p95, p99, and those of guardrails."""
         guarded = [read_cost_statistic(key) for key in self.guardrails]
         usual = [CostStatistic(cost, statistic) for cost in self.names for statistic in STATISTICS]
-        found = dict.fromkeys([*usual, *guarded])
-        return sorted(found, key=lambda each: (self.names.index(each.cost), each.share or 0.0))
+        distinct = dict.fromkeys([*usual, *guarded])
+        return sorted(distinct, key=lambda each: (self.names.index(each.cost), each.share or 0.0))
 
 
 def refuse_name(name: str) -> None:
+    """Raise ValueError for a name that no cost can have."""
     if not NAME.fullmatch(name) or name in RESERVED:
         raise ValueError(f"{name!r}: the name of a cost has letters, digits and _, and is not {', '.join(RESERVED)}")
 
 
 def read_cost_statistic(text: str) -> CostStatistic:
-    """Return cost and statistic of a text such as ``latency_ms@p95``; raise ValueError for any other text."""
-    found = OF_A_COST.fullmatch(text)
-    if found is None:
+    """Return the cost and statistic of a text such as ``latency_ms@p95``; raise ValueError for any other text."""
+    match = OF_A_COST.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r}: must be COST@STATISTIC, as latency_ms@p95 or tokens@mean")
-    refuse_name(found[1])
-    quantile_share(found[2])
-    return CostStatistic(found[1], found[2])
+    refuse_name(match[1])
+    quantile_share(match[2])
+    return CostStatistic(match[1], match[2])
 
 
 def split_guardrails(content: Any) -> Any:
-    """Return the configuration with guardrails on costs moved to `costs`; unchanged if scores are given."""
+    """Return the configuration with guardrails on costs moved to `costs`; unchanged if scores are given.
+
+    Raises RuleError for a guardrail on a cost without a statistic, and ValueError for a repeated one.
+    """
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
     costs = content.get("costs") if guardrails else None
     record = costs.get("record") if isinstance(costs, dict) else costs
@@ -143,10 +150,10 @@ def split_guardrails(content: Any) -> Any:
     }
     if not of_costs or not (costs is None or isinstance(costs, dict | list | str)):
         return content
-    given: dict[str, Any] = {"record": [costs] if isinstance(costs, str) else costs or []}
-    given = costs if isinstance(costs, dict) else given
-    own = given.get("guardrails")
-    if twice := sorted(of_costs.keys() & own.keys() if isinstance(own, dict) else ()):
-        raise ValueError(f"{twice[0]} is named twice, in guardrails and in costs.guardrails")
-    left = {key: margin for key, margin in (guardrails or {}).items() if key not in of_costs}
-    return content | {"guardrails": left, "costs": given | {"guardrails": (own or {}) | of_costs}}
+    section: dict[str, Any] = {"record": [costs] if isinstance(costs, str) else costs or []}
+    section = costs if isinstance(costs, dict) else section
+    own = section.get("guardrails")
+    if repeated := sorted(of_costs.keys() & own.keys() if isinstance(own, dict) else ()):
+        raise ValueError(f"{repeated[0]} is named twice, in guardrails and in costs.guardrails")
+    others = {key: margin for key, margin in (guardrails or {}).items() if key not in of_costs}
+    return content | {"guardrails": others, "costs": section | {"guardrails": (own or {}) | of_costs}}

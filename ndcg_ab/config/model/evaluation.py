@@ -13,13 +13,13 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDifference, Primary, drop_own
+from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDifference, Primary, add_own_rule
 from ndcg_ab.config.model.consistency import (
     ROLES,
+    assign_roles,
     check_consistency,
     missing_inputs,
     refuse_unknown_metrics,
-    settle_roles,
 )
 from ndcg_ab.config.model.costs import CostSettings, split_guardrails
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
@@ -256,7 +256,7 @@ class Evaluation(Model):
     @classmethod
     def _completed(cls, content: Any) -> Any:
         remember_plain_secrets(content)
-        return split_guardrails(drop_own(content)) if isinstance(content, dict) else content
+        return split_guardrails(add_own_rule(content)) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod
@@ -264,12 +264,12 @@ class Evaluation(Model):
         """Validate the configuration; with scores, metric names are those of another tool."""
         before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:
-            found = handler(value)
+            evaluation = handler(value)
         finally:
             READING_SCORES.reset(before)
-        if missing := missing_inputs(found, value):
+        if missing := missing_inputs(evaluation, value):
             raise ValidationError.from_exception_data("Evaluation", missing)
-        return found
+        return evaluation
 
     @field_validator("findings", mode="before")
     @classmethod
@@ -285,9 +285,9 @@ class Evaluation(Model):
     def _assign_roles(self) -> "Evaluation":
         """Sort the metrics by role: keep the primary ones in `metrics`, and put the others into `secondary_metrics`."""
         if not self.scores or self.names_metrics:
-            given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
+            roles = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
             # frozen for everybody else
-            self.__dict__.update(settle_roles(*given, are_named="metrics" in self.model_fields_set))
+            self.__dict__.update(assign_roles(*roles, are_named="metrics" in self.model_fields_set))
         return self
 
     @model_validator(mode="after")
@@ -299,11 +299,11 @@ class Evaluation(Model):
 
     @property
     def names_metrics(self) -> bool:
-        """Whether `metrics` or `primary_metrics` name metrics; scores that hold one metric need no name."""
+        """Whether `metrics` or `primary_metrics` name metrics; scores with a single metric need no name."""
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_metrics(self) -> None:
-        """Raise RuleError unless each metric has one role and each difference belongs to a suitable metric."""
+        """Raise RuleError if a difference or range belongs to no metric, to an unsuitable one, or is out of range."""
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
         refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
@@ -355,8 +355,8 @@ class Evaluation(Model):
         """
         if metric in self.guardrails:
             return self.guardrails[metric]
-        given = self.statistics.smallest_effect
-        return given.get(metric) if isinstance(given, dict) else given
+        effects = self.statistics.smallest_effect
+        return effects.get(metric) if isinstance(effects, dict) else effects
 
     @property
     def baseline_name(self) -> str:
@@ -369,7 +369,7 @@ class Evaluation(Model):
 
     @property
     def described_by_default(self) -> list[str]:
-        """The metrics that are secondary because no key assigned roles."""
+        """The metrics that are secondary only because no key assigned roles."""
         return self.secondary_metrics if self.primary_metrics == FIRST else []
 
     @property
@@ -386,7 +386,7 @@ class Evaluation(Model):
 
     @property
     def judgment_entries(self) -> list[JudgmentSource]:
-        """The sources of judgments in order, without a judge function."""
+        """The configured sources of judgments in order, without a judge function."""
         entries = [self.judgments, *self.more_judgments]
         return [entry for entry in entries if entry is not None and entry.kind != "python"]
 
@@ -394,8 +394,8 @@ class Evaluation(Model):
     def judge(self) -> JudgeSource | None:
         """The judge function, or None."""
         entries = [self.judgments, *self.more_judgments]
-        found = next((entry.source for entry in entries if entry is not None and entry.kind == "python"), None)
-        return found if isinstance(found, JudgeSource) else None
+        source = next((entry.source for entry in entries if entry is not None and entry.kind == "python"), None)
+        return source if isinstance(source, JudgeSource) else None
 
     def path(self, path: Path) -> Path:
         return path if path.is_absolute() else self.directory / path

@@ -68,17 +68,17 @@ class Option:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys whose problems name this option: its own, that of its file, that of scores, and further ones."""
+        """The keys whose problems name this option: its own, that of its file, that of scores, and `near`."""
         source_key = self.key.removesuffix(".file")
         return (self.key, source_key, f"{source_key}.file", self.key.replace("systems[]", "scores[]"), *self.near)
 
     @property
     def key_path(self) -> KeyPath:
-        """The place of the key, without list indices."""
+        """The path of the key, without list indices."""
         return tuple(self.key.replace("[]", "").split("."))
 
 
-DATA, MEASURED, TESTED, OUTPUT = "Data", "Metrics", "Statistics", "Output"  # the panels of help
+DATA, MEASURED, TESTED, OUTPUT = "Data", "Metrics", "Statistics", "Output"  # panels of the help screen
 
 T = TypeVar("T")
 Operational = Annotated[T, Trait.OPERATIONAL]
@@ -97,7 +97,7 @@ class Model(BaseModel):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that a short form stands for; anything else unchanged."""
+        """Return the keys that a short form stands for; any other value unchanged."""
         return {cls.main_key: value} if cls.main_key and isinstance(value, str | Path) else value
 
     @model_validator(mode="before")
@@ -116,7 +116,7 @@ class Model(BaseModel):
 
 
 def as_several(value: Any) -> Any:
-    """Return a list: the list itself, or the single value in a list, or an empty list for None."""
+    """Return a list unchanged, any other value in a list, and an empty list for None."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -127,19 +127,22 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], type[M]]:
-    """Return a class decorator that adds the keys of every kind of source to a model, as optional keys."""
+    """Return a class decorator that adds the keys of every kind of source to a model, as optional keys.
+
+    kinds: the key that determines a kind -> the model of the kind.
+    """
 
     def add(model: type[M]) -> type[M]:
         fields: dict[str, Any] = {}
         for kind in kinds.values():
             for name, field in kind.model_fields.items():
-                kept: Any = field.annotation
+                annotation: Any = field.annotation
                 default: Any = field
                 if field.is_required():
-                    typed: Any = Annotated[kept, *field.metadata] if field.metadata else kept
-                    kept, default = typed | None, Field(None, description=field.description)
-                fields.setdefault(name, (kept, default))
-        own = {name: given for name, given in fields.items() if name not in model.model_fields}
+                    typed: Any = Annotated[annotation, *field.metadata] if field.metadata else annotation
+                    annotation, default = typed | None, Field(None, description=field.description)
+                fields.setdefault(name, (annotation, default))
+        own = {name: definition for name, definition in fields.items() if name not in model.model_fields}
         made = create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **own)
         made.kinds = kinds  # type: ignore[attr-defined]
         return made
@@ -148,7 +151,7 @@ def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], ty
 
 
 def inner_types(annotation: Any) -> Iterator[Any]:
-    """Yield a type and, recursively, all types that it is composed of."""
+    """Yield a type and, recursively, the types that it is composed of."""
     yield annotation
     for inner in get_args(annotation):
         yield from inner_types(inner)
@@ -159,7 +162,7 @@ def is_model(kind: Any) -> bool:
 
 
 def models_in(annotation: Any) -> list[type[Model]]:
-    """Return the models in a type, such as System for list[System]."""
+    """Return the models in a type, such as [System] for list[System]."""
     return [kind for kind in inner_types(annotation) if is_model(kind)]
 
 
@@ -180,7 +183,7 @@ def input_keys(model: type[BaseModel]) -> set[str]:
 
 
 def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
-    """Yield the options of a model's keys; above: the dotted key of the model, with a trailing dot."""
+    """Yield the options of the keys of a model and of nested models; above: the model's dotted key with a final dot."""
     for name, field in model.model_fields.items():
         for option in field.metadata:
             if isinstance(option, Option):
@@ -190,7 +193,10 @@ def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
 
 
 def walk_keys(model: BaseModel, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, set[Trait], Any]]:
-    """Yield place, traits and value of every key of a model and of nested models."""
+    """Yield (key path, traits, value) for every key of a model and of nested models.
+
+    key_path: the path of the model itself.
+    """
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         yield (*key_path, name), traits_of(field), value
@@ -201,7 +207,7 @@ def walk_keys(model: BaseModel, key_path: KeyPath = ()) -> Iterator[tuple[KeyPat
 
 
 def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:
-    """Return a model with each value replaced by `change(traits, value)`, also in nested models."""
+    """Return a model with each value replaced by `change(traits of the key, value)`, also in nested models."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, list):

@@ -52,7 +52,7 @@ RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
 
 
 def matching_text(pattern: str, rule: str) -> Any:
-    """Return a field for text that matches a pattern; rule: the message about text that does not match."""
+    """Return a pydantic field for text that matches a pattern; rule: the message about text that does not match."""
     RULES_OF_PATTERNS[pattern] = rule
     return Field(pattern=pattern)
 
@@ -70,7 +70,7 @@ NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database 
 
 
 def expand_home(path: Path) -> Path:
-    """Return a path with a leading `~` replaced by the home directory; raise ValueError for an unusable path."""
+    """Return a path with a leading `~` replaced by the home directory; raise ValueError for an invalid path."""
     if (problem := path_fault(str(path))) is not None:
         raise ValueError(problem)
     try:
@@ -112,7 +112,10 @@ def server_address_fault(address: str) -> str | None:
 
 
 def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
-    """Return a validator for addresses that are texts without variables; others are checked when they are used."""
+    """Return a validator for addresses; those with variables and references are checked when they are used.
+
+    fault_of: returns the rule that an address breaks, or None.
+    """
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value and "${" not in value and (fault := fault_of(value)):
@@ -139,7 +142,7 @@ class Tracking(Model):
 
 
 class TrackerChoice(Model):
-    """The tracker that keeps results for dashboards, as a name or as `{NAME: {OPTION: VALUE}}`."""
+    """The tracker that stores results for dashboards, as a name or as `{NAME: {OPTION: VALUE}}`."""
 
     main_key = "name"
     short_form = str | dict[str, Any]
@@ -204,7 +207,7 @@ class Schedule(Model):
 
 
 class Retention(Model):
-    """The limits for what is kept of past evaluations. Comparisons and means always stay in the history."""
+    """The limits for stored evaluations and inputs. Comparisons and means always stay in the history."""
 
     bundles: int | None = Field(
         None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."

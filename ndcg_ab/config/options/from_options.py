@@ -29,95 +29,93 @@ OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """Return the evaluation that command-line options describe; raise InputError that names the option.
 
-    options: the parameter values of a command, by `Option.parameter`. None and "" count as not given; unknown
-        parameters are ignored.
+    options: parameter name of a command (`Option.parameter`) -> value. None and "" count as not given; unknown
+    parameters are ignored. least_systems: the least number of systems.
     """
-    given = dict(options)
+    values = dict(options)
     for option in OPTIONS:
-        if given.get(option.parameter) == "" and is_path(option.key_path, {Trait.INPUT}):  # `--queries "$QUERIES"`
-            del given[option.parameter]
-    if given.get("scores"):
+        if values.get(option.parameter) == "" and is_path(option.key_path, {Trait.INPUT}):  # `--queries "$QUERIES"`
+            del values[option.parameter]
+    if values.get("scores"):
         for name in ("judgments", "system"):
-            if given.get(name):
+            if values.get(name):
                 raise InputError(f"--{name}: goes with rankings, and --scores hold none: take one of the two out")
-    elif len(systems := given.get("system") or ()) < least_systems:
+    elif len(systems := values.get("system") or ()) < least_systems:
         files = {str(file) for _, file, *_ in systems}
-        is_positional = any(str(text).endswith(tuple(files)) for text in given.get("files") or ())
+        is_positional = any(str(text).endswith(tuple(files)) for text in values.get("files") or ())
         known = f"{', '.join(files)}: is the only ranking" if is_positional else f"--system: {len(systems)} given"
         missing = "a second FILE" if is_positional else "--system NAME=FILE"
         raise InputError(f"{known}; at least {least_systems} systems are needed; add {missing}")
-    if given.get("gate"):
-        given["require"] = given.get("require") or []
-    if cluster := given.get("cluster"):
-        if given.get("cluster_prefix") is not None:
+    if values.get("gate"):
+        values["require"] = values.get("require") or []
+    if cluster := values.get("cluster"):
+        if values.get("cluster_prefix") is not None:
             raise InputError("--cluster, --cluster-prefix: both name the clusters; take one of the two out")
-        if not given.get("queries"):
+        if not values.get("queries"):
             raise InputError("--cluster: names a column of the queries; give their file too, with --queries FILE")
-        given["queries"] = {"file": given["queries"], "columns": {"cluster": cluster}}
+        values["queries"] = {"file": values["queries"], "columns": {"cluster": cluster}}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
-        value = given.get(option.parameter)
-        if value is not None and (value not in ([], ()) or (option.argument_name == "gate" and given.get("gate"))):
+        value = values.get(option.parameter)
+        if value is not None and (value not in ([], ()) or (option.argument_name == "gate" and values.get("gate"))):
             read = globals()[option.read]
             set_key(content, evaluation_key(option, content), read(option.name, value))
-    if given.get("cheap_judgments") and "judgments" in content:
-        content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
-    return validate_evaluation(one_deciding(content), name_option)
+    if values.get("cheap_judgments") and "judgments" in content:
+        content["cheap_judgments"] = content["judgments"] | {"file": values["cheap_judgments"]}
+    return validate_evaluation(make_first_decide(content), name_option)
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
-    """Return the key of an option; formats and columns of systems belong to scores if scores are given."""
+    """Return the key that an option sets; formats and columns of systems belong to scores if scores are given."""
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation that Python arguments describe; raise InputError that names the argument.
 
-    arguments: the values by `Option.argument_name`; None counts as not given.
+    arguments: name (`Option.argument_name`) -> value; None counts as not given.
     """
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.argument_name)) is not None:
             key = evaluation_key(option, content)
-            # what replaces a file's name is all that is said of the place: a function that judges
+            # a mapping instead of a file's name is the whole entry: a judge function
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
-    return validate_evaluation(one_deciding(content), name_argument)
+    return validate_evaluation(make_first_decide(content), name_argument)
 
 
 def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
     """Return the resources given by `--threads`, `--memory-limit` and `--spill`.
 
-    Raise InputError that names the option.
-
-    options: the parameter values of a command; other parameters are ignored. otherwise: the resources whose values
-        replace options that are not given.
+    options: parameter name -> value; other parameters are ignored. otherwise: the values for options that are not
+    given. Raises InputError that names the option.
     """
-    given = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
-    if (spill := given.get("spill")) is not None:
+    overrides = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
+    if (spill := overrides.get("spill")) is not None:
         if not spill.strip():
             raise InputError("--spill is empty: it must be a folder")
-        given["spill"] = Path(spill).absolute()  # from where the command was given, not beside a configuration
+        overrides["spill"] = Path(spill).absolute()  # from where the command was given, not beside a configuration
     try:
-        return Resources.model_validate((otherwise or Resources()).model_dump() | given)
+        return Resources.model_validate((otherwise or Resources()).model_dump() | overrides)
     except ValidationError as error:
-        said = describe_problems(error, lambda setting: f"--{setting.key.replace('_', '-')}")
-        raise InputError("\n".join(said)) from None
+        messages = describe_problems(error, lambda setting: f"--{setting.key.replace('_', '-')}")
+        raise InputError("\n".join(messages)) from None
 
 
 def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation with its `resources` overridden by command-line options."""
+    """Return the evaluation with its `resources` overridden by the options of a command."""
     return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
 
 
-def one_deciding(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content with only the first of several metrics as primary, unless roles are given."""
+def make_first_decide(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the first of several metrics as the primary one, unless roles are given."""
     several = isinstance(metrics := content.get("metrics"), list) and len(metrics) > 1
     roles = ("primary_metrics", "secondary_metrics")
     return content | ({"primary_metrics": FIRST} if several and not any(map(content.get, roles)) else {})
 
 
 def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:
-    """Return the validated evaluation; name: converts a key to text in the message of an InputError."""
+    """Return the evaluation of a configuration; raise InputError for invalid keys; name: returns the text for a key."""
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
@@ -125,7 +123,7 @@ def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] 
 
 
 def set_key(content: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key in nested content; `[].` sets it in every entry of a list."""
+    """Set a dotted key in nested content; `[].` in the key sets the rest in every entry of a list."""
     first, _, rest = key.partition(".")
     if not rest:
         content[first] = value
@@ -140,7 +138,7 @@ BY_KEY = {key: option for option in reversed(OPTIONS) for key in option.keys}
 
 
 def name_option(setting: Setting) -> str:
-    """Return a setting as a command-line option: ``--alpha``, ``--require judged``, ``--guardrail recall@10=0.02``."""
+    """Return the option of a setting, such as ``--alpha``, ``--require judged`` or ``--guardrail recall@10=0.02``."""
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -151,7 +149,7 @@ def name_option(setting: Setting) -> str:
 
 
 def name_argument(setting: Setting) -> str:
-    """Return a setting as a Python argument: ``alpha``, ``gate["judged"]``, ``guardrails={'recall@10': 0.02}``."""
+    """Return the Python argument of a setting, such as ``alpha``, ``gate["judged"]`` or ``metrics=['p@5']``."""
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -164,7 +162,7 @@ def name_argument(setting: Setting) -> str:
 
 
 def gate_condition(setting: Setting, option: Option) -> str:
-    """Return the name of the condition if a setting is a condition of the gate, else an empty text."""
+    """Return the name of the gate condition that a setting sets, or an empty text for any other setting."""
     part = setting.key.removeprefix(f"{option.key}.")
     return part if part in SINGLE_GATES else ""
 
@@ -179,34 +177,35 @@ def parse_system(text: str) -> tuple[str, str]:
 
 def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> list[dict[str, Any]]:
     """Return the configuration entries of systems, each given as (name, file), (name, file, parts) or NAME=FILE."""
-    found = (parse_system(each) if isinstance(each, str) else each for each in systems)
-    return [dict(zip(("name", "file", "parts"), each, strict=False)) for each in found]
+    pairs = (parse_system(each) if isinstance(each, str) else each for each in systems)
+    return [dict(zip(("name", "file", "parts"), each, strict=False)) for each in pairs]
 
 
 def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     """Return the configuration entries of scores, each given as FILE or NAME=FILE; an existing file counts as FILE."""
-    found = []
+    entries = []
     for text in texts:
         name, equals, file = text.partition("=")
         is_named = bool(equals and name and file) and not Path(text).exists()
-        found.append({"system": name, "file": file} if is_named else {"file": text})
-    return found
+        entries.append({"system": name, "file": file} if is_named else {"file": text})
+    return entries
 
 
 def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = "") -> dict[str, str]:
     """Return the mapping left -> right of texts ``LEFT=RIGHT``; raise InputError for another text or a repeated left.
 
-    rule: the rule for a text, for the message. typed_text: the user's input of which the texts are parts.
+    option, rule: the option and the rule for a text, for messages. typed_text: the user's input that contains the
+    texts.
     """
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         left, equals, right = map(str.strip, text.partition("="))
         if not equals or not left or not right:
             raise InputError(f"{option} {typed_text or text!r}: {rule}")
-        if left in found:
+        if left in pairs:
             raise InputError(f"{option} {typed_text or text!r}: {left} is named twice")
-        found[left] = right
-    return found
+        pairs[left] = right
+    return pairs
 
 
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
@@ -218,14 +217,14 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
 def parse_grades(option: str, text: str) -> dict[str, float]:
     """Return the mapping word -> number of ``E=3,S=2``."""
     rule = "must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0"
-    found = parse_pairs(option, text.split(","), rule, text)
-    if not all(map(is_number, found.values())):
+    numbers = parse_pairs(option, text.split(","), rule, text)
+    if not all(map(is_number, numbers.values())):
         raise InputError(f"{option} {text!r}: {rule}")
-    return {word: float(number) for word, number in found.items()}
+    return {word: float(number) for word, number in numbers.items()}
 
 
 def parse_margin(option: str, text: str) -> tuple[str, float]:
-    """Return metric and number of ``METRIC=D``; a metric may contain ``=`` in its choices."""
+    """Return the metric and the number of ``METRIC=D``; a metric may contain ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
         plain = text.strip("= ")
@@ -241,22 +240,23 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
 
 
 def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
-    found = dict(parse_margin(option, text) for text in texts)
-    if len(found) < len(texts):
+    """Return the mapping metric -> number of texts ``METRIC=D``; raise InputError for a repeated metric."""
+    margins = dict(parse_margin(option, text) for text in texts)
+    if len(margins) < len(texts):
         raise InputError(f"{option}: a metric is named twice in {', '.join(texts)}")
-    return found
+    return margins
 
 
 def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
-    """Return one number for every metric, or a mapping metric -> number; raise InputError for a mixture."""
+    """Return one number for all metrics, or a mapping metric -> number; raise InputError for a mixture."""
     if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
         return parse_number(option, texts[0], texts[0])
     return parse_margins(option, texts)
 
 
 def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the gate of conditions such as ``proof``, ``judged=0.8`` (`SINGLE_GATES`) or ``METRIC=DIFFERENCE``."""
-    found: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
+    """Return the keys of the gate for conditions such as ``proof``, ``judged=0.8`` or ``METRIC=DIFFERENCE``."""
+    conditions: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
     texts = [text for text in texts if text != PROOF]
     margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
     for text in texts:
@@ -264,8 +264,8 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
         if key in SINGLE_GATES:
             if not equals or not value:
                 raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
-            found[key] = SINGLE_GATES[key](option, text, value)
-    return found | ({"not_worse": parse_margins(option, margins)} if margins else {})
+            conditions[key] = SINGLE_GATES[key](option, text, value)
+    return conditions | ({"not_worse": parse_margins(option, margins)} if margins else {})
 
 
 def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -284,7 +284,10 @@ def parse_count(option: str, text: str, number: str) -> int:
 
 
 def parse_number(option: str, text: str, number: str, above: float | None = 0.0) -> float:
-    """Return a number above a limit; raise InputError for anything else, with what is meant if it can be guessed."""
+    """Return a number greater than `above` (None: any); raise InputError otherwise, with a guess of the intended one.
+
+    text: the option's value, of which `number` is a part.
+    """
     if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
     rule = "must be a number" if above is None else f"must be a number above {above:g}"
@@ -294,7 +297,7 @@ def parse_number(option: str, text: str, number: str, above: float | None = 0.0)
 
 
 def parse_alpha(option: str, value: str | float) -> float:
-    """Return a threshold as a float; its range is checked when the evaluation is validated."""
+    """Return a threshold as a float; raise InputError for no number. Its range is checked with the evaluation."""
     text = str(value)
     if not is_number(text):
         meant = plain_number(text)
@@ -312,7 +315,7 @@ def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
 
 
 def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
-    """Return the primary metrics, or ``all`` or ``first`` if that is the only text."""
+    """Return the primary metrics as a list, or ``all`` or ``first`` if that is the only text."""
     return texts[0] if list(texts) in ([ALL], [FIRST]) else parse_metrics(option, texts)
 
 
@@ -334,5 +337,5 @@ def as_list(_option: str, values: Sequence[str]) -> list[str]:
 
 
 def negate(_option: str, value: bool) -> bool | None:
-    """Return False for a given flag such as ``--unweighted``, and None if it is not given."""
+    """Return False for a set flag such as ``--unweighted``, and None for one that is not set."""
     return False if value else None

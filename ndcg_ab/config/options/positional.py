@@ -16,7 +16,10 @@ USAGE = "JUDGMENTS BASELINE CANDIDATE…"
 
 
 class NamedFile(NamedTuple):
-    """The name and the file of a system. parts: whether the file is a folder or pattern whose files form one table."""
+    """The name and the file of a system.
+
+    parts: whether the file is a folder or pattern whose files form one table.
+    """
 
     name: str
     file: str
@@ -26,22 +29,22 @@ class NamedFile(NamedTuple):
 def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
     """Return the options with `judgments` and `system` filled from the positional `files`.
 
-    Without --judgments the first file is the judgments, and without --system the others are rankings.
-    otherwise: the alternative to giving files, for messages.  Raises InputError if files are missing or it is ambiguous
-    which file is which.
+    Without --judgments the first file is the judgments, and without --system the others are rankings. command: the name
+    of the command, for messages. otherwise: the alternative to giving files, for messages. Raises InputError if files
+    are missing or it is ambiguous which file is which.
     """
     assigned = dict(options)
-    given = expand_patterns(options.get("files") or ())
-    if given and options.get("scores"):
-        raise InputError(f"{format_text(given[0])}: is no option; say --scores {shlex.quote(given[0])}")
-    if given and options.get("system"):
-        assigned["judgments"] = only_judgments(given, options)
-    elif given and options.get("judgments"):
-        assigned["system"] = given
-    elif given:
-        assigned["judgments"], assigned["system"] = given[0], given[1:]
-        if is_named(given[0]):
-            raise InputError(f"{format_text(given[0])}: the first file is the judgments, without a name: {USAGE}")
+    files = expand_patterns(options.get("files") or ())
+    if files and options.get("scores"):
+        raise InputError(f"{format_text(files[0])}: is no option; say --scores {shlex.quote(files[0])}")
+    if files and options.get("system"):
+        assigned["judgments"] = only_judgments(files, options)
+    elif files and options.get("judgments"):
+        assigned["system"] = files
+    elif files:
+        assigned["judgments"], assigned["system"] = files[0], files[1:]
+        if is_named(files[0]):
+            raise InputError(f"{format_text(files[0])}: the first file is the judgments, without a name: {USAGE}")
     for name in ("judgments", "system"):
         if not assigned.get(name) and not options.get("scores"):
             raise InputError(f"--{name}: is missing: give the files, ndcg-ab {command} {USAGE}{otherwise}")
@@ -49,7 +52,7 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
 
 
 def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return the single file given beside --system; raise InputError if there are further files."""
+    """Return the judgments file given beside --system; raise InputError if there are further files."""
     rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
@@ -61,7 +64,7 @@ def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return a text for a message, unquoted if it needs no quotes."""
+    """Return a user's text for a message, in quotes only if it needs them."""
     return text if re.fullmatch(r"[\w./=:+-]{1,80}", text) else format_value(text)
 
 
@@ -73,21 +76,24 @@ def is_named(text: str) -> bool:
 
 
 def expand_patterns(files: Sequence[str | Path]) -> list[str]:
-    """Return the files with each unnamed pattern replaced by the files that match it."""
-    found: list[str] = []
+    """Return the files with each pattern without a name replaced by the files that match it.
+
+    Raises InputError for a pattern without matches.
+    """
+    expanded: list[str] = []
     for text in map(str, files):
         path = Path(text)
         if ADDRESS.match(text) or is_named(text) or path.is_dir() or not stands_for_many(path):
-            found.append(text)
+            expanded.append(text)
         elif matching := matching_files(path, Path()):
-            found += map(str, matching)
+            expanded += map(str, matching)
         else:
             raise InputError(f"{text}: no file matches it; {nothing_matches_text(path)}")
-    return found
+    return expanded
 
 
 def name_systems(texts: Sequence[str]) -> list[NamedFile]:
-    """Return the name and file of each text; a file without a name is named after the file.
+    """Return the name and file of each text, FILE or NAME=FILE; a file without a name is named after the file.
 
     A named pattern or folder is one table of several parts. Raises InputError for a text that is neither NAME=FILE nor
     similar to a file name.
@@ -105,23 +111,26 @@ def name_systems(texts: Sequence[str]) -> list[NamedFile]:
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
-    """Return the mapping name -> file of all --system options; raise InputError for a repeated name."""
-    found: dict[str, Path] = {}
+    """Return the mapping name -> file of texts NAME=FILE or FILE; raise InputError for a repeated name."""
+    by_name: dict[str, Path] = {}
     for name, file, parts in name_systems(texts):
         if Path(file).is_dir() and not parts:
             meant = shlex.quote(f"{name}={file}")
             raise InputError(f"--system {file}: is a folder: if it is one table, say --system {meant}")
-        if name in found:
+        if name in by_name:
             raise InputError(f"--system: the name {name!r} is given twice; every system needs its own")
-        found[name] = Path(file)
-    return found
+        by_name[name] = Path(file)
+    return by_name
 
 
 def distinct_names(files: Sequence[str], used_names: Sequence[str] = ()) -> list[str]:
-    """Return a distinct name for each file, in the simplest of these styles: bm25, folder, folder-bm25, bm25-2."""
-    ways: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
-    for way in ways:
-        names = [way(file) for file in files]
+    """Return a distinct name for each file, in the simplest of these styles: bm25, folder, folder-bm25, bm25-2.
+
+    used_names: names that are taken.
+    """
+    styles: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
+    for style in styles:
+        names = [style(file) for file in files]
         if all(names) and len({*names, *used_names}) == len(names) + len({*used_names}):
             return names
     counts: Counter[str] = Counter(used_names)
@@ -137,7 +146,7 @@ def parts_of(file: str) -> list[str]:
 
 
 def stem(file: str) -> str:
-    """Return the name of a file without the suffixes of its format."""
+    """Return the name of a file, given as path or address, without the suffixes of its format."""
     return file_stem(Path((parts_of(file) or [file])[-1]))
 
 

@@ -6,8 +6,8 @@
 
 In texts, `${NAME}` and `${NAME:-value}` are environment variables, and `$${` is a plain `${`.
 
-Stored results contain the reference.  Every value that was looked up is remembered by this process, and
-`redact` removes it from everything that is shown or stored.
+Stored results contain the reference.  This process remembers every value that it looked up, and `redact` removes it
+from everything that is displayed or stored.
 """
 
 import os
@@ -32,9 +32,9 @@ WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}
 
 
 def fill_variables(text: str, where: str) -> str:
-    """Return the text with environment variables replaced by their values.
+    """Return the text with environment variables replaced by their values; where: the key, for messages.
 
-    An empty variable counts as not set.  Raises InputError for a variable that is not set and has no default.
+    An empty variable counts as not set. Raises InputError for a variable that is not set and has no default.
     """
 
     def value_of(match: re.Match[str]) -> str:
@@ -60,8 +60,8 @@ def fill_variables(text: str, where: str) -> str:
 def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
     """Return the content with references and `${VARIABLES}` replaced by their values, also in lists and mappings.
 
-    where: the key, for messages.  directory: the folder from which relative paths of secrets start.  Raises InputError
-    if a secret is missing.
+    where: the key, for messages. directory: the folder from which relative paths of secrets start. Raises InputError if
+    a secret is missing.
     """
     if is_reference(content):
         value = look_up(content, where, directory)
@@ -74,8 +74,8 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
     if not isinstance(content, str):
         return content
     text = fill_variables(content, where)
-    for found in VARIABLE.finditer(content):
-        name = (found["inner"] or "").partition(":-")[0]
+    for match in VARIABLE.finditer(content):
+        name = (match["inner"] or "").partition(":-")[0]
         value = os.environ.get(name, "")
         if has_secret_name(name) or has_secret_name(where) or (len(value) >= LEAST and not WORDS.fullmatch(value)):
             remember_secret(value)
@@ -84,14 +84,18 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 
 
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
-    """Return keyword arguments with secrets looked up; an argument named `file` is not taken for a reference."""
+    """Return keyword arguments with secrets looked up; an argument named `file` is not taken for a reference.
+
+    where: the key, for messages. directory: the folder from which relative paths of secrets start.
+    """
     return {name: reveal_secrets(value, f"{where}.{name}", directory) for name, value in arguments.items()}
 
 
 def reveal_address(content: Any, where: str, directory: Path) -> str:
-    """Return an address with references and variables replaced by their values.
+    """Return an address with references and variables replaced by their values; empty for None.
 
-    Only the secret parts of the address are hidden in output: user and password, and keys in the query string.
+    Only the secret parts of the address are hidden in output: user and password, and keys in the query string. where:
+    the key, for messages. directory: the folder from which relative paths of secrets start.
     """
     if content is None:
         return ""
@@ -100,27 +104,27 @@ def reveal_address(content: Any, where: str, directory: Path) -> str:
 
 
 def remember_address(text: str) -> str:
-    """Return the address after marking its user, password and secret query parameters as secrets."""
-    for found in USERINFO.finditer(text):
-        user, password = found["user"], found["secret"]
+    """Mark the user, password and secret query parameters of an address as secrets, and return the address."""
+    for match in USERINFO.finditer(text):
+        user, password = match["user"], match["secret"]
         for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
             remember_secret(each)
-    for found in ASSIGNED.finditer(text):
-        if has_secret_name(found["name"]):
-            remember_secret(unquote(remember_secret(found["secret"])))
+    for match in ASSIGNED.finditer(text):
+        if has_secret_name(match["name"]):
+            remember_secret(unquote(remember_secret(match["secret"])))
     if alone := re.match(r"https?://([^/:@?#\s]{8,})@", text):  # before the @ alone, and long enough for a secret
         remember_secret(unquote(remember_secret(alone[1])))
     return text
 
 
 def split_address(text: str) -> tuple[str, str | None]:
-    """Return an address without user and password, and these as decoded ``user:password``, or None without any."""
+    """Return an address without user and password, and decoded ``user:password``, or None if it has none."""
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
     bare = without_password(text)
     start = text.index("://") + 3
-    held = text[start : len(text) - len(bare) + start - 1]
-    return bare, unquote(held) if held else None
+    credentials = text[start : len(text) - len(bare) + start - 1]
+    return bare, unquote(credentials) if credentials else None
 
 
 def without_password(uri: str) -> str:
@@ -139,6 +143,7 @@ def remember_environment(variables: Mapping[str, str] | None = None) -> None:
 
 
 def look_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
+    """Return the secret that a reference names; raise InputError if it is missing."""
     ((kind, name),) = reference.items()
     return LOOK_UP[kind](str(name), where, directory)
 

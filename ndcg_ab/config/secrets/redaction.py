@@ -20,7 +20,7 @@ NAMES = re.compile(
     r"|subscriptionkey|signingkey|encryptionkey|adminkey|masterkey|authstring|authorization|credentials?|cookie"
     r"|(?<!eos)(?<!bos)(?<!sep)(?<!pad)(?<!cls)(?<!unk)(?<!mask)(?<!stop)(?<!start)(?<!end)(?<!special)token)$"
 )
-NO_SECRETS = re.compile(  # what is at such a key, and is none
+NO_SECRETS = re.compile(  # values of such keys that are no secrets
     r"|none|null|true|false|yes|no|basic|bearer|required|optional|default|anonymous|change_?me|[x*.•-]+|<.*>|\[.*\]"
     r"|[~.]{0,2}/\S*\.\w{1,6}|env|file|prompt",
     flags=re.IGNORECASE,
@@ -45,7 +45,7 @@ FORMATS = re.compile(
 SCHEMES = re.compile(r"\b(?:Bearer|Basic|ApiKey|Token)\s+(?P<secret>[A-Za-z0-9+/._~-]{12,}=*)")
 ASSIGNED = re.compile(r"(?:(?<=[?&;])|(?<![^\s;]))(?P<name>[\w.-]{2,40})=(?P<secret>[^\s&;#'\"]{4,})")
 SHAPES = (USERINFO, FORMATS, SCHEMES)
-LONGEST_SHAPE = 10_000  # characters after which each of them is known for what it is: a JSON Web Token's
+LONGEST_SHAPE = 10_000  # characters by which any of them is recognised: a JSON Web Token's
 
 
 def has_secret_name(key: object) -> bool:
@@ -55,42 +55,42 @@ def has_secret_name(key: object) -> bool:
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
-    """Yield the parts of a text at a key that look like secrets, except references with `${`."""
+    """Yield the parts of a text that look like secrets, except references with `${`; key: the key of the text."""
     bare = text.strip()
     if has_secret_name(key) and len(bare) >= 4 and is_plain(bare):
         yield bare
         return
     for shape in SHAPES:
-        yield from (found["secret"] for found in shape.finditer(text) if is_plain(found["secret"]))
-    for found in ASSIGNED.finditer(text):
-        if has_secret_name(found["name"]) and is_plain(found["secret"]):
-            yield found["secret"]
+        yield from (match["secret"] for match in shape.finditer(text) if is_plain(match["secret"]))
+    for match in ASSIGNED.finditer(text):
+        if has_secret_name(match["name"]) and is_plain(match["secret"]):
+            yield match["secret"]
 
 
 def find_plain_secrets(content: Any) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the place and the text of each part of nested content that looks like a secret."""
+    """Yield (key path, text) for each part of nested content that looks like a secret in plain text."""
     for key_path, text in walk_texts(content):
         name = next((part for part in reversed(key_path) if isinstance(part, str)), "")
         yield from ((key_path, secret) for secret in dict.fromkeys(secrets_in(name, text)))
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text is a literal secret, and no variable, redacted text or placeholder."""
+    """Return whether a text may be a secret itself, and no variable, redacted text, placeholder or file path."""
     return "${" not in text and "•••" not in text and not NO_SECRETS.fullmatch(text)
 
 
 HIDDEN = "•••"
-SHORTEST = 4  # letters; a shorter text is in too many places that hold no secret
+SHORTEST = 4  # letters; a shorter text occurs too often without being a secret
 WORD = 12  # letters; a shorter secret of letters and digits alone is looked for as a word of its own
-LINE = 16  # letters that make a line of a secret of several lines one that is looked for by itself
+LINE = 16  # least letters of a line of a multi-line secret that is hidden by itself
 _known: set[str] = set()
 
 
 def remember_secret(value: str) -> str:
     """Mark a value as secret, so that it is removed from output, and return it."""
-    found = {each for each in secret_parts(value) if len(each) >= SHORTEST}
-    if not found <= _known:
-        _known.update(found)
+    parts = {each for each in secret_parts(value) if len(each) >= SHORTEST}
+    if not parts <= _known:
+        _known.update(parts)
         forget_forms()
     return value
 
@@ -118,13 +118,13 @@ def without_plain_secrets(content: Any) -> Any:
 
 
 def forget_forms() -> None:
-    """Clear the caches that are computed from the known secrets."""
+    """Clear the caches that are computed from the remembered secrets."""
     secrets_pattern.cache_clear()
     longest_secret.cache_clear()
 
 
 def secret_parts(value: str) -> Iterator[str]:
-    """Yield the value, its lines (for a PEM file), and the secret values in it (for a service account's JSON)."""
+    """Yield a secret, its lines (for a PEM file), and the secret values in it (for a service account's JSON)."""
     yield value
     yield value.strip()
     if "\n" in value:
@@ -153,7 +153,7 @@ def written_forms(secret: str) -> Iterator[str]:
 
 
 def base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield the base64 encodings of a secret at any offset in a longer text, as in basic authentication."""
+    """Yield the base64 encodings that a secret has at any offset in a longer text, as in basic authentication."""
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()
         inner = text[(0, 2, 3)[before] : (before + len(secret)) * 8 // 6]
@@ -163,25 +163,25 @@ def base64_forms(secret: bytes) -> Iterator[str]:
 
 @cache
 def secrets_pattern() -> re.Pattern[str] | None:
-    """Return a regular expression that matches all known secrets, the longest first, or None if none is known."""
-    found = {form for secret in _known for form in written_forms(secret)}
-    return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
+    """Return a regular expression that matches all remembered secrets, the longest first, or None without any."""
+    forms = {form for secret in _known for form in written_forms(secret)}
+    return re.compile("|".join(sorted(forms, key=len, reverse=True))) if forms else None
 
 
 @cache
 def longest_secret() -> int:
-    """Return how many characters of a text must be seen to recognise a secret."""
+    """Return the number of characters of a text that are needed to recognise any secret in it."""
     return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in written_forms(secret))])
 
 
 def remove_known_secrets(text: str) -> str:
-    """Return the text with all known secrets hidden."""
+    """Return the text with all remembered secrets hidden."""
     known = secrets_pattern()
     return known.sub(HIDDEN, text) if known else text
 
 
 def redact(text: str) -> str:
-    """Return the text with known secrets hidden, and texts that look like secrets, such as passwords in addresses."""
+    """Return the text with remembered secrets hidden, and parts that look like secrets, as passwords in addresses."""
     text = remove_known_secrets(text)
     for shape in SHAPES:
         text = shape.sub(lambda match: match[0].replace(match["secret"], HIDDEN), text)
@@ -191,14 +191,14 @@ def redact(text: str) -> str:
 set_secret_remover(redact, longest_secret)
 
 
-def discreet_error(error: BaseException) -> BaseException:
+def redacted_error(error: BaseException) -> BaseException:
     """Return an error that can be logged with its causes without revealing secrets.
 
-    An error without secrets is returned unchanged.  Otherwise an error of the same class with a redacted message is
+    An error without secrets is returned unchanged. Otherwise an error of the same class with a redacted message is
     returned, or, if the class is not from this project, a RuntimeError such as ``RuntimeError: KeyError: …``.
     """
-    told = "".join(traceback.format_exception(error))
-    if remove_known_secrets(told) == told and redact(message_of(error)) == message_of(error):
+    text = "".join(traceback.format_exception(error))
+    if remove_known_secrets(text) == text and redact(message_of(error)) == message_of(error):
         return error
     kind = type(error)
     message = redact(message_of(error))
@@ -212,13 +212,13 @@ class Censor(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
-            told = record.getMessage()
+            text = record.getMessage()
         except (TypeError, ValueError):  # the arguments do not fit; the handler reports it
             return True
         if record.exc_info and record.exc_info[1] is not None:
-            told = "\n".join((told, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))
-        if redact(told) != told:
-            record.msg, record.args, record.exc_info, record.exc_text = redact(told), (), None, None
+            text = "\n".join((text, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))
+        if redact(text) != text:
+            record.msg, record.args, record.exc_info, record.exc_text = redact(text), (), None, None
         return True
 
 
@@ -226,7 +226,7 @@ CENSOR = Censor()
 
 
 def censor_logs(*loggers: str) -> None:
-    """Add a filter that removes secrets to the handlers of the loggers; repeated calls have no further effect."""
+    """Make the handlers of the loggers remove secrets from log records; repeated calls have no further effect."""
     for name in loggers:
         for handler in logging.getLogger(name).handlers:
             handler.addFilter(CENSOR)

@@ -37,12 +37,12 @@ SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says 
 
 
 class GradedClicks(NamedTuple):
-    """The grades that a click model gives, with the examination rates and counts behind them.
+    """The grades that a click model gives, with the rates and counts behind them.
 
     table: one row per graded document, sorted by ids: query_id, doc_id, grade, impressions, clicks, value, low, high.
-    rates: place, impressions, clicks, rate of each place.  documents: number of documents with events, graded or not.
-    queries: number of queries with events.  change: for the position model, the largest change of a probability by one
-    more step of expectation maximisation; 0 for other models.  remarks: about the events.
+    rates: impressions, clicks and click rate of each rank. documents: number of documents with events, graded or not.
+    queries: number of queries with events. change: for the position model, the largest change of a probability by one
+    more step of expectation maximisation; 0 for other models. remarks: on the events and grades.
     """
 
     table: pa.Table
@@ -54,10 +54,10 @@ class GradedClicks(NamedTuple):
 
 
 def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries: Mapping[str, str]) -> GradedClicks:
-    """Return the grades of documents by the click model that `described` names.
+    """Grade documents by the click model that `described` names.
 
-    engine: with `click_files`, and without tables. queries: query_id -> text; if empty, the text of a search serves as
-    query_id. Raises InputError if no search has the text of a query, or no document has enough impressions.
+    engine: an engine with `click_files` and without tables. queries: query_id -> text; if empty, the text of a search
+    is its query_id. Raises InputError if no search has the text of a query, or no document has enough impressions.
     """
     texts, unmatched = match_texts(events, queries)
     scale, cuts = described.scale
@@ -91,10 +91,10 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
 
 
 def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
-    """Put the fitted tables of the position-based model into the engine, or empty tables for other models.
+    """Fit the position-based model and put its tables into the engine, or empty tables for other models.
 
     Returns the largest change of a probability by one further step of expectation maximisation in SQL, and a remark if
-    some documents cannot be compared.  The change is 0 if the core found the maximum of the likelihood.
+    some documents cannot be compared. The change is 0 if numpy found the maximum of the likelihood.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
@@ -118,7 +118,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
-    """Return the shown documents and places, in order, with the impressions and clicks of each document at each one."""
+    """Return the documents and ranks with impressions, sorted, and the impressions and clicks of each pair of them."""
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
@@ -139,9 +139,9 @@ def fold_text(text: str) -> str:
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
     """Return one row per search text and matching query, and remarks on texts that match no query.
 
-    queries: query_id -> text.  A text matches the queries with exactly this text.  If there is none, it matches the
-    queries whose texts differ only in case and white space.  Without queries a text is its own query_id.  The column
-    is_asked says whether grades of the text are wanted.
+    queries: query_id -> text. A text matches the queries with exactly this text. If there is none, it matches the
+    queries whose texts differ only in case and white space. Without queries a text is its own query_id. The column
+    is_asked says whether documents of the text are to be graded.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):
@@ -180,7 +180,7 @@ def text_table(texts: list[str], query_ids: list[str], requested: int | None = N
 
 
 class ClickJudgments(Source):
-    """A source that grades documents by their clicks."""
+    """A source of judgments that are computed from a click log."""
 
     limits_key = "click log"
 

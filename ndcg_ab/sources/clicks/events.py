@@ -1,8 +1,8 @@
 """Read user events into one table: User Behavior Insights (UBI 1.3), or counts of impressions and clicks.
 
-UBI events (o19s/ubi, schema/1.3.0/event.schema.json) are nested objects, which `json_events` reads.  Events in the
-columns of a table are read like other tables.  UBI counts places from 0 (`event_attributes.position.ordinal`), this
-module from 1.  The schema keeps the text of a query in a separate table; collectors also write it into the event as
+UBI events (o19s/ubi, schema/1.3.0/event.schema.json) are nested objects, which `json_events` reads. Events in the
+columns of a table are read like other tables. UBI counts ranks from 0 (`event_attributes.position.ordinal`), this
+module from 1. The schema has the text of a query in a separate table; collectors also write it into the event as
 `user_query`, which is required here.
 """
 
@@ -64,15 +64,16 @@ EVENTS = pa.schema(
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
-DEEPEST_RANK = BOUNDS["click log"].largest  # the deepest place that counts: a model has a number for each
+DEEPEST_RANK = BOUNDS["click log"].largest  # deeper ranks do not count: a model has a number for each rank
 MOST_SHOWN = 10**12  # of one row: sums over millions of rows fit into 64 bits
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
 class ReadEvents(NamedTuple):
-    """User events in the columns of `EVENTS`, with their origin and remarks.
+    """Impressions and clicks of a click log.
 
-    table: in memory, or `TableOnDisk`. read: number of events read, including those that are not used.
+    table: one row per event in the columns of `EVENTS`, in memory or `TableOnDisk`. origin: the log, for messages.
+    read: number of events read, including those that are left out. remarks: on the events that are left out.
     """
 
     table: Any
@@ -105,7 +106,7 @@ def read_events(described: Clicks, source: Source, directory: Path, writer: Tabl
 
 
 def file_pieces(source: FileSource, directory: Path) -> Iterator[pa.Table]:
-    """Yield the events of JSON Lines files in pieces."""
+    """Yield the events of JSON Lines files in tables, in the columns of `SCHEMA` of `json_events`."""
     with list_parts(source, directory) as parts:
         for part in parts:
             with name_part_in_errors(part):
@@ -113,7 +114,7 @@ def file_pieces(source: FileSource, directory: Path) -> Iterator[pa.Table]:
 
 
 def table_pieces(source: Source, writer: TableWriter) -> Iterator[pa.Table]:
-    """Yield the events of a table in pieces."""
+    """Yield the events of a table in pieces, with integer ordinals."""
     rows = 0
     for piece in read_batches(source.answer(UBI, PullRequest({}, writer=writer)).table, UBI.schema.names):
         yield with_integer_ordinals(piece, source.origin, rows)
@@ -134,9 +135,9 @@ def guess_kind(source: Any, directory: Path) -> str:
 
 
 def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table:
-    """Return the events with places as integers, -1 if missing; raise InputError for a place that is no integer.
+    """Return events with ordinals as integers, -1 if missing; raise InputError for an ordinal that is no integer.
 
-    before: number of rows before this piece, for messages.
+    before: number of events before this piece, for messages.
     """
     given = pc.fill_null(table["ordinal"], NO_ORDINAL)
     right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NO_ORDINAL))
@@ -148,7 +149,7 @@ def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table
 
 
 class EventFilter:
-    """A filter that selects impressions and clicks of UBI, and counts other and incomplete events.
+    """A filter that selects the impressions and clicks of UBI events, and counts the other events.
 
     clicks: the action names that are clicks, in lower case.
     """
@@ -203,7 +204,10 @@ class EventFilter:
         return pa.table(columns).cast(EVENTS)
 
     def remarks(self, origin: str) -> tuple[Remark, ...]:
-        """Return remarks on the events that were left out; raise InputError if there is no impression or no click."""
+        """Return remarks on the events that were left out; raise InputError if there is no impression or no click.
+
+        origin: the log, for messages.
+        """
         actions = ", ".join(sorted({*self.others, *self.used})[:5])
         lacking = f", {self.examples[0]}" if self.examples else ""
         if not self.has_shown:
@@ -240,14 +244,17 @@ def incomplete_text(row: Mapping[str, Any]) -> str:
 
 
 def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
-    """Return the remark on events, or rows of counts, that were left out because their place is too deep."""
+    """Return a remark on events or rows that were left out because their rank is too deep; empty if count is 0.
+
+    count: the number of them. word: ``event`` or ``row``. rows: the first of them.
+    """
     message = f"{count:,} {word}{'s' * (count != 1)} beyond place {DEEPEST_RANK:,}: left out"
     examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
     return [Remark("click_deep_place", count, examples, message)] if count else []
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
-    """Return a table of counts as events.
+    """Convert a table of counts to events.
 
     Raise InputError if counts are impossible, such as more clicks than impressions.
     """

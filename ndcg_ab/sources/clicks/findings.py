@@ -1,4 +1,7 @@
-"""Make remarks on judgments from clicks: how the grades were computed, and why they may be unreliable."""
+"""Make remarks on judgments from clicks: how the grades were computed, and why they may be unreliable.
+
+Functions that return a list of remarks return an empty one if there is nothing to remark.
+"""
 
 from collections.abc import Mapping
 
@@ -21,13 +24,16 @@ CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
 
 
 def grade_counts(table: pa.Table) -> dict[float, int]:
-    """Return the number of documents by grade, in rising order of the grades."""
+    """Return the mapping grade -> number of documents, sorted by grade."""
     counts = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
     return dict(sorted(counts.items()))
 
 
 def grade_remark(table: pa.Table, documents: int, events: int, definition: str) -> Remark:
-    """Return the remark that grades come from clicks, with their definition and counts."""
+    """Return the remark that grades come from clicks, with their definition and counts.
+
+    table: the graded documents. documents, events: the numbers in the log. definition: of the grades, in words.
+    """
     counts = grade_counts(table)
     few = ", ".join(f"{grade:g}: {count:,}" for grade, count in counts.items())
     grades = few if len(counts) <= 10 else f"{len(counts):,} different ones"
@@ -40,7 +46,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:
-    """Return a remark if all documents have the same value, so that the grades distinguish nothing."""
+    """Return a remark if all documents have the same value, so that grades distinguish nothing."""
     if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
         return []
     message = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
@@ -50,7 +56,7 @@ def value_remarks(table: pa.Table) -> list[Remark]:
 def joined_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark]:
     """Return a remark if a part of the log has clicks that cannot be compared with those of the largest part.
 
-    documents: number in the log. ranks: those of the largest part.
+    documents: number of documents in the log. ranks: the ranks in the largest part.
     """
     if not fit.left_out:
         return []
@@ -83,7 +89,7 @@ def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
 
 
 def movement_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if every document was shown at one place only, so that place and quality cannot be separated."""
+    """Return a remark if every document was displayed at one rank only, so that rank and quality are confounded."""
     documents = engine.count("click_document")
     if documents < engine.count("click_count") or documents < 2:
         return []
@@ -95,7 +101,7 @@ def movement_remarks(engine: Engine) -> list[Remark]:
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if documents have more clicks than impressions at a place."""
+    """Return a remark if documents have more clicks than impressions at a rank."""
     names = ("document", "place", "shown_events", "click_events")
     pieces = [
         piece.filter(pc.greater(piece["click_events"], piece["shown_events"]))

@@ -37,11 +37,11 @@ DEFAULTS = {  # field -> where UBI has it
     "session_id": "session_id",
 }
 SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
-NO_ORDINAL = -1  # the ordinal of an event without a place
+NO_ORDINAL = -1  # the ordinal of an event without one
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file in pieces, in the columns of `SCHEMA`; a missing text is "", a missing place -1.
+    """Yield the events of a file in tables, in the columns of `SCHEMA`; a missing text is "", a missing ordinal -1.
 
     columns: field -> the path of its keys. Raises InputError with the line that breaks a rule.
     """
@@ -67,13 +67,13 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
 
 
 def field_paths(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the paths of keys at which a field may stand, in the order in which they are tried."""
+    """Return the paths of keys at which a field may be, in the order in which they are tried."""
     path = columns.get(field, DEFAULTS[field])
     return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
 
 
 def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
-    """Return the fields of an Arrow struct that contains every path."""
+    """Return the fields of an Arrow struct that contains every path; paths: path of keys -> type."""
     inner: dict[str, dict[tuple[str, ...], pa.DataType]] = {}
     for path, kind in paths.items():
         inner.setdefault(path[0], {})[path[1:]] = kind
@@ -81,7 +81,10 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
 
 
 def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file in which each line is one regular object; raise one of `UNCLEAR` if one is not."""
+    """Yield the events of a file in which each line is one regular object; raise one of `UNCLEAR` if one is not.
+
+    columns: field -> the path of its keys.
+    """
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
     rows = 0
     with JsonObjectStream(open_bytes(path)) as objects:
@@ -98,7 +101,10 @@ def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.T
 
 
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
-    """Return the events of a block of complete lines; identifiers: the Arrow type of document ids."""
+    """Return the events of a block of complete lines; identifiers: the Arrow type of document ids.
+
+    Raises one of `UNCLEAR` for an irregular event.
+    """
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
@@ -113,7 +119,7 @@ def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataTy
 
 
 def is_irregular(table: pa.Table) -> bool:
-    """Return whether an action is missing, a place is negative, an id is too long, or a text has control characters."""
+    """Return whether an action is missing, an ordinal negative, an id too long, or a text has control characters."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
         table["action_name"].null_count > 0
@@ -128,7 +134,7 @@ def is_irregular(table: pa.Table) -> bool:
 
 
 def located_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the content of each JSON object of a file."""
+    """Yield (location, object) for each JSON object of a file, with the file in the location."""
     for location, row in json_objects(path):
         yield f"{path}, {location}", row
 
@@ -136,7 +142,7 @@ def located_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_events_by_line(
     path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the events of a file in pieces, read line by line; raise InputError with the line that breaks a rule.
+    """Yield the events of a file in tables, read line by line; raise InputError with the line that breaks a rule.
 
     texts: query_id -> text, for a file that has other lines than events.
     """
@@ -161,7 +167,7 @@ def read_events_by_line(
 
 
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:
-    """Return the first value found at one of the paths of keys.
+    """Return the first value at one of the paths of keys, or None.
 
     Raises InputError if a value inside a path is not an object.
     """

@@ -1,1 +1,1 @@
-"""Read regular ranking files quickly, keeping only the top places."""
+"""Read regular ranking files quickly, keeping only the top ranks."""

@@ -1,4 +1,4 @@
-"""Reduce a regular ranking file to its top places while it is read, which is several times faster than a full table.
+"""Reduce a regular ranking file to its top ranks while it is read, which is several times faster than a full table.
 
 A file is regular if it is a local TREC text, compressed or not, or Parquet; the rows of every query are together;
 within a query scores do not rise, ranks rise by 1 and no document is repeated; and no value needs interpretation
@@ -50,10 +50,10 @@ def reduce_file(
     size: int = SLICE,
     writer: TableWriter = IN_MEMORY,
 ) -> ReducedRanking | None:
-    """Return the reduced ranking, or None if the file is not regular.
+    """Read a ranking file and return the reduced ranking, or None if the file is not regular.
 
-    reading: how its rows are read.  threads: by default one per processor.
-    size: bytes of a slice.  writer: receives the rows that are kept.
+    reading: how the rows are read. threads: None for one per processor. size: bytes of a slice. writer: receives the
+    rows that are kept.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
@@ -70,7 +70,7 @@ def reduce_file(
 
 @contextmanager
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
-    """Yield the slices of a file and the function that reduces one of them.
+    """Yield an iterator over the slices of a file, and the function that reduces one slice.
 
     Raise NotPlainError for an irregular file.
     """
@@ -86,7 +86,7 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
 def work_in_threads(
     work: Callable[[Slice], Made], inputs: Iterable[Slice], threads: int | None = None
 ) -> Iterator[Made]:
-    """Yield the results of `work` for each input, computed by threads, in order and with few inputs in memory."""
+    """Yield the results of `work` for each input, in order, computed by threads with few inputs in memory."""
     workers = threads or count_processors()
     if workers == 1:
         yield from map(work, inputs)
@@ -111,7 +111,7 @@ def count_processors() -> int:
 
 
 def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMORY) -> ReducedRanking:
-    """Return one ranking from its slices.
+    """Join the reduced slices of a file into one ranking.
 
     Raise NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
     """
@@ -141,7 +141,11 @@ MOST_ROWS = 1 << 22  # of one query
 
 
 def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
-    """Yield tables of complete queries with the mapping field -> column, while the rows of each query are together."""
+    """Yield the rows of a table in pieces of complete queries, each with the mapping field -> column.
+
+    A query whose rows are not together occurs in several pieces. Raise NotPlainError without scores, or for a query of
+    too many rows.
+    """
     waiting: list[pa.Table] = []
     with open_table(path) as file:
         chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
@@ -167,6 +171,9 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
 
 
 def reduce_queries(table: pa.Table, chosen: dict[str, str], needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular."""
+    """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular.
+
+    chosen: field -> column of `table`.
+    """
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
     return reduce_columns(ranking, needed)

@@ -41,7 +41,10 @@ except ImportError:  # there was no compiler
 
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking of lines that end with `line_end`; raise NotPlainError if they are not regular."""
+    """Return the reduced ranking of the first `length` bytes of a text; raise NotPlainError if it is not regular.
+
+    line_end: the delimiter, tag and line feed that end every line.
+    """
     reduced = make_reduced(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
     is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
@@ -50,9 +53,9 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: N
 
 
 def group_rows(ranking: pa.Table) -> pa.Table:
-    """Return a ranking with the rows of each query together: by rank, or by falling score where ranks are missing.
+    """Return a ranking with the rows of each query together, sorted by rank, or by falling score without ranks.
 
-    The order of a ranking whose queries are together does not change. The columns of the result have one chunk.
+    A ranking whose queries are together is not sorted. The columns of the result have one chunk.
     """
     ranking = ranking.combine_chunks()
     if not ranking.num_rows or ranking["score"].null_count:
@@ -79,7 +82,7 @@ def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking |
 def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
 
-    The column of query ids may be dictionary-encoded.
+    Query ids may be dictionary-encoded.
     """
     if ranking_reader is None:
         raise NotPlainError
@@ -96,9 +99,9 @@ def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
 
 
 def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
-    """Return the kept rows and the answers from buffers of the extension.
+    """Return the reduced ranking from the buffers that the extension returns.
 
-    Raise NotPlainError if a query is repeated.
+    Raise NotPlainError if there are no buffers or a query is repeated.
     """
     if buffers is None:
         raise NotPlainError
@@ -167,7 +170,7 @@ LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
 
 class LineForm:
-    """The delimiter, line end and tag that all lines of a regular file share."""
+    """The delimiter and the end (delimiter, tag and line feed) that all lines of a regular file share."""
 
     def __init__(self, first_line: bytes) -> None:
         self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
@@ -177,9 +180,9 @@ class LineForm:
 
 
 def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield slices of whole queries for `reduce_text`, as long as the rows of each query are together.
+    """Yield slices of complete queries for `reduce_text`: (text, number of its bytes in the slice, end of each line).
 
-    Each item is a text, the length up to which it belongs to the slice, and the end of each line.
+    Raise NotPlainError if a query is too large.
     """
     form: LineForm | None = None
     rest = b""
@@ -201,7 +204,10 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 
 
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
-    """Return where the query of the last complete line begins, or 0 if it begins at the start of the text."""
+    """Return the offset of the last query in a text, or 0 if the text may hold only that query.
+
+    Raise NotPlainError if its first line is not found.
+    """
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
     if end < 0 or not start:

@@ -23,7 +23,7 @@ RELEVANT = "relevant_documents"
 
 
 def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
-    """Return the place and the record of a judgment; judge: who gave the grade, if known."""
+    """Return (location, record) of a judgment; judge: the person who gave the grade, or None."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
     return location_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
@@ -32,11 +32,11 @@ def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -
 
 
 class RatedQueries(NamedTuple):
-    """The keys of an export that holds queries, each with its ratings.
+    """The keys of a JSON export that holds queries, each with its ratings.
 
     queries: the alternative keys of the list of queries, or of {query: ratings}; "" if the document may be the list.
-    query_id, ratings: keys of a query.  doc_id, grades: keys of a rating, or of the query; the first grade counts.
-    judge: key of who gave a rating; empty ratings of an export with judges are left out.
+    query_id, ratings: keys of a query. doc_id, grades: keys of a rating, or of the query; the first grade counts.
+    judge: the key of the person who gave a rating; empty ratings of an export with judges are left out.
     """
 
     queries: tuple[str, ...]
@@ -47,7 +47,10 @@ class RatedQueries(NamedTuple):
     judge: str = ""
 
     def find(self, value: Any) -> tuple[str, Any]:
-        """Return the key and the list of the queries in a document, or in the answer of an engine that returned it."""
+        """Return the key and the list of the queries in a document, or in a search engine's response that contains it.
+
+        The list is None if there is none.
+        """
         while is_object(value):
             if key := next((key for key in self.queries if key in value), None):
                 rows = value[key]
@@ -59,14 +62,14 @@ class RatedQueries(NamedTuple):
         return self.queries[0], value if "" in self.queries else None
 
     def ratings_of(self, query: Object) -> Any:
-        """Return the list of the ratings of a query, which may map documents to grades."""
+        """Return the ratings of a query as a list of objects, also if the query maps documents to grades."""
         ratings = query.get(self.ratings) if is_object(query) else None
         if not is_object(ratings):
             return ratings or []
         return [{self.doc_id: doc_id, self.grades[0]: grade} for doc_id, grade in ratings.items()]
 
     def fits(self, value: Any) -> bool:
-        """Return whether most queries of a document, and most ratings, have these keys."""
+        """Return whether most queries and most ratings of a document have these keys."""
         _, queries = self.find(value)
         keys = {self.query_id, self.ratings}
         if not is_list(queries) or not majority_fits(queries, lambda each: is_object(each) and keys <= each.keys()):
@@ -75,7 +78,7 @@ class RatedQueries(NamedTuple):
         return not ratings or majority_fits(ratings, lambda each: self.doc_id in each)
 
     def read(self, value: Any) -> Records:
-        """Yield the record of each rating, without those that are marked as impossible."""
+        """Yield (location, record) for each rating, without ratings marked as impossible."""
         for location, query in read_objects(*reversed(self.find(value))):
             query_id = query.get(self.query_id)
             if query_id is None:
@@ -99,7 +102,7 @@ WORKBENCH = RatedQueries(  # the second key in OpenSearch 3.0
 
 
 def is_snapshot(value: Any) -> bool:
-    """Return whether a document is a Quepid snapshot; in the beginning of a large file its queries may be missing."""
+    """Return whether a document is a Quepid snapshot; the key `queries` may be cut off in a sample of a large file."""
     docs = value.get("docs") if is_object(value) else None
     if not is_object(docs) or not {"queries", "has_snapshot_file", "time"} & value.keys():
         return False
@@ -108,7 +111,7 @@ def is_snapshot(value: Any) -> bool:
 
 
 def read_snapshot(value: Any) -> Records:
-    """Yield the record of each document that a search returned, without documents that are only rated."""
+    """Yield (location, record) for each document that a search returned, without documents that are only rated."""
     queries = [query for _, query in read_objects(value.get("queries") or [], "queries")]
     texts = {str(query.get("query_id", query.get("id"))): query.get("query_text") for query in queries}
     for number, entries in read_queries(value["docs"]):
@@ -128,7 +131,7 @@ def read_snapshot(value: Any) -> Records:
 
 
 def is_rre_document(value: Any) -> bool:
-    """Return whether an RRE document has relevant documents at any level of topics, groups and queries."""
+    """Return whether an RRE document lists relevant documents at any level of topics, groups and queries."""
     if not is_object(value):
         return False
     inner = [entry for level in LEVELS if is_list(value.get(level)) for entry in value[level]]
@@ -136,7 +139,10 @@ def is_rre_document(value: Any) -> bool:
 
 
 def read_rre_judgments(value: Any) -> Records:
-    """Yield the record of each document of each query; all queries of an RRE group share the group's documents."""
+    """Yield (location, record) for each relevant document of each query of an RRE document.
+
+    All queries of a group share the documents of the group.
+    """
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
     for query_id, documents in rre_queries(value, None, "the document"):
         for key, rated in read_object(documents, f"{location_text(query_id)}, {RELEVANT}", rule).items():
@@ -147,7 +153,10 @@ def read_rre_judgments(value: Any) -> Records:
 
 
 def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
-    """Yield each query at any level with its relevant documents; documents: those of the enclosing group."""
+    """Yield (query, relevant documents) for each query at any level of an RRE document.
+
+    documents: the relevant documents of the enclosing group. location: the value, for messages.
+    """
     documents = value.get(RELEVANT, documents)
     inner = [found for level in LEVELS if level in value for found in read_objects(value[level], level)]
     for location_within, each in inner:
@@ -157,7 +166,7 @@ def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[
 
 
 def name_query(value: Object, location: str) -> Any:
-    """Return the text of an RRE query, or else its name."""
+    """Return the text of an RRE query, or its name if it has no single text; raise InputError without both."""
     placeholders = value.get("placeholders") or {}
     texts = [text for key, text in placeholders.items() if key == "$query"] or [*placeholders.values()]
     name = value.get("name")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ndcg_ab.sources.forms.sample import Sample
 
 JUDGMENTS, RANKING, QUERIES, SCORES, EVENTS = "judgments", "ranking", "queries", "values", "events"
-Records = Iterator[tuple[str, dict[str, Any]]]  # the place of a record within its file, and its values by field
+Records = Iterator[tuple[str, dict[str, Any]]]  # (location in the file, such as ``line 7``, values by field)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Reading:
     delimiter, decimal : str
         The signs between fields and within numbers, for delimited text.
     records : callable, optional
-        Returns the records, for the format ``lines`` from (number, line), for ``json`` from the value of the document.
+        Yields the records, given (number, line) pairs for the format ``lines``, or the value of a ``json`` document.
     words : str
         The name of the form, for notes.
     is_doubtful : bool
-        Whether another kind of content is likelier: the reading counts only if the kind is known, or nothing else fits.
+        Whether another kind of content is likelier: it is used only if the kind is given, or no other kind fits.
     values : mapping of str to str
-        Column -> value in all rows, for columns that the names of folders above a Parquet file give.
+        Column -> value in all rows, from the names of the folders above a Parquet file.
     """
 
     kind: str

@@ -32,10 +32,10 @@ def make_form(
     fits: Callable[[Columns], bool],
     doubts: Callable[[Columns], bool] = lambda columns: False,
 ) -> Form:
-    """Return the form of files whose lines have no header.
+    """Return the form of text files without a header.
 
-    names: of the fields, in the order of the columns. fits: whether the values of the fields are plausible. doubts:
-    whether another kind of content is likelier.
+    words: the name of the form. example: a small file. names: the fields in order. fits: whether the values of the
+    fields are plausible. doubts: whether another kind of content is likelier.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -66,31 +66,32 @@ def have_falling_fractions(columns: Columns) -> bool:
 
 
 def have_ranks(columns: Columns) -> bool:
+    """Return whether the column rank counts up within each query."""
     return are_ranks(columns["query_id"], columns["rank"])
 
 
 def have_q0(columns: Columns) -> bool:
-    """Return whether there are ranks and the second column is constant, as ``Q0`` is in TREC rankings."""
+    """Return whether ranks are plausible and the second column is constant, as ``Q0`` is in TREC rankings."""
     return have_ranks(columns) and len(set(columns["unused_1"])) == 1
 
 
 def are_ranked_scores(
     query_ids: Sequence[str], doc_ids: Sequence[str], ranks: Sequence[str], scores: Sequence[str]
 ) -> bool:
-    """Return whether lines are a ranking: documents once per query, rising ranks and falling scores."""
+    """Return whether columns form a ranking: documents once per query, ranks that count up, and falling scores."""
     values = numbers(scores)
     are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
     return are_ids and are_ranks(query_ids, ranks) and values is not None and are_falling(query_ids, values)
 
 
 def have_scores(columns: Columns) -> bool:
-    """Return whether scores are fractions, or fall within queries."""
+    """Return whether scores are not all integers, or fall within queries."""
     scores = numbers(columns["score"]) or [0.0]
     return not all(score.is_integer() for score in scores) or are_falling(columns["query_id"], scores)
 
 
 def may_be_grades(columns: Columns) -> bool:
-    """Return whether scores may be grades: integers, or few values that do not fall within queries."""
+    """Return whether scores may be grades: all integers, or few distinct values that do not fall within queries."""
     scores = numbers(columns["score"]) or []
     is_falling = are_falling(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
     return not is_falling or all(score.is_integer() for score in scores)
@@ -123,6 +124,7 @@ RATED = re.compile(r"(?P<query_id>[^:\s]+)::(?P<doc_id>[^:\s]+)::(?P<grade>[\d.]
 
 
 def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
+    """Return how judgments are read if all lines match the pattern `line`, else None."""
     lines = [each for each in sample.lines if not each.startswith("#")]
     if not lines or not all(map(line.match, lines)):
         return None
@@ -130,7 +132,10 @@ def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
 
 
 def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Records:
-    """Yield the record of each line that is neither blank nor a comment."""
+    """Yield (location, record) for each line that is neither blank nor a comment.
+
+    line: the pattern with the groups query_id, doc_id and grade; a line that does not match yields no ids.
+    """
     for number, text in lines:
         if text.strip() and not text.startswith("#"):
             match = line.match(text)
@@ -139,6 +144,7 @@ def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Reco
 
 
 def sniff_lists(sample: Sample) -> Reading | None:
+    """Return how a ranking with one line per query is read (id, list of documents), or None for another form."""
     for delimiter in DELIMITERS:
         head = sample.head(delimiter)
         is_id = len(head) == 2 and query_column(head[:1]) is not None
@@ -153,7 +159,7 @@ def sniff_lists(sample: Sample) -> Reading | None:
 
 
 def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | None) -> Records:
-    """Yield a record for each document in each line after the header.
+    """Yield (location, record) for each document in each line after the header, ranked in the order of the line.
 
     sign: the separator of documents; None for white space.
     """
@@ -169,6 +175,7 @@ def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | Non
 
 
 def sniff_texts(sample: Sample) -> Reading | None:
+    """Return how queries without a header (id, tab, text) are read, or None for another form."""
     rows = [line.split("\t") for line in sample.lines if not sample.is_json]
     if sample.columns or not rows or any(len(row) != 2 for row in rows):
         return None
@@ -182,7 +189,7 @@ def sniff_texts(sample: Sample) -> Reading | None:
 
 
 def read_texts(lines: Iterable[tuple[int, str]]) -> Records:
-    """Yield the record of each line that is not blank."""
+    """Yield (location, record) for each query, one on each line that is not blank."""
     for number, line in lines:
         if line.strip():
             query_id, _, text = line.rstrip("\r\n").partition("\t")

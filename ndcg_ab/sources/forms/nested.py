@@ -30,7 +30,7 @@ def is_id(value: Any) -> bool:
 
 
 def majority_fits(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
-    """Return whether `fits` holds for more than half of the values."""
+    """Return whether `fits` is true for more than half of the values."""
     fitting = [bool(fits(value)) for value in values]
     return 2 * sum(fitting) > len(fitting)
 
@@ -41,7 +41,10 @@ def value_of(sample: Sample) -> Any:
 
 
 def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], read: Callable[[Any], Records]) -> Form:
-    """Return the form of JSON files whose value `fits` accepts. read: yields the records of a value."""
+    """Return the form of JSON files whose value `fits` accepts; read: yields the records of a value.
+
+    words: the name of the form. example: a small file.
+    """
 
     def sniff(sample: Sample) -> Reading | None:
         return Reading(kind, "json", records=read) if fits(value_of(sample)) else None
@@ -50,31 +53,36 @@ def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], 
 
 
 def location_text(query_id: Any, doc_id: Any = None) -> str:
-    """Return ``query 'q1', document 'd1'``."""
+    """Return a location for messages such as ``query 'q1', document 'd1'``."""
     document = "" if doc_id is None else f", document {format_value(doc_id)}"
     return f"query {format_value(query_id)}{document}"
 
 
 def read_object(value: Any, location: str, rule: str) -> Object:
+    """Return a value that is an object; raise InputError with `location` and `rule` otherwise."""
     if not is_object(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
 def read_list(value: Any, location: str, rule: str) -> Sequence[Any]:
+    """Return a value that is a list; raise InputError with `location` and `rule` otherwise."""
     if not is_list(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
 def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
-    """Yield (place, object) for each object of a list, with places such as ``queries, entry 1``."""
+    """Yield (location, object) for each object of a list; the locations are such as ``queries, entry 1``.
+
+    name: the list, for messages. Raises InputError if the value is no list of objects.
+    """
     for number, each in enumerate(read_list(value, name, "must be a list of objects"), 1):
         yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
 
 
 def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the (query_id, value) pairs of a mapping."""
+    """Return the (query_id, value) pairs of a mapping; raise InputError for any other value."""
     return read_object(value, "the document", "must be an object").items()
 
 
@@ -82,7 +90,7 @@ def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def find_query_id(row: Object) -> Any:
-    """Return the id of a query object, or the text if it has no id, or None."""
+    """Return the id of a query object, or its text if it has no id, or None."""
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
     column = field_column("query_id", [*ids])
     if column is not None:
@@ -93,7 +101,10 @@ def find_query_id(row: Object) -> Any:
 
 
 def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
-    """Return the list of documents in a query object or in a search engine's response within it, or None."""
+    """Return the list of documents in a query object, or in a search engine's response within it, or None.
+
+    depth: how many levels of nested objects are searched.
+    """
     if not is_object(row) or depth == 0:
         return None
     by_bare = {bare_name(name): value for name, value in row.items() if isinstance(name, str)}
@@ -113,7 +124,7 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
 
 
 def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
-    """Return the mapping field -> key of a document object."""
+    """Return the mapping field -> key of the fields that a document object has."""
     return field_keys(FIELDS[kind], tuple(name for name in entry if isinstance(name, str)))
 
 
@@ -121,7 +132,10 @@ field_keys = lru_cache(maxsize=1000)(match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
-    """Return whether an entry is a document: an id, or an object with an id and without a query of its own."""
+    """Return whether an entry is a document: an id, or an object with an id that is no query.
+
+    A document of judgments has a grade.
+    """
     if not is_object(entry):
         return kind == RANKING and is_id(entry)
     names = [name for name in entry if isinstance(name, str)]
@@ -143,9 +157,9 @@ def are_documents(entries: Sequence[Any], kind: str) -> bool:
 
 
 def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
-    """Yield the record of each document of a query: an id, or an object with an id.
+    """Yield (location, record) for each document of a query: an id, or an object with an id.
 
-    A ranking without scores and ranks is ranked in the order of the list.
+    Documents of a ranking without scores and ranks are ranked in the order of the list.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
     records = read_list(entries, location_text(query_id), rule)
@@ -163,7 +177,7 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
 
 
 def values_of(entry: Any, kind: str) -> dict[str, Any]:
-    """Return the mapping field -> value of the fields that a document has."""
+    """Return the mapping field -> value of the fields that a document has; an id alone is a document."""
     if not is_object(entry):
         return {"doc_id": entry}
     return {field: entry[key] for field, key in keys_of(entry, kind).items() if entry[key] is not None}
@@ -173,7 +187,7 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
 
 
 def have_documents(value: Any, kind: str) -> bool:
-    """Return whether a value holds queries with plausible lists of documents."""
+    """Return whether a JSON value holds queries with plausible lists of documents."""
     rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
     if not majority_fits(rows, lambda row: find_documents(row) is not None and find_query_id(row) is not None):
         return False
@@ -191,7 +205,7 @@ def is_columns(value: Any) -> bool:
 
 
 def rows_of(value: Any) -> Iterator[Any]:
-    """Yield the object of each query: from a list, a single query, {query: answer} or {query: documents}."""
+    """Yield one object per query, from a list, a single query, {query: answer} or {query: documents}."""
     if is_list(value):
         yield from value
     elif find_query_id(value) is not None and find_documents(value) is not None:
@@ -202,7 +216,7 @@ def rows_of(value: Any) -> Iterator[Any]:
 
 
 def read_hits(value: Any, kind: str) -> Records:
-    """Yield the record of each document of each query."""
+    """Yield (location, record) for each document of each query in a JSON value."""
     answers: dict[str, int] = {}
     for number, row in enumerate(rows_of(value), 1):
         query_id = find_query_id(row) if is_object(row) else None

@@ -1,4 +1,4 @@
-"""Recognise numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}.
+"""Recognise numbers of documents or measures by query, as ranx and pytrec_eval write them: {query: {name: number}}.
 
 The numbers of documents may also be in pairs: {query: [[document, number]]}.
 """
@@ -30,9 +30,10 @@ KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, whic
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    """Return how judgments by query are read, or None if the numbers are not few and small enough for grades.
+    """Return how judgments {query: {document: grade}} are read, or None if the numbers are no plausible grades.
 
-    Fractions that fall from document to document are marked as doubtful, because they are likelier scores.
+    Many distinct numbers, and fractions that fall from document to document, are marked as doubtful: they are likelier
+    scores.
     """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
@@ -48,9 +49,9 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    """Return how scores by query are read, or None if the values are no numbers.
+    """Return how scores {query: {document: score}} are read, or None if a value is no number.
 
-    Few integers that do not fall from document to document are marked as doubtful, because they are likelier grades.
+    Few integers that do not fall from document to document are marked as doubtful: they are likelier grades.
     """
     queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
@@ -64,7 +65,10 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 
 
 def unwrap(value: Any) -> tuple[Any, str | None]:
-    """Return the queries inside a wrapper or in JSON Lines, and the kind of content that the wrapper names, or None."""
+    """Return the queries inside a wrapper or in JSON Lines, and the kind of content that the wrapper names, or None.
+
+    A wrapper is {"qrels": queries} or {"run": queries}.
+    """
     if is_list(value) and all(is_object(each) and all(map(is_query, each.values())) for each in value):
         merged = dict(chain.from_iterable(each.items() for each in value))
         return (merged if 2 * len(merged) > len(value) else value), None
@@ -74,7 +78,7 @@ def unwrap(value: Any) -> tuple[Any, str | None]:
 
 
 def values_by_query(sample: Sample, kind: str) -> Queries:
-    """Return the values of each query; empty if the document has another shape or its keys are measures."""
+    """Return the values of each query as texts; empty if the document has another shape or its keys are measures."""
     value, named = unwrap(value_of(sample))
     if named not in (None, kind) or not is_object(value) or not majority_fits(value.values(), is_query_or_pairs):
         return []
@@ -83,7 +87,7 @@ def values_by_query(sample: Sample, kind: str) -> Queries:
     if are_measures(chain.from_iterable(names)) and len(names) == 1:
         return []
     found = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
-    if majority_fits(chain.from_iterable(found), lambda text: numbers([text]) is not None):  # a wrong one has its place
+    if majority_fits(chain.from_iterable(found), lambda text: numbers([text]) is not None):
         found = [[text for text in texts if numbers([text]) is not None] for texts in found]
     return found
 
@@ -93,7 +97,7 @@ def is_query(value: Any) -> bool:
 
 
 def is_query_or_pairs(value: Any) -> bool:
-    """Return whether a value has the numbers of a query, or its documents in pairs with their numbers."""
+    """Return whether a value maps documents to numbers, or lists (document, number) pairs."""
     if not is_list(value):
         return is_query(value)
     are_pairs = all(is_list(each) and len(each) == 2 and is_id(each[0]) for each in value)
@@ -106,6 +110,7 @@ def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def has_many(queries: Queries) -> bool:
+    """Return whether there are more distinct values than grades usually have."""
     return len({*chain.from_iterable(queries)}) > MOST_GRADES
 
 
@@ -121,7 +126,7 @@ def is_ranked(queries: Queries) -> bool:
 
 
 def read_numbers(value: Any, field: str) -> Records:
-    """Yield the record of each document of each query."""
+    """Yield (location, record) for each document of each query; field: the field of the numbers, grade or score."""
     names = Counter(chain.from_iterable(value)) if is_list(value) else {}
     for query_id, documents in read_queries(unwrap(value)[0]):
         if names.get(query_id, 1) > 1:
@@ -134,7 +139,10 @@ def read_numbers(value: Any, field: str) -> Records:
 
 
 def sniff_values(sample: Sample) -> Reading | None:
-    """Return how metric values by query are read, or None; doubtful if the keys are no known measures."""
+    """Return how metric values {query: {measure: value}} are read, or None.
+
+    The reading is doubtful if the keys are no known measures.
+    """
     value = value_of(sample)
     if not is_object(value) or not majority_fits(value.values(), is_query):
         return None
@@ -143,7 +151,7 @@ def sniff_values(sample: Sample) -> Reading | None:
 
 
 def read_values(value: Any) -> Records:
-    """Yield the record of each value."""
+    """Yield (location, record) for each metric value in {query: {measure: value}}."""
     for query_id, measures in read_queries(value):
         for measure, number in read_object(
             measures, location_text(query_id), "must map every measure to its value"

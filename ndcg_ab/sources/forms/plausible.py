@@ -28,7 +28,7 @@ def bare_name(name: str) -> str:
 
 
 def field_column(field: str, names: Sequence[str]) -> str | None:
-    """Return the column of a field, by the field's name or a name that other tools use, or None."""
+    """Return the column of a field: the field's own name, or a name that other tools use, or None."""
     if field in names:
         return field
     by_bare = {bare_name(name): name for name in reversed(names)}
@@ -36,12 +36,15 @@ def field_column(field: str, names: Sequence[str]) -> str | None:
 
 
 def query_column(names: Sequence[str]) -> str | None:
-    """Return the column with the query ids in a file that has one row per query."""
+    """Return the column with the query ids in a file with one row per query, or None."""
     return field_column("query_id", names) or field_column("id", names)
 
 
 def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]:
-    """Return the mapping field -> column for the fields that have a column; no column serves two fields."""
+    """Return the mapping field -> column for the fields that have a column; no column serves two fields.
+
+    names: the columns of the table.
+    """
     matches: dict[str, str] = {}
     for field in fields:
         column = field_column(field, [name for name in names if name not in matches.values()])
@@ -51,7 +54,7 @@ def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]
 
 
 def guess_column(field: str, names: Iterable[str]) -> str | None:
-    """Return the column that a message proposes for a field: a known name or a similar one, or None."""
+    """Return the column that a message proposes for a field, by a known or a similar name, or None."""
     columns = list(names)
     by_bare = {bare_name(name): name for name in reversed(columns)}
     near = get_close_matches(bare_name(field), by_bare, n=1, cutoff=0.7)
@@ -73,7 +76,7 @@ def is_plain_number(text: str) -> bool:
 
 
 def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
-    """Return the values as numbers, or None if a value is no number."""
+    """Return the values as floats, or None if there are no values or one is no number; decimal: the decimal sign."""
     texts = [value.strip().replace(decimal, ".") for value in values]
     return [float(text) for text in texts] if texts and all(map(is_plain_number, texts)) else None
 
@@ -84,7 +87,10 @@ def rated_values(values: Iterable[str]) -> list[str]:
 
 
 def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
-    """Return whether values are plausible grades: few different small numbers or words; empty values are ignored."""
+    """Return whether values are plausible grades: few distinct small numbers or words; empty values are ignored.
+
+    decimal: the decimal sign.
+    """
     texts = rated_values(values)
     grades = numbers(texts, decimal)
     if grades is None:
@@ -93,7 +99,7 @@ def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
 
 
 def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether values count up from 0 or 1 within each query, and some query has several."""
+    """Return whether values count up from 0 or 1 within each query, and some query has several values."""
     found = numbers(values)
     if found is None:
         return False
@@ -112,12 +118,12 @@ def are_times(values: Sequence[str]) -> bool:
 
 
 def are_distinct(values: Sequence[str]) -> bool:
-    """Return whether values differ, as document ids do; up to two values may be equal."""
+    """Return whether values are not all equal, as document ids are; one or two values may be equal."""
     return len(set(values)) > 1 or len(values) < 3
 
 
 def are_falling(query_ids: Sequence[str], values: Sequence[float]) -> bool:
-    """Return whether values never rise within a query, and fall in some query."""
+    """Return whether values never rise within a query, and fall within some query."""
     pairs = [
         (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]
     ]

@@ -17,7 +17,7 @@ from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 from ndcg_ab.sources.tables.schema import names_text
 
-FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is taken
+FORMS: tuple[Form, ...] = (  # the first form of a kind that fits is used
     *tables.FORMS,
     *lines.FORMS,
     *exports.FORMS,
@@ -44,14 +44,14 @@ TABLES = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> ho
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
-    """Return how a file is read, or None if no known form fits.
+    """Return how a file is read by the known form that fits its beginning, or None if no form fits.
 
     Parameters
     ----------
     sample : Sample
         The beginning of the file.
     kind : str, optional
-        The content that the file is said to have.
+        The content that the file must have; None: any.
 
     Raises
     ------
@@ -70,12 +70,15 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
 
 
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
-    """Return how a file is read by its beginning, or None if no known form fits."""
+    """Return how a file is read by the known form that fits its beginning, or None if no form fits.
+
+    kind: the content that the file must have; None: any.
+    """
     return recognise(Sample.of_file(path), kind)
 
 
 def list_forms() -> str:
-    """Return all forms with samples as Markdown, with a list for each kind of content."""
+    """Return all forms with samples as Markdown, in one list per kind of content."""
     parts = []
     for kind, option in OPTIONS.items():
         parts.append(f"{kind.capitalize()} (`{option}`):")
@@ -88,7 +91,7 @@ def list_forms() -> str:
 
 
 def refuse_unknown_form(path: Path) -> NoReturn:
-    """Raise the InputError for a file whose content is not named and whose form is unknown."""
+    """Raise the InputError for a file whose form is unknown and for which no kind of content is given."""
     sample = Sample.of_file(path)
     names = sample.column_names
     if sample.is_parquet and not names:
@@ -116,14 +119,14 @@ def find_reading(path: Path, layout: str, form: str | None = None, columns: Mapp
         The file.
     layout : str
         The kind of layout of the rows.
-    told, columns
+    form, columns
         The format and the columns that an option or a configuration names; forms that contradict them are not used.
     """
     return choose_reading(Sample.of_file(path, columns), layout, form)
 
 
 def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
-    """Return how a file or data in memory are read; layout: the kind of layout of the rows."""
+    """Return how a file or data in memory are read; layout: the kind of layout of the rows; form: the given format."""
     kind = KINDS.get(layout)
     recognised = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, form)
@@ -135,7 +138,7 @@ def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Read
 
 
 def refuse_other_kind(sample: Sample, kind: str) -> None:
-    """Raise InputError if a file has the form of another kind of content than needed."""
+    """Raise InputError if a file seems to have another kind of content than the needed kind."""
     likely = (JUDGMENTS, RANKING) if kind == QUERIES else OPTIONS  # queries have columns of any kind
     others = [recognise(sample, each) for each in likely if each != kind]
     other = next((each for each in others if each and not each.is_doubtful), None)
@@ -148,14 +151,17 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
 
 
 def has_configured_format(recognised: Reading, plain: Reading) -> bool:
-    """Return whether a recognised form has the format that was configured."""
+    """Return whether a recognised reading has the format and delimiter of the configured one, `plain`."""
     families = {"json": "jsonl"}
     is_equal = families.get(recognised.format, recognised.format) == families.get(plain.format, plain.format)
     return is_equal and (recognised.format != "delimited" or recognised.delimiter == plain.delimiter)
 
 
 def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
-    """Return how a table is read by its configured format, or by its first bytes, first line or name."""
+    """Return how a table is read by its given format, or by its first bytes, first line or name.
+
+    layout: the kind of layout of the rows. form: the given format, or None.
+    """
     format_name = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not form and format_name in ("trec", *TABLES) and (sign := find_header_delimiter(sample, format_name, layout)):
         return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
@@ -164,7 +170,7 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     value = sample.value
     is_nested = isinstance(value, Mapping) and value and all(isinstance(each, Mapping) for each in value.values())
-    if format_name == "jsonl" and number and is_nested:  # one that is wrong has its place
+    if format_name == "jsonl" and number and is_nested:  # read_numbers names a wrong one
         records = partial(numbers_by_query.read_numbers, field=number)
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if format_name == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
@@ -175,7 +181,10 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
 
 
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
-    """Return the delimiter of a header line; empty if TREC lines, or the delimiter implied by the file name, fit."""
+    """Return the delimiter of a header line; empty if TREC lines, or the delimiter implied by the file name, fit.
+
+    by_name: the format that the file name implies. layout: the kind of layout of the rows.
+    """
     line = "" if sample.is_json else next(iter(sample.lines), "")
     if by_name in TABLES:
         is_plain = len(sample.head(TABLES[by_name][1])) > 1
@@ -187,7 +196,7 @@ def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
 
 
 def refuse_unknown_json(value: Any, layout: str) -> Records:
-    """Raise the InputError for a JSON document without a known form."""
+    """Raise the InputError for a JSON document whose form is unknown; layout: the kind of layout of the rows."""
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     ways = "give a list of objects, one object a line"
     ways += f", or one object as {{query_id: {{doc_id: {number}}}}}" if number else ""
@@ -195,6 +204,6 @@ def refuse_unknown_json(value: Any, layout: str) -> Records:
 
 
 def format_by_name(path: Path) -> str:
-    """Return the format by the suffix of a file name; "trec" for every unknown suffix."""
+    """Return the format that the suffix of a file name implies; "trec" for every unknown suffix."""
     suffixes = (suffix for suffix in reversed(Path(path.name.lower()).suffixes) if suffix not in PACKED_SUFFIXES)
     return FORMATS.get(next(suffixes, ""), "trec")

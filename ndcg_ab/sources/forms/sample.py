@@ -1,4 +1,4 @@
-"""Take a sample from the beginning of a file, by which the form of the file is recognised."""
+"""Take a sample from the beginning of a file, from which the form of the file is recognised."""
 
 import csv
 import functools
@@ -17,10 +17,10 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 from ndcg_ab.sources.forms.plausible import is_plain_number
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
-LONGEST_START = 2_000  # characters of a first line, from which TREC is told from JSON
+LONGEST_START = 2_000  # characters of a first line, by which TREC is distinguished from JSON
 MOST_DEPTH = 20  # of objects and lists within others
 COMMENT = "#"
-DELIMITER_LINE = re.compile(r"\Asep=.(?=\r?\n)")  # the first line by which Excel is told the delimiter
+DELIMITER_LINE = re.compile(r"\Asep=.(?=\r?\n)")  # a first line for Excel, with the delimiter
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\],]', re.DOTALL)  # of JSON: a text, which may be cut, or a sign
 WIDTHS = range(3, 7)  # fields of the forms without a header
 DELIMITERS = ("\t", ",", ";", "|")
@@ -45,7 +45,10 @@ class Sample:
 
     @classmethod
     def of_file(cls, path: Path, columns: Mapping[str, str] | None = None) -> "Sample":
-        """Read the beginning of a file; raise InputError if it cannot be read."""
+        """Return the sample of a file; raise InputError if the file cannot be read.
+
+        columns: field -> column, as an option or a configuration names them.
+        """
         try:
             with open_bytes(path) as file:
                 return cls(path, file.read(FIRST_BYTES), columns)
@@ -56,7 +59,7 @@ class Sample:
     def of_value(cls, name: str, value: Any, columns: Mapping[str, str] | None = None) -> "Sample":
         """Return the sample of data in memory, which are treated as the value of a JSON document.
 
-        name: what messages call the data.
+        name: the name of the data in messages.
         """
         sample = cls(Path(name), columns=columns)
         sample.__dict__ |= {"document": value, "is_json": True}
@@ -64,30 +67,30 @@ class Sample:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether the file is Parquet or Arrow, which have a schema."""
+        """Whether the file is Parquet or Arrow."""
         return self.start.startswith((b"PAR1", FILE, STREAM))
 
     @functools.cached_property
     def text(self) -> str:
-        """The beginning as text; empty for binary files."""
+        """The beginning of the file as text; empty for binary files."""
         decoded = self.start.decode("utf-8-sig", errors="replace")
         return "" if self.is_parquet or "\0" in decoded else DELIMITER_LINE.sub("", decoded)
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The first complete lines that are not blank."""
+        """The first complete lines that are not blank, at most `FIRST_LINES`."""
         complete = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
         return [line for line in split_lines(complete)[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
 
     @functools.cached_property
     def is_json(self) -> bool:
-        """Whether the text begins with a bracket of JSON, and its first line is not one of TREC."""
+        """Whether the text begins with { or [, and its first line is no line of TREC text."""
         text = self.text.lstrip()
         return text[:1] in ("{", "[") and not is_trec_line(split_lines(text[:LONGEST_START])[0])
 
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
-        """The objects of JSON Lines; empty for other files."""
+        """The first objects of JSON Lines; empty for other files."""
         values = [parse(line) for line in self.lines if self.is_json]
         return values if all(isinstance(each, dict) for each in values) else []
 
@@ -113,9 +116,9 @@ class Sample:
 
     @functools.cached_property
     def parquet_columns(self) -> Mapping[str, Sequence[str]]:
-        """The columns of a Parquet file with their first values.
+        """The mapping column -> first values, as texts, of a Parquet or Arrow file.
 
-        Empty if the file is broken, which the reader reports.
+        It is empty if the file is broken, which the reader reports.
         """
         try:
             with open_table(self.path) as file:
@@ -158,7 +161,7 @@ class Sample:
         return (" " if is_plain else delimiter), rows
 
     def split(self, delimiter: str) -> list[list[str]]:
-        """Return the fields of the lines; empty if lines have different numbers of fields."""
+        """Return the fields of each line without comments; empty if lines have different numbers of fields."""
         parts = [split_fields(line) for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
         plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
         width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
@@ -166,7 +169,7 @@ class Sample:
         return fields if all(len(part) == width for part in fields) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:
-        """Yield the fields of each line of CSV; nothing if the lines are not CSV."""
+        """Yield the fields of each line, parsed as CSV; nothing more after a line that is no CSV."""
         try:
             yield from csv.reader(self.lines, delimiter=delimiter, strict=True)
         except csv.Error:
@@ -183,7 +186,7 @@ def as_texts(values: Iterable[Any]) -> list[str]:
 
 
 def parse(text: str) -> Any:
-    """Return the value of a JSON text, or None if it is not JSON."""
+    """Return the value of a JSON text, or None if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +194,7 @@ def parse(text: str) -> Any:
 
 
 def is_trec_line(line: str) -> bool:
-    """Return whether a line has the fields of TREC text, among them a grade or a score, and is no beginning of JSON."""
+    """Return whether a line has 4 to 6 fields, a number as fourth or fifth field, and does not consist of JSON."""
     fields = split_fields(line)
     if not 4 <= len(fields) <= 6 or not any(map(is_plain_number, fields[3:5])):
         return False
@@ -203,7 +206,7 @@ def is_trec_line(line: str) -> bool:
 
 
 def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return a value with only the first entries of each object and list, down to a maximal depth."""
+    """Return a JSON value with only the first entries of each object and list, down to `depth` levels."""
     most = FIRST_LINES if depth else 0
     if isinstance(value, Mapping):
         return {key: first_entries(value[key], depth - 1) for key in islice(value, most)}
@@ -211,7 +214,7 @@ def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
 
 
 def complete_json_prefix(text: str) -> str:
-    """Return the beginning of a truncated JSON text, up to the last complete value, with all brackets closed."""
+    """Return the beginning of a truncated JSON text up to the last complete value, with all brackets closed."""
     closing: list[str] = []
     brackets, end = "", 0
     for token in TOKEN.finditer(text):

@@ -1,6 +1,6 @@
 """Recognise tables with a header by the names of their columns, and tables or lines of metric values by query.
 
-Tables are CSV and similar text, JSON objects, and Parquet.  Metric values are lines of trec_eval -q and ir_measures -q,
+Tables are CSV and similar text, JSON objects, and Parquet. Metric values are lines of trec_eval -q and ir_measures -q,
 or a table with one row per value, or with one column per metric or system.
 """
 
@@ -36,7 +36,10 @@ OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of 
 
 
 class Table(NamedTuple):
-    """The columns of a table with the values of the first rows, the file format and the delimiter."""
+    """A file parsed as a table, in the first rows.
+
+    format: the format of the file. delimiter: the sign between fields of text. columns: column -> its first values.
+    """
 
     format: str
     delimiter: str
@@ -52,7 +55,7 @@ class Table(NamedTuple):
 
 
 def find_tables(sample: Sample) -> Iterator[Table]:
-    """Yield the table that a file holds, in each way in which the file can be parsed as a table."""
+    """Yield a table for each way in which the beginning of a file can be parsed as a table."""
     if sample.is_parquet:
         yield Table("parquet", "", sample.parquet_columns)
     elif sample.is_json:
@@ -69,7 +72,7 @@ def find_tables(sample: Sample) -> Iterator[Table]:
 
 
 def rows_of(document: Any) -> Sequence[Any]:
-    """Return the list of objects in a JSON document: the document itself, or its only nested value."""
+    """Return the list of objects in a JSON document: the document itself, or its only nested value; else empty."""
     if is_object(document):
         values = [value for value in document.values() if is_object(value) or is_list(value)]
         document = values[0] if len(values) == 1 else None
@@ -77,7 +80,7 @@ def rows_of(document: Any) -> Sequence[Any]:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the values of each column as texts, without columns that hold objects or lists."""
+    """Return the mapping column -> values as texts, without columns that hold objects or lists."""
     names = dict.fromkeys(name for row in rows for name in row)
     values = {str(name): [row.get(name) for row in rows] for name in names}
     return {
@@ -88,7 +91,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
-    """Yield the record of each object of a list; renamed: field -> key."""
+    """Yield (location, record) for each object of a list in a document; renamed: field -> key."""
     fields = {column: field for field, column in renamed.items()}
     for location, row in read_objects(rows_of(document), "the list"):
         unchanged = {key: value for key, value in row.items() if key not in renamed}
@@ -100,7 +103,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
-    """Return how BEIR judgments are read, whose grade column is called score, or None."""
+    """Return how BEIR judgments are read, or None for another form; their grade column is called score."""
     for table in find_tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:
@@ -110,9 +113,9 @@ def sniff_beir(sample: Sample) -> Reading | None:
 
 
 def sniff_scored_judgments(sample: Sample) -> Reading | None:
-    """Return how ranx judgments are read, whose grade column is called score as in rankings, or None.
+    """Return how judgments as ranx writes them are read, or None; their grade column is called score, as in rankings.
 
-    Always doubtful.
+    The reading is always doubtful.
     """
     for table in find_tables(sample):
         columns = match_columns(("query_id", "doc_id", "score"), [*table.columns])
@@ -145,7 +148,10 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return how a table of this kind is read, or None if a column is missing or holds implausible values."""
+    """Return how a table is read as this kind of content, or None if it lacks a column or has implausible values.
+
+    is_plausible: receives the table and the mapping field -> column.
+    """
     for table in find_tables(sample):
         mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
         free = [name for name in table.columns if name not in mapped.values()]
@@ -158,12 +164,13 @@ def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mappi
 
 
 def has_grades(table: Table, columns: Mapping[str, str]) -> bool:
+    """Return whether the grade column of a table has plausible grades; columns: field -> column."""
     values = table.columns[columns["grade"]] if "grade" in columns else None
     return values is not None and (not values or are_grades(values) or are_grades(values, ","))
 
 
 def has_scores_or_ranks(table: Table, columns: Mapping[str, str]) -> bool:
-    """Return whether a table has scores or ranks and no grades."""
+    """Return whether a table has scores or ranks and no grades; columns: field -> column."""
     is_graded = field_column("grade", [name for name in table.columns if name not in columns.values()]) is not None
     return bool({"score", "rank"} & {*columns}) and not is_graded
 
@@ -216,9 +223,10 @@ def split_values(line: str) -> list[str]:
 
 
 def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
-    """Return which tool printed lines of values, trec_eval or ir_measures, or None if that cannot be decided.
+    """Return the tool that printed lines of values, trec_eval or ir_measures, or None if that cannot be decided.
 
-    The place of the means over all queries decides, or else the spelling of the measures.
+    rows: the fields of each line. The position of ``all``, the means over all queries, decides, or else the spelling of
+    the measures.
     """
     firsts, seconds = ({row[index] for row in rows} for index in (0, 1))
     if (ALL in firsts) != (ALL in seconds):
@@ -231,7 +239,7 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
-    """Yield the record of each line of values; writer: the tool that printed the lines, if known."""
+    """Yield (location, record) for each line of values; writer: the tool that printed them; None: it is guessed."""
     rows = [(number, split_values(line)) for number, line in lines if line.strip()]
     for number, fields in rows:
         if len(fields) != 3:
@@ -264,7 +272,7 @@ def sniff_table(sample: Sample) -> Reading | None:
 def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> ValueColumns | None:
     """Return the columns of a table of metric values, or None if the table holds no metric values.
 
-    columns: field -> column, as an option or a configuration names them.
+    names: the columns of the table. columns: field -> column, as an option or a configuration names them.
     """
     query_id = columns.get("query_id") or field_column("query_id", names)
     if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):
@@ -282,7 +290,7 @@ def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> Valu
 
 
 def are_values(columns: Mapping[str, Sequence[str]], value_columns: ValueColumns) -> bool:
-    """Return whether the value columns hold numbers."""
+    """Return whether all value columns hold numbers; columns: column -> first values."""
     values = value_columns.values or ("value",)
     return all(numbers(columns.get(name, ())) is not None for name in values)
 

@@ -1,7 +1,7 @@
 """Recognise and read user events in User Behavior Insights format: JSON Lines, or the bulk format of search engines.
 
-In bulk format, a line names the target index of the next line. Query lines, which have the query texts, may stand
-between event lines.
+In bulk format, a line names the target index of the next line. Lines of queries, which have the query texts, may be
+between the lines of events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 def are_events(rows: Any) -> bool:
-    """Return whether rows are user events, among which lines of a bulk file and query lines may stand."""
+    """Return whether JSON objects are user events, also with action lines of a bulk file and lines of queries."""
     if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
         return False
     events = [row for row in rows if not is_bulk_action(row)]
@@ -41,17 +41,20 @@ def is_event(row: Mapping[str, Any]) -> bool:
 
 
 def is_query(row: Mapping[str, Any]) -> bool:
-    """Return whether an object is a query and not an event."""
+    """Return whether an object is a line of a query (id and text) and not an event."""
     return not is_event(row) and {QUERY, TEXT} <= row.keys() and "event_attributes" not in row
 
 
 def is_mixed(sample: Sample) -> bool:
-    """Return whether a file of events also has lines of bulk actions or of queries."""
+    """Return whether a file of events also has action lines of the bulk format or lines of queries."""
     return are_events(sample.objects) and any(is_bulk_action(row) or is_query(row) for row in sample.objects)
 
 
 def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return the mapping query_id -> text of the query lines; raise InputError if a query has two texts."""
+    """Return the mapping query_id -> text from the lines of queries; raise InputError if a query has two texts.
+
+    rows: (location, object) pairs.
+    """
     texts: dict[str, str] = {}
     for location, row in rows:
         if is_query(row) and row[TEXT] not in (None, ""):
@@ -65,7 +68,7 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
 
 
 def read_events(value: Any) -> Records:
-    """Yield each event of an object or list of objects, with the text of the query."""
+    """Yield (location, event) for each event of an object or list of objects, with the text of its query."""
     records = list(read_objects(value if is_list(value) else [value], "events"))
     texts = query_texts(records)
     for location, row in records:

@@ -1,7 +1,7 @@
 """Send the queries to a search engine concurrently, within limits, and retry if that may help.
 
 Everything runs in an event loop in a separate thread, because the caller may have a loop already (a notebook, Prefect).
-Each request has a total time limit, and so have all requests together.
+Each request has a time limit, and so have all requests together.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ class DeadlineError(Exception):
 
 
 class Client:
-    """A client that sends the requests of one system.
+    """A client that sends the requests to one system.
 
-    failures: query_id -> the error of each query without an answer.  costs: names of the costs that are read from
-        answers.
+    failures: query_id -> error, for each query without an answer. costs: the names of the costs that are read from
+    answers.
     """
 
     def __init__(self, described: HttpRequest, reader: AnswerReader, costs: Sequence[str] = ()) -> None:
@@ -44,9 +44,9 @@ class Client:
         self.next_turn = 0.0
 
     def ask(self, requests: Sequence[Request], on_answer: Answered) -> None:
-        """Send every request and pass each answer to `on_answer` as it arrives.
+        """Send every request and call `on_answer` with each answer as it arrives.
 
-        Stops early if more queries failed than allowed.  Raises DeadlineError.
+        Stops early if more queries failed than allowed. Raises DeadlineError if the time for all queries is over.
         """
         with start_blocking_portal() as portal:
             portal.call(self.ask_all, requests, on_answer)
@@ -80,7 +80,7 @@ class Client:
 
     @contextlib.contextmanager
     def open_single_requests(self) -> Iterator[Callable[[Request], RequestCosts]]:
-        """Yield a function that sends one request over a kept-open connection and returns the costs of the request."""
+        """Yield a function that sends one request over an open connection and returns the costs of the request."""
         with start_blocking_portal() as portal:
 
             def ask(request: Request) -> RequestCosts:
@@ -101,7 +101,7 @@ class Client:
         return len(self.failures) > self.described.allow_failed_queries
 
     async def work(self, waiting: Iterator[Request], on_answer: Answered) -> None:
-        """Send requests one after the other until there is none left or too many failed."""
+        """Send requests from a shared iterator one after the other until none is left or too many failed."""
         for request in waiting:
             try:
                 on_answer(request, *await self.answer(request))
@@ -111,9 +111,9 @@ class Client:
                 return
 
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
-        """Return the hits and the costs of one query, retrying if that may help.
+        """Send the request of one query, retrying if that may help, and return its hits and costs.
 
-        The latency is that of the answered request, from its start to the last byte.  A QueryError has the time until
+        The latency is that of the answered request, from its start to the last byte. A QueryError has the time until
         the last request was given up, which is `timeout` if the request timed out.
         """
         attempt = 1
@@ -147,7 +147,7 @@ class Client:
             attempt += 1
 
     def retry_delay(self, error: QueryError, attempt: int) -> float:
-        """Return the seconds until the next attempt: as the engine asks, else twice as long at each attempt."""
+        """Return the seconds until the next attempt: those that the engine requests, or twice as many each time."""
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0
@@ -163,7 +163,7 @@ class Client:
             self.next_turn = now() + 1 / self.described.per_second
 
     async def body(self, request: Request) -> bytes:
-        """Return the content of a successful response; raise QueryError for any other response."""
+        """Send one request and return the content of the response; raise QueryError for an unsuccessful response."""
         url = httpx.URL(request.url)
         if request.parameters:
             url = url.copy_with(params=httpx.QueryParams([*url.params.multi_items(), *request.parameters]))

@@ -1,7 +1,7 @@
 """Build the requests to a search engine and read the hits in its answers.
 
-Requests come from a template whose secrets are looked up once and which is filled for each query.  Hits are found by
-JMESPath expressions, and each hit is checked.
+A request is made by filling a template for each query; the secrets of the template are looked up once. Hits are found
+by JMESPath expressions, and each hit is checked.
 """
 
 import dataclasses
@@ -30,7 +30,10 @@ NOTHING = object()  # the value of an empty attribute: its key is left out
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """The HTTP request for one query; key: a digest of the request without secrets."""
+    """The HTTP request for one query.
+
+    key: a digest of the request without secrets.
+    """
 
     query_id: str
     method: str
@@ -42,7 +45,10 @@ class Request:
 
 
 class Template:
-    """The request of a configuration with secrets looked up, ready to be filled with a query."""
+    """The configured request with secrets looked up, which is filled for each query.
+
+    where: the configuration key, for messages.
+    """
 
     def __init__(self, described: HttpRequest, directory: Path, where: str) -> None:
         self.described = described
@@ -62,7 +68,7 @@ class Template:
     def fill(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
         """Return the request for one query.
 
-        attributes: the columns of the file of queries that the template names.
+        attributes: column -> value of the query, for the columns that the template names.
         """
         values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
@@ -89,7 +95,7 @@ class Template:
 def fill_content(content: Any, values: Mapping[str, Any], where: str) -> Any:
     """Return nested content with placeholders filled; a key whose value is an empty attribute is left out.
 
-    values: those of one query, by the names of placeholders.  where: the place for messages.
+    values: name of a placeholder -> value for one query. where: the location for messages.
     """
     if isinstance(content, dict):
         filled = {key: fill_content(value, values, where) for key, value in content.items()}
@@ -106,7 +112,10 @@ def fill_content(content: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 def fill_text(text: str, values: Mapping[str, Any], safe: bool = False) -> str:
-    """Return the text with placeholders filled; safe: whether values are percent-encoded."""
+    """Return a text with placeholders filled; values are percent-encoded if `safe`.
+
+    values: name of a placeholder -> value.
+    """
 
     def filled(match: re.Match[str]) -> str:
         if match["name"] is None:
@@ -152,8 +161,8 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 class QueryError(Exception):
     """Raised if one query has no answer; the text says why.
 
-    may_pass: whether a retry may help. seconds: from sending the last request until it was given up; None if
-    nothing was sent. pause: seconds that the engine asks to wait.
+    may_pass: whether a retry may help. seconds: the time from sending the last request until it was given up; None if
+    nothing was sent. pause: the number of seconds that the engine asks to wait; None if it does not ask.
     """
 
     def __init__(
@@ -165,7 +174,10 @@ class QueryError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Hit:
-    """One result of a query; score: None if the order of the results counts."""
+    """One result of a query.
+
+    score: None if results are ranked in the order of the answer. title, url: None if unknown.
+    """
 
     doc_id: str
     score: float | None
@@ -174,7 +186,7 @@ class Hit:
 
 
 class AnswerReader:
-    """A reader that extracts hits and costs from answers by the paths of a configuration."""
+    """A reader that extracts hits and costs from answers by the JMESPath expressions of a configuration."""
 
     def __init__(self, described: HttpRequest, where: str) -> None:
         self.depth = described.depth
@@ -206,7 +218,7 @@ class AnswerReader:
         return [self.hit(hit, rank) for rank, hit in enumerate(hits, start=1)]
 
     def read_costs(self, answer: Any, names: Container[str]) -> dict[str, float]:
-        """Return the named costs that an answer states; missing ones and nulls are left out."""
+        """Return the costs `names` that an answer states, by name; missing ones and nulls are left out."""
         costs = {}
         for name, (written, path) in self.costs.items():
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
@@ -225,7 +237,10 @@ class AnswerReader:
         return Hit(doc_id, score, self.read_words("title", hit), self.read_words("url", hit))
 
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
-        """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables."""
+        """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables.
+
+        path: the key of the expression in `results`. where: the location for messages.
+        """
         try:
             return read_value(field, self.find_field(path, hit), f"{where}: {self.path_text(path)}")
         except InputError as error:
@@ -233,7 +248,10 @@ class AnswerReader:
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def read_words(self, field: str, hit: Any) -> str | None:
-        """Return the title or address of a hit, the first one of a list, or None."""
+        """Return the title or address of a hit as text, the first one of a list, or None.
+
+        field: ``title`` or ``url``.
+        """
         value = self.find_field(field, hit)
         if isinstance(value, list):
             value = value[0] if value else None
@@ -250,7 +268,10 @@ class AnswerReader:
 
 
 def search(path: Any, content: Any, text: str) -> Any:
-    """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails."""
+    """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails.
+
+    text: the expression with its key, for the message.
+    """
     import jmespath.exceptions
 
     try:
@@ -289,7 +310,7 @@ def parse_answer(content: bytes) -> Any:
 
 
 def keys_text(content: Any) -> str:
-    """Return a description of content for an error message, such as ``has the keys took, hits``, without any value."""
+    """Return a description of JSON content without its values, such as ``has the keys took, hits``, for a message."""
     if isinstance(content, dict):
         keys = [shorten(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"

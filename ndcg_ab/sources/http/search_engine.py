@@ -110,7 +110,7 @@ class SearchEngine(Source):
 
     @contextlib.contextmanager
     def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
-        """Yield a function that sends the request of one query and returns its costs.
+        """Yield a function that sends the request of one query, given its id, and returns the costs of the request.
 
         Retries and limits are those of a pull.
         """
@@ -154,9 +154,9 @@ class SearchEngine(Source):
 
 
 class AnswerFile:
-    """The answers of the current run, in a file, so that a retry of the pull does not repeat requests.
+    """A file of the answers of the current run, so that a retry of the pull does not repeat requests.
 
-    The file holds the hits and costs that were read, never the request or a secret.
+    The file holds hits and costs, never a request or a secret. known: key of a request -> its hits and costs.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -184,7 +184,7 @@ def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
 
 
 def make_ranking(hits_by_query: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
-    """Return a table with one row per hit, with scores or, if the order of the results counts, ranks."""
+    """Return a table with one row per hit, with scores or, if hits have none, with ranks."""
     rows = [(query_id, rank, hit) for query_id, hits in hits_by_query.items() for rank, hit in enumerate(hits, start=1)]
     columns = [
         [query_id for query_id, _, _ in rows],
@@ -196,7 +196,7 @@ def make_ranking(hits_by_query: Mapping[str, list[Hit]], layout: Layout) -> pa.T
 
 
 def make_documents(hits_by_query: Mapping[str, list[Hit]]) -> pa.Table | None:
-    """Return one row per document with a title or an address, sorted by id, or None if there is none."""
+    """Return a table of the documents with a title or an address, sorted by id, or None if there are none."""
     known: dict[str, dict[str, str | None]] = {}
     for hits in hits_by_query.values():
         for hit in hits:

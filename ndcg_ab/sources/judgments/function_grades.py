@@ -87,11 +87,11 @@ class JudgeFunctionCaller:
         self.workers = described.workers or 1
 
     def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> tuple[list[float | None], int]:
-        """Return the grade of every pair (None: the function cannot tell), and how many came from the cache.
+        """Return the grade of every pair (None: the function cannot tell), and the number of grades from the cache.
 
-        The function is called for uncached pairs, by `workers` threads.
-        since: seconds since 1970, cached answers from before do not count.  Raises InputError if the function fails or
-        returns no grade, or SilentError if a retry may succeed; answers until then stay cached.
+        The function is called for pairs that are not cached, by `workers` threads. since: seconds since 1970; older
+        cached answers do not count. Raises InputError if the function fails or returns no grade, or SilentError if a
+        retry may succeed; answers until then stay cached.
         """
         in_memory = self.described.in_memory
         with (
@@ -120,7 +120,10 @@ class JudgeFunctionCaller:
         return grades, len(pairs) - len(waiting)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
-        """Return the cache key of each pair, or None if no source code identifies the function."""
+        """Return the cache key of each pair, or None if no source code identifies the function.
+
+        source: the source code of the function's module, or None.
+        """
         if source is None:
             return None
         name = getattr(function, "__qualname__", self.described.judge)
@@ -131,7 +134,7 @@ class JudgeFunctionCaller:
     def answers(
         self, function: Callable[..., Any], pairs: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
     ) -> Iterator[tuple[int, float | None]]:
-        """Yield the index of each pair with its grade, as grades arrive."""
+        """Call the function for each pair and yield (index of the pair, grade), in the order in which grades arrive."""
 
         def ask(query: Query, document: Document) -> float | None:
             return self.check_grade(function, query, document, arguments)
@@ -158,6 +161,7 @@ class JudgeFunctionCaller:
     def check_grade(
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
+        """Call the function for one pair and return the grade or None; raise InputError if it is no valid grade."""
         location = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
         with translate_foreign_errors(f"python = {self.origin!r} failed on {location}"):
             grade = function(query, document, **arguments)
@@ -172,9 +176,9 @@ class JudgeFunctionCaller:
 
 
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
-    """Return the source of a function's module, or None if it is unavailable.
+    """Return the source code of a function's module, or None if it is unavailable.
 
-    is_named: whether the function must be an attribute of the module; None is returned if it is not.
+    is_named: whether the function must be an attribute of the module; if it is not, the result is None.
     """
     module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:
@@ -187,7 +191,7 @@ def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
 
 
 def answer_key(about: "hashlib._Hash", query: Query, document: Document) -> str:
-    """Return the cache key of the answer for a query and a document; about: the digest of the function."""
+    """Return the cache key of the answer for a query and a document; about: the hash object of the function."""
     content = [query.query_id, query.text, dict(query.attributes), document.doc_id, document.title, document.url]
     digest = about.copy()
     digest.update(json.dumps(content, sort_keys=True).encode())
@@ -200,9 +204,10 @@ TABLE = "create table if not exists said (key text primary key, grade real, at r
 
 
 class GradeCache:
-    """A cache of the answers of judge functions by key; an answer is a grade, or None for "cannot tell".
+    """A cache of the answers of judge functions; an answer is a grade, or None for "cannot tell".
 
-    Without a folder for caches, and after an error of the file, answers are kept in memory only. say: receives errors.
+    Without a folder for caches, and after an error of the file, answers are stored in memory only. say: receives
+    errors.
     """
 
     def __init__(self, say: Say) -> None:
@@ -214,7 +219,7 @@ class GradeCache:
             self.use_memory(error)
 
     def take(self, keys: Sequence[str], since: float | None = None) -> dict[str, float | None]:
-        """Return the cached answers by key; since: seconds since 1970, answers from before do not count."""
+        """Return the cached answers by key; since: seconds since 1970, older answers are left out."""
         text = "select key, grade from said where key = ? and at >= ?"
         try:
             return dict(row for key in keys for row in self.connection.execute(text, [key, since or 0.0]))
@@ -223,7 +228,7 @@ class GradeCache:
             return {}
 
     def keep(self, key: str, grade: float | None) -> None:
-        """Write an answer to the cache at once."""
+        """Write an answer to the cache file at once."""
         try:
             self.connection.execute("insert or replace into said values (?, ?, ?)", [key, grade, time.time()])
         except sqlite3.Error as error:
@@ -239,7 +244,7 @@ class GradeCache:
 
 
 def connect_database(path: Path | None) -> sqlite3.Connection:
-    """Open the cache file, creating it if it is missing, or a database in memory if there is no path.
+    """Open the cache file, creating it if it is missing, or open a database in memory if there is no path.
 
     SQLite's write-ahead log makes each answer durable once it is written, even if the process is killed.
     """

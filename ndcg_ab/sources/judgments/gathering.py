@@ -1,7 +1,7 @@
 """Read judgments from one or several files and judges, and combine them into one grade per document.
 
 `pull_judgment_source` reads one source, `gather_judgments` combines several. Columns beyond the grade (judge, source,
-file) are kept in `Pulled.singles`.
+file) are in `Pulled.singles`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,14 +43,14 @@ NO_NAME = ""  # the judge of judgments that name none
 def judgments_layout(entry: JudgmentSource, evaluation: Evaluation) -> Layout:
     """Return the columns to read from a source of judgments.
 
-    Of a table that stays on a cluster only the three columns that the SQL needs are read.  A source that gives no
-    numbers for grades in words uses the numbers of `judgments`.
+    A table that stays on a cluster has only the three columns that the SQL needs. A source without numbers for grades
+    in words uses the numbers of the key `judgments`.
     """
     return JUDGMENT if isinstance(entry.source, SparkSource) else with_grade_words(JUDGED, entry, evaluation.judgments)
 
 
 def layout_of_columns(names: Iterable[str]) -> Layout:
-    """Return the layout of a judgment table with the given columns."""
+    """Return the layout of a judgment table that has the columns `names`."""
     there = set(names)
     fields = tuple(field for field in JUDGED.fields if field.name in there)
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
@@ -63,9 +63,9 @@ def pull_judgment_source(
     resources: Resources | None = None,
     layout: Layout = JUDGED,
 ) -> Pulled:
-    """Return the judgments of one source, with the columns judge and source if there are any.
+    """Read the judgments of one source, with the columns judge and source if they have values.
 
-    texts: query_id -> text, which the source may need.  resources: threads and memory for the source; None: everything.
+    texts: query_id -> text, for sources that need them. resources: threads and memory for the source; None: everything.
     """
     pulled = pull_source(described, layout, directory, texts, resources=resources)
     if pulled.layout is JUDGMENT:
@@ -85,7 +85,10 @@ def pull_judgment_source(
 
 
 def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
-    """Return the judgments of all files of an evaluation as one table; texts: query_id -> text."""
+    """Read all judgments of an evaluation except those of a judge function, and return one table.
+
+    texts: query_id -> text.
+    """
     resources = allowed_resources(evaluation)
     parts = [
         pull_judgment_source(entry.source, evaluation.directory, texts, resources, judgments_layout(entry, evaluation))
@@ -95,14 +98,15 @@ def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = Non
 
 
 def allowed_resources(evaluation: Evaluation) -> Resources:
-    """Return the threads and memory for an evaluation, with the path of the spill folder resolved."""
+    """Return the threads and memory for an evaluation, with the absolute path of the spill folder."""
     return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
 
 
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
-    """Return one table of the files' judgments and of a function's grades for documents that the files do not judge.
+    """Return one table of the files' judgments and of a function's grades for documents that no file judges.
 
-    Raises InputError if there is no grade at all.
+    parts: the judgments of each file. by_function: the grades of the function; None: there is none. Raises InputError
+    if there is no grade at all.
     """
     if by_function is None:
         return gather_judgments(parts, evaluation)
@@ -118,7 +122,7 @@ def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, eva
 
 
 def named_judgments(evaluation: Evaluation) -> list[str]:
-    """Return the names of the sources of judgments, by their files, with numbers for repeated names.
+    """Return a distinct name for each source of judgments: the name of its file, numbered if it is repeated.
 
     A judge function comes last.
     """
@@ -130,7 +134,7 @@ def named_judgments(evaluation: Evaluation) -> list[str]:
 
 
 def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
-    """Return one table that combines the given judgment tables; a single table without judges is returned unchanged."""
+    """Combine the judgment tables of several sources; a single table without judges is returned unchanged."""
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
     names = named_judgments(evaluation)[: len(parts)]
@@ -154,14 +158,14 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
 
 
 class CombinedSources(Source):
-    """A source that stands for the several places that judgments were combined from."""
+    """A source that stands for the several sources whose judgments were combined."""
 
     def __init__(self, parts: Sequence[Pulled]) -> None:
         self.parts = tuple(parts)
         self.origin = ", ".join(dict.fromkeys(part.origin for part in parts))
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """Return the places of a document's judgments in every file that judges it."""
+        """Return the locations of a document's judgments in every file that judges it, joined by "and"."""
         locations = [
             part.locate(query_id, doc_id)
             for part in self.parts
@@ -173,7 +177,8 @@ class CombinedSources(Source):
 def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
     """Return one row per judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
-    If precedence is "together", a file that names no judges counts as one judge of the file's name.
+    name: the name of the file. precedence: if it is "together", a file that names no judges counts as one judge of the
+    file's name.
     """
     table = part.table
     columns: dict[str, Any] = {each: table[each].cast(pa.string()) for each in ("query_id", "doc_id")}
@@ -188,7 +193,7 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
 
 
 def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
-    """Return the judgments as integer codes."""
+    """Return judgments as integer codes; singles: one row per judgment; names: the names of the files, in order."""
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
@@ -203,7 +208,10 @@ def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
-    """Return the latest judgment of each document by each judge, without those that another file overrides."""
+    """Return the latest judgment of each document by each judge, without judgments that another file overrides.
+
+    singles: one row per judgment. precedence: the rule for documents that several files judge.
+    """
     names = pc.unique(singles["file"]).to_pylist()
     codes = encode_judgments(singles, names)
     key, judge, file, grade, _ = codes.group()
@@ -238,7 +246,10 @@ def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None
 def refuse_disagreement(
     codes: JudgmentCodes, source: CombinedSources, key: int, grades: list[tuple[int, float]], count: int
 ) -> NoReturn:
-    """Raise the InputError that names the judges who disagree on a document, and the options that decide."""
+    """Raise the InputError that names two judges who disagree on a document, and the options that decide.
+
+    key: index of the document. grades: (judge, grade) pairs. count: number of such documents.
+    """
     query_id, doc_id = (codes.keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
     raise InputError(
@@ -254,7 +265,7 @@ def judge_text(name: str) -> str:
 
 
 def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
-    """Return a remark on judgments that are repeated within a file."""
+    """Return a remark with the number of judgments that repeat another one of their file; empty without any."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
@@ -267,7 +278,10 @@ def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
 
 
 def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
-    """Return a remark on each later file with the numbers of judgments that it added and changed."""
+    """Return a remark on each file after the first, with the numbers of judgments that it added and changed.
+
+    later: the grades before and after each such file. names: the names of all files. keys: ids of the documents.
+    """
     remarks = []
     for name, (own, before, after) in zip(names[1:], later, strict=True):
         is_new = np.isnan(before)
@@ -287,7 +301,7 @@ def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence:
 
 
 def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]:
-    """Return a remark on each later file with grades above or below all grades of the first file."""
+    """Return a remark on each file after the first that has grades above or below all grades of the first file."""
     remarks = []
     low, high = pc.min_max(parts[0].table["grade"]).as_py().values()
     for name, part in zip(names[1:], parts[1:], strict=True):

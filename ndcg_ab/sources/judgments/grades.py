@@ -28,7 +28,7 @@ Combine = str | Refuse
 
 
 def majority_grade(grades: Sequence[float]) -> float:
-    """Return the most frequent grade, the lowest of several."""
+    """Return the most frequent grade; of several equally frequent ones, the lowest."""
     counts = Counter(grades)
     most = max(counts.values())
     return min(grade for grade, count in counts.items() if count == most)
@@ -41,8 +41,8 @@ COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
     "highest": max,
     "lowest": min,
 }
-TOGETHER = "together"  # the judges of all files are beside each other
-CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before and that of a later file
+TOGETHER = "together"  # judges of all files are combined
+CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of earlier and later grades
     TOGETHER: lambda before, later: later,
     "last": lambda before, later: later,
     "first": lambda before, later: before,
@@ -55,8 +55,8 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before an
 class JudgmentCodes:
     """Judgments as arrays of integer codes, with one element per judgment.
 
-    keys: query_id and doc_id of each document.  key: index of the document.  judge: index in `judges`, which has the
-    names of the judges, empty for an unnamed judge.  file: index of the file, 0 for the first.  grade: the grade.
+    keys: a table of query_id and doc_id of each document. key: index of the document in `keys`. judge: index in
+    `judges`, which has the names of the judges, empty for an unnamed judge. file: index of the file. grade: the grade.
     """
 
     keys: pa.Table
@@ -67,7 +67,7 @@ class JudgmentCodes:
     judges: tuple[str, ...]
 
     def group(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return document, judge, file, lowest and highest grade of each group of judgments, in sorted order."""
+        """Return document, judge, file, lowest and highest grade of each (document, judge, file), sorted by them."""
         files = int(self.file.max()) + 1
         units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
         distinct, inverse = np.unique(units, return_inverse=True)
@@ -94,9 +94,10 @@ def combine_judgments(
 ) -> tuple[Array, list[LaterGrades], int, int]:
     """Return the grade of every document, the grades that each file but the first changes, and two counts.
 
-    The counts are of the grades that combine several judges, and of those on which judges disagree.
-    combine: the name of a rule, or a function that raises the error if judges disagree; it receives a document, its
-    judges with their grades, and the number of such documents.
+    The counts are the numbers of documents with several judges, and of those on which judges disagree. codes: the
+    judgments. precedence: the rule for documents that several files judge. combine: the name of a rule, or a function
+    that raises the error if judges disagree; it receives a document, its judges with their grades, and the number of
+    such documents.
     """
     key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)
@@ -114,7 +115,10 @@ def combine_judgments(
 
 
 def latest_rows(key: Array, judge: Array, file: Array, last_file: int) -> Array:
-    """Return the rows of each judge's latest judgment of a document in the files up to `last_file`."""
+    """Return the indices of each judge's latest judgment of a document in the files up to `last_file`.
+
+    key, judge, file: sorted codes of the judgments.
+    """
     rows = np.flatnonzero(file <= last_file)
     pairs = np.stack([key[rows], judge[rows]])
     is_last = np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)
@@ -122,7 +126,10 @@ def latest_rows(key: Array, judge: Array, file: Array, last_file: int) -> Array:
 
 
 def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
-    """Return the rows of the last (or first) file that judges each document; count: number of documents."""
+    """Return the indices of the judgments in the last (or first) file that judges each document.
+
+    count: number of documents.
+    """
     signed = file if last else -file
     best = np.full(count, signed.min())
     np.maximum.at(best, key, signed)
@@ -130,7 +137,10 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
 
 
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
-    """Return documents, combined grades, and the numbers with several judges and, of these, with unequal grades."""
+    """Return documents, combined grades, and the numbers of documents with several judges and with unequal grades.
+
+    key: the document of each judgment, sorted. combine: the name of a rule, or a function that raises an error.
+    """
     documents, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
@@ -148,21 +158,21 @@ MOST_WORDS = 20  # more different texts are no grades
 
 
 def with_grade_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
-    """Return the layout with the numbers for words of the first source that gives any."""
+    """Return the layout with the numbers of grades in words that the first of the entries with such numbers gives."""
     mappings = (entry.grades for entry in entries if entry is not None and isinstance(entry.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout
 
 
 def as_texts(layout: Layout) -> Layout:
-    """Return the layout with grades as text."""
+    """Return the layout with grades as texts, for judgments with grades in words."""
     fields = (dataclasses.replace(each, type=pa.string(), is_word=True) for each in layout.fields[2:3])
     return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
 
 
 def replace_grade_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
-    """Return the judgments with the number of every grade in words; a number that is no word stands for itself.
+    """Return the judgments with grades in words replaced by their numbers; a text that is a number stays that number.
 
-    Raises InputError for an unknown word, with its place.
+    Raises InputError for an unknown word, with its location.
     """
     words = dict(layout.words)
     by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}
@@ -225,7 +235,7 @@ def refuse_ratings(pulled: Pulled) -> None:
 
 
 def has_ids_as_grades(table: pa.Table) -> bool:
-    """Return whether documents are at most ten numbers from 0 to 10 while the grades are more, and all integers."""
+    """Return whether documents are at most ten numbers from 0 to 10, and grades are more distinct integers."""
     if len(pc.unique(table["doc_id"].slice(0, FIRST_ROWS))) > MOST_RATINGS:
         return False
     documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])

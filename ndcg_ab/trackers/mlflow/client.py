@@ -10,10 +10,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from ndcg_ab.config.environment import artifact_directory, prepare_environment, tracking_uri, uploading_patiently
+from ndcg_ab.config.environment import artifact_directory, extend_upload_timeout, prepare_environment, tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.config.secrets.redaction import discreet_error, redact
+from ndcg_ab.config.secrets.redaction import redact, redacted_error
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, first_characters
 from ndcg_ab.extensions import hide_packages
 from ndcg_ab.files import resolve_path
@@ -122,7 +122,7 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
             raise TrackingError(str(disk_error)) from disk_error
         code = error.error_code if isinstance(error, MlflowException) else ""
         kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError
-        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet_error(error)
+        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from redacted_error(error)
 
 
 def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
@@ -232,7 +232,7 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
 
     The page is at the artifact root, since MLflow displays it only there.
     """
-    with temporary_folder() as directory, uploading_patiently():
+    with temporary_folder() as directory, extend_upload_timeout():
         path = directory / "comparison.json"
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
         for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):

@@ -31,7 +31,7 @@ class Run:
 RANKINGS: dict[str, tuple[Any, str]] = {
     "a score missing": (R.assign(score=[1, NAN, 2]), "systems['new'], row 2: score is missing: every row needs one"),
     "NaN": (
-        pl.DataFrame(R.assign(score=[1, 2, 3])).filter_mapped_columns(score=pl.lit(NAN)),
+        pl.DataFrame(R.assign(score=[1, 2, 3])).with_columns(score=pl.lit(NAN)),
         "systems['new'], row 1: score = 'nan': must be a finite number",
     ),
     "infinity": (R.assign(score=[1, 2, np.inf]), "systems['new'], row 3: score = 'inf': must be a finite number"),

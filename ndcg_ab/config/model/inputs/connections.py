@@ -1,4 +1,4 @@
-"""The models of places beyond the local disk: addresses, object stores and databases; and of data in memory."""
+"""The models of connections to object stores and databases, of addresses, and of data in memory."""
 
 import re
 from pathlib import Path, PosixPath
@@ -13,9 +13,9 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class InMemoryFile(PosixPath):
-    """A path object that carries data in memory, used by the Python API in place of a file.
+    """A path object that carries data in memory, used by the Python API instead of a file.
 
-    argument: the argument that the data were given as, for messages.  data: a table, dictionaries or a list.
+    argument: the name of the argument with the data, for messages. data: a table, dictionaries or a list.
     """
 
     argument: str
@@ -29,21 +29,24 @@ class InMemoryFunction(str):
 
 
 def in_memory_file(argument: str, data: Any) -> InMemoryFile:
-    """Return a path object that carries data; argument: the argument that the data were given as."""
+    """Return a path object that carries data; argument: the name of the argument with the data."""
     file = InMemoryFile(argument)
     file.argument, file.data = argument, data
     return file
 
 
 def in_memory_function(label: str, function: Any) -> InMemoryFunction:
-    """Return a text such as ``module:function`` that carries a function given as an argument."""
+    """Return a text such as ``module:function``, the label, that carries a function in memory."""
     text = InMemoryFunction(label)
     text.data = function
     return text
 
 
 def read_path_or_address(value: Any) -> Path | str:
-    """Return a path, or the address of a remote file such as `s3://…` as text, since a path cannot hold `//`."""
+    """Return a path, or the address of a remote file such as `s3://…` as text, since a path cannot hold `//`.
+
+    Raises ValueError for any other value.
+    """
     if isinstance(value, str) and ADDRESS.match(value):
         return value
     if isinstance(value, InMemoryFile):
@@ -95,7 +98,7 @@ class SourceModel(Model):
 
     @property
     def origin(self) -> str:
-        """The address of the source as it was given, without secrets, for the HTML page."""
+        """The address of the source as it is written, without secrets, for the HTML page."""
         return self.display_name
 
 
@@ -141,7 +144,7 @@ class Database(Model):
 
     @property
     def display_name(self) -> str:
-        """Host and database without user, password and parameters; a reference as it is written."""
+        """The host and database without user, password and parameters; a reference as it is written."""
         if isinstance(self.uri, dict):
             ((kind, name),) = self.uri.items()
             return f"{{{kind}: {name}}}"

@@ -4,7 +4,7 @@ A request is a template over parsed values, never over JSON text.  Texts may con
     {query} or {text}  the query's text        {query_id}  its id        {depth}  number of results to request
     {NAME}             the column NAME of the file of queries
     {NAME:number}      the value of that column as a number, if the text consists of this placeholder only
-`{{NAME}}` stands for a plain `{NAME}`.  Other braces are kept.
+`{{NAME}}` stands for a plain `{NAME}`.  Other braces stay.
 """
 
 import re
@@ -100,18 +100,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def complete_preset(keys: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the given keys completed with the defaults of the preset that they name; a null key has the default.
+    """Return the keys of a request completed with the defaults of its preset; a null key gets the default.
 
-    Inside parameters and body a null removes the entry of the preset, and remains, so that completing twice has the
+    Inside parameters and body a null removes the entry of the preset, and stays, so that completing twice has the
     effect of completing once.
     """
     below = PRESETS.get(str(keys.get("preset")), {})
-    found = {**below, **{key: value for key, value in keys.items() if value is not None}}
+    completed = {**below, **{key: value for key, value in keys.items() if value is not None}}
     for key in MERGED:
-        if isinstance(below.get(key), dict) and isinstance(found[key], dict):
-            own = {name: value for name, value in found[key].items() if value is not None or key in REMOVABLE}
-            found[key] = {**below[key], **own}
-    return found
+        if isinstance(below.get(key), dict) and isinstance(completed[key], dict):
+            own = {name: value for name, value in completed[key].items() if value is not None or key in REMOVABLE}
+            completed[key] = {**below[key], **own}
+    return completed
 
 
 PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")
@@ -122,7 +122,7 @@ assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
 
 
 class HttpResults(Model):
-    """The JMESPath of the hits in an answer, of an error in the answer, and of the parts of one hit."""
+    """The JMESPath expressions of the hits in an answer, of an error in it, and of the parts of one hit."""
 
     hits: str = Field("hits", description="The list of hits in the answer, the best first.")
     id: str = Field("id", description="The document's id in a hit.")
@@ -133,7 +133,7 @@ class HttpResults(Model):
 
 
 class HttpRequest(Model):
-    """The request that is sent for each query, and the places of the results in its answer."""
+    """The request that is sent for each query, and the paths of the results in its answer."""
 
     preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
     url: Annotated[str, *FILLED] = Field(
@@ -206,7 +206,7 @@ class HttpRequest(Model):
 
     @property
     def address(self) -> str:
-        """The address for messages, without parts that may be secret."""
+        """The address without parts that may be secret, for messages."""
         return plain_address(self.url)
 
 

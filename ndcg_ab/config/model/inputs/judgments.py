@@ -82,14 +82,14 @@ class Clicks(TableSource):
 
     @property
     def scale(self) -> tuple[Scale, tuple[float, ...]]:
-        """How values become grades ("value", "quantile" or "threshold"), and the cuts between grades."""
+        """The rule by which values become grades ("value", "quantile" or "threshold"), and the cuts between grades."""
         if self.grades is not None:
             return self.grades.scale, tuple(self.grades.cuts)
         return ("value", ()) if self.model == "opensearch" else ("quantile", QUANTILES)
 
     @property
     def definition(self) -> str:
-        """The definition of the grades in words, shown with the name of the source."""
+        """The definition of the grades in words, displayed with the name of the source."""
         scale, cuts = self.scale
         grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
         counted = f" ({', '.join(self.actions)})" if self.actions else ""
@@ -113,7 +113,7 @@ class ClicksSource(SourceModel):
 JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.items() if kind.has_tables} | {
     "table": SparkSource,
     "python": JudgeSource,
-    "clicks": cast(type[Source], ClicksSource),  # made of a table's place, and so no part of `Source` itself
+    "clicks": cast(type[Source], ClicksSource),  # made from `TableSource`, and so no part of `Source` itself
 }
 
 

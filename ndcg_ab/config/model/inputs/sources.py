@@ -1,6 +1,6 @@
 """The models of sources in a configuration: one class for each kind of source, with its keys.
 
-A `InputEntry` has the keys of all kinds, of which one kind is given; `InputEntry.source` is the source of that kind.
+An `InputEntry` has the keys of all kinds and uses those of one; `InputEntry.source` is the source of that kind.
 """
 
 import re
@@ -40,9 +40,9 @@ FORMATS = {  # suffix of a file's name -> its format
     ".ipc": "parquet",
 }
 PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
-# Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
+# Whether an evaluation of scores is being read: its systems are only names, and its metrics those of another tool.
 READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
-STEM = "{stem}"  # in a system's name: the name of its file, without endings
+STEM = "{stem}"  # in a system's name: the name of its file, without suffixes
 COLUMNS = "Names of columns in it that differ: query_id, doc_id, grade, …"
 MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
 Arguments = Annotated[dict[str, Any], Trait.DATED, Trait.LATE]
@@ -50,7 +50,7 @@ Mark = Annotated[str | None, Trait.DATED]
 
 
 class Readable(Model):
-    """A model of data in a file, or in memory."""
+    """A model of data that are in a file or in memory."""
 
     @property
     def in_memory(self) -> InMemoryFile | None:
@@ -60,6 +60,10 @@ class Readable(Model):
 
 
 def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
+    """Return a text ``module:function``, or the text that carries a function; raise ValueError otherwise.
+
+    read: pydantic's validation as text.
+    """
     text = read(value)
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
         raise ValueError("must be module:function")
@@ -96,7 +100,7 @@ class FileSource(Readable, SourceModel):
 
     @property
     def origin(self) -> str:
-        """The address of the file as it was given, without secrets, for the HTML page."""
+        """The path or address of the file as it is written, without secrets, for the HTML page."""
         return plain_address(str(self.file))
 
 
@@ -139,7 +143,7 @@ class DatabaseSource(SourceModel):
 
 
 class OfFunction(SourceModel):
-    """A function of the user, in a module beside the configuration or installed."""
+    """A function of the user, in a module beside the configuration or in an installed package."""
 
     needs_queries: ClassVar[bool] = True
 
@@ -249,7 +253,7 @@ class SparkSource(OnSpark, SourceModel):
 
 
 Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource | ExtensionSource
-KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
+KINDS: dict[str, type[Source]] = {  # the key that determines the kind of source
     "file": FileSource,
     "python": PythonSource,
     "database": DatabaseSource,
@@ -260,12 +264,12 @@ KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
 
 
 class InputEntry(OnSpark, Readable):
-    """A source of one of several kinds; the model has the keys of all kinds, and those of one kind are given."""
+    """An entry of the configuration that describes a source; it can have the keys of any one kind of source."""
 
     kinds: ClassVar[Mapping[str, type[Source]]]
     contents: ClassVar[str] = "rows"
 
-    if TYPE_CHECKING:  # the keys of its kinds
+    if TYPE_CHECKING:  # the keys of all kinds
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -275,7 +279,7 @@ class InputEntry(OnSpark, Readable):
         return self
 
     def check_kind(self) -> None:
-        """Raise ValueError if keys of another kind are given, or a key that this kind requires is missing."""
+        """Raise ValueError if keys of another kind of source are given, or a required key is missing."""
         kind = self.kind
         own = self.kinds[kind].model_fields
         foreign = {
@@ -293,22 +297,22 @@ class InputEntry(OnSpark, Readable):
         try:
             self.kinds[kind].model_validate({name: getattr(self, name) for name in own})
         except ValidationError as error:  # a rule about several keys of this kind
-            said = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-            raise ValueError(said) from None
+            message = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+            raise ValueError(message) from None
 
     @property
     def kind(self) -> str:
-        """The key that determines the kind of source: `file`, `python`, …"""
+        """The key that determines the kind of source: `file`, `python`, …; ValueError unless exactly one is given."""
         known = list(self.kinds)
-        given = [key for key in known if getattr(self, key) is not None]
-        if len(given) != 1:
+        present = [key for key in known if getattr(self, key) is not None]
+        if len(present) != 1:
             names = " or ".join([", ".join(known[:-1]), known[-1]])
             raise ValueError(f"needs either {names}, to say where its {self.contents} come from")
-        return given[0]
+        return present[0]
 
     @property
     def source(self) -> Source:
-        """The source that the keys describe."""
+        """The model of the described source, such as a `FileSource`."""
         described = self.kinds[self.kind]
         source = described.model_construct(**{name: getattr(self, name) for name in described.model_fields})
         if isinstance(source, OnSpark):
@@ -339,8 +343,8 @@ class System(InputEntry):
     def _one_kind(self) -> "System":
         if not READING_SCORES.get():
             self.check_kind()
-        elif given := [key for key in self.kinds if getattr(self, key) is not None]:
-            raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
+        elif present := [key for key in self.kinds if getattr(self, key) is not None]:
+            raise ValueError(f"{present[0]} goes with judgments: with `scores` a system is a name alone")
         return self
 
     @field_validator("name")
@@ -352,7 +356,7 @@ class System(InputEntry):
 
     @property
     def stands_for_many(self) -> bool:
-        """Whether the entry stands for one system per file that matches its pattern."""
+        """Whether the entry stands for one system per matching file, since its name contains ``{stem}``."""
         return self.file is not None and STEM in self.name
 
 
@@ -386,8 +390,8 @@ class ScoresSource(Readable):
         return str(self.file)
 
 
-def other_metric(text: Any) -> str:
-    """Return the canonical name of a metric that another tool computed; raise MetricError if it is invalid."""
+def external_metric_name(text: Any) -> str:
+    """Return the canonical name of a metric of another tool; raise MetricError or ValueError if it is invalid."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r}: must be the name of a metric in the scores")
     return ExternalMetric(external_name=canonical_name(text)).name

@@ -16,7 +16,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.lookup import reveal_address, reveal_secrets, split_address
-from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact, remember_secret, remove_known_secrets
+from ndcg_ab.config.secrets.redaction import censor_logs, redact, redacted_error, remember_secret, remove_known_secrets
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
 
@@ -112,17 +112,17 @@ def test_of_an_address_the_secret_parts_alone_are_hidden(monkeypatch: pytest.Mon
 def test_errors_are_told_without_secrets_and_keep_their_kind() -> None:
     remember_secret("s3cr3t-key")
     harmless = InputError("nothing")
-    assert discreet_error(harmless) is harmless
-    told = discreet_error(SilentError("asked with s3cr3t-key"))
+    assert redacted_error(harmless) is harmless
+    told = redacted_error(SilentError("asked with s3cr3t-key"))
     assert (type(told), str(told)) == (SilentError, "asked with •••")
-    assert repr(discreet_error(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
+    assert repr(redacted_error(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
     try:
         try:
             raise KeyError("s3cr3t-key")
         except KeyError as error:
             raise InputError("harmless by itself") from error
     except InputError as error:
-        told = discreet_error(error)
+        told = redacted_error(error)
     assert (str(told), told.__cause__, told.__context__) == ("harmless by itself", None, None)
 
 
