@@ -25,7 +25,7 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
-from ndcg_ab.report.page.data import about_files, gather_page_data
+from ndcg_ab.report.page.data import about_unstored, gather_page_data
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.in_memory import python_number
@@ -279,7 +279,7 @@ def run_and_collect(
     """
     with open_engine_for(evaluation) as engine:
         outcome, store = evaluate_in_memory(evaluation, engine, progress or (lambda step: None))
-        about = about_files(evaluation, store.describe_inputs(DIGESTED))
+        about = about_unstored(evaluation, store.describe_inputs(DIGESTED))
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
         scores = read_query_scores(engine)

@@ -1,4 +1,4 @@
-"""The answer of one evaluation as data, which every report renders.
+"""Collect the answer of one evaluation as data, which every report renders.
 
 It holds the decision on each candidate, the best first, with estimates and intervals; the reasons to doubt the answer;
 and the warnings, one per cause with its command.
@@ -64,8 +64,9 @@ CAUSES = {
 class Candidate:
     """The decision on one candidate, with the comparisons behind it.
 
-    doubt: reason to doubt the decision, or None; `reason` then begins with the doubt. rows: comparisons with the
-    baseline in the order of the metrics; the first decides. costs: cost differences shown beside the metrics.
+    reason: the reason of the decision, which begins with the doubt if there is one. doubt: the reason to doubt the
+    decision, or None. rows: the comparisons with the baseline in the order of the metrics; the first decides. costs:
+    the cost differences to display beside the metrics.
     """
 
     name: str
@@ -84,8 +85,8 @@ class Candidate:
 class Cell(NamedTuple):
     """The values of one system on one metric.
 
-    mean: None if no query was scored. row: the comparison with the baseline; None for the baseline and for systems
-    that are not compared.
+    mean: the system's mean; None if no query was scored. row: the comparison with the baseline; None for the baseline
+    and for systems that are not compared.
     """
 
     mean: float | None
@@ -97,10 +98,11 @@ class Answer:
     """The answer of one evaluation, which every report renders.
 
     matrix: system -> metric -> cell; the baseline first, then the candidates in their order; deciding metrics first.
-    metric: the first metric, which decides. queries, mean: number of scored queries and mean of the baseline on
-    `metric`; None if no query was scored. kind: "drawn" if the queries were drawn from a log, else empty.
+    metric: the name of the first metric, which decides. queries: the number of scored queries. mean: the mean of the
+    baseline on `metric`; both are None if no query was scored. kind: "drawn" if the queries were drawn from a log, else
+    empty.
     candidates: the best decision first, then the largest difference. warnings: one line per cause over all systems;
-    errors are reasons to doubt the answer. notes: notes of the data check, and remarks about the comparisons.
+    errors are reasons to doubt the answer. notes: the notes of the data check, and remarks about the comparisons.
     gate: whether the gates passed, in one line; empty without gates. is_clean: whether there is nothing to report.
     """
 
@@ -118,17 +120,17 @@ class Answer:
 
     @property
     def choices(self) -> dict[str, Choice]:
-        """Return the decision on each candidate."""
+        """Return the decision on each candidate by name."""
         return {each.name: each.choice for each in self.candidates}
 
     @property
     def doubts(self) -> list[Line]:
-        """Return the reasons to doubt the answer, which stand above it."""
+        """Return the reasons to doubt the answer, which reports print above it."""
         return [line for line in self.warnings if line.severity == "error"]
 
     @property
     def findings(self) -> list[Line]:
-        """Return the warnings and notes that stand below the answer."""
+        """Return the warnings and notes that reports print below the answer."""
         return [line for line in (*self.warnings, *self.notes) if line.severity != "error"]
 
 
@@ -157,7 +159,7 @@ def make_answer(outcome: Outcome) -> Answer:
 
 
 def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[str, Cell]]:
-    """Return the mapping system -> cells, one per metric; systems without a decision come last."""
+    """Return system -> metric -> cell; systems without a decision come last."""
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
     names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
@@ -170,7 +172,7 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
 
 
 def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
-    """Yield the record of each candidate in the order of `order_candidates`."""
+    """Yield the decision record of each candidate, in the order of `order_candidates`."""
     doubts = reasons_for_doubt(outcome)
     decisions = {decision.candidate: decision for decision in outcome.decisions}
     for name in order_candidates(outcome):
@@ -220,13 +222,13 @@ FAILURES = {  # a gate -> what a system did for which it fails
 
 
 def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
-    """Return each decision with the names of its candidates, the best decision first."""
+    """Return each decision with the candidates that it applies to, the best decision first."""
     groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in BEST_FIRST]
     return [(choice, names) for choice, names in groups if names]
 
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
-    """Return the mapping candidate -> decision; names of candidates in doubt end in "(in doubt)"."""
+    """Return candidate -> decision, the best first; a name in doubt gets the suffix "(in doubt)"."""
     return {
         f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
     }
@@ -247,7 +249,7 @@ def format_decisions(decisions: Mapping[str, Choice]) -> str:
 
 
 def format_headline(outcome: Outcome) -> str:
-    """Return a failed gate, the best candidate with its difference, and the other decisions in one line.
+    """Return one line with a failed gate, the best candidate with its difference, and the other decisions.
 
     ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``.
     """
@@ -264,7 +266,7 @@ def format_headline(outcome: Outcome) -> str:
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     """Return the best decision with its first candidate and difference: ``ship hybrid +0.0762 ndcg@10 and 1 more``.
 
-    ``hybrid +0.0732 ndcg@10: judge more results``: long words come last, since MLflow cuts a run's name.
+    A long decision comes last, since MLflow cuts a run's name: ``hybrid +0.0732 ndcg@10: judge more results``.
     """
     best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]

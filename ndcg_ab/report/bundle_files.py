@@ -1,4 +1,4 @@
-"""Draw the report page of a bundle, and draw it again if it is missing."""
+"""Draw the report page of a bundle if the page is missing."""
 
 import dataclasses
 import sys
@@ -25,10 +25,10 @@ STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says 
 
 
 def render_bundle_page(folder: Path) -> Path:
-    """Return the path of the page in a bundle's folder, after drawing the page if it is missing.
+    """Draw the page of a bundle if it is missing, and return its path.
 
-    An error while drawing is written into the page, which the next call tries to draw again. Raises NoRoomError if the
-    disk is full, and then leaves no page.
+    An error while drawing is written into the page, which the next call tries to draw again. Raise NoRoomError if the
+    disk is full, and leave no page.
     """
     page = folder / PAGE
     if not is_page_drawn(page):
@@ -62,7 +62,7 @@ def write_report(folder: Path) -> None:
 
 
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
-    """Return the evaluations up to a bundle, and their repeated tests; None for both if the history is unreadable."""
+    """Return the evaluations up to a bundle, and their repeated tests; both are None if the history is unreadable."""
     try:
         with database.open_history_to_read(resolve_path(bundle.folder).parent / database.HISTORY) as past:
             rows, nights = database.read_timeline_rows(past), read_repeated_tests(past, bundle.ordinal)
@@ -72,7 +72,7 @@ def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None
 
 
 def write_error_page(folder: Path, error: Exception) -> None:
-    """Write a page that says why the report could not be drawn, and print the reason to standard error."""
+    """Write a page with the reason why the report could not be drawn, and print the reason to standard error."""
     message = f"the page cannot be drawn: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {folder}: {message}"), file=sys.stderr)
     try:

@@ -26,7 +26,7 @@ FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a
 class Doubt(NamedTuple):
     """A reason to doubt the decisions about some or all systems.
 
-    sentence: the text above the answer. systems: names of the systems in doubt; empty for all. reason: a few words
+    sentence: the text above the answer. systems: the names of the systems in doubt; empty for all. reason: a few words
     about one system, in which {} is replaced by "its" or "the baseline's".
     """
 
@@ -35,7 +35,7 @@ class Doubt(NamedTuple):
     reason: str
 
     def about(self, candidate: str, baseline: str) -> list[str]:
-        """Return the reasons to doubt the decision on a candidate: those about the baseline and about the candidate."""
+        """Return the reasons to doubt the decision on a candidate: about the baseline, then about the candidate."""
         owners = [name for name in (baseline, candidate) if name in self.systems] if self.systems else [candidate]
         return [self.reason.format("the baseline's" if name == baseline else "its") for name in owners]
 
@@ -46,7 +46,7 @@ def list_doubts(outcome: Outcome) -> list[Doubt]:
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
-    """Return the mapping candidate -> reason to doubt the decision, without candidates that are not in doubt."""
+    """Return candidate -> reason to doubt the decision, without candidates that are not in doubt."""
     doubts = list_doubts(outcome)
     reasons = {
         row.candidate: [told for doubt in doubts for told in doubt.about(row.candidate, outcome.baseline)]
@@ -147,7 +147,7 @@ SET_EFFECT = "--smallest-effect (statistics.smallest_effect)"
 
 
 def lacks_smallest_effect(outcome: Outcome) -> bool:
-    """Return whether setting a smallest effect could change a decision."""
+    """Return whether no smallest effect is set and setting one could change a decision."""
     has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
     return not has_effects and any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions)
 
@@ -159,10 +159,10 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
 
 class Line(NamedTuple):
-    """One line of a report: one finding, several findings of one kind, or another warning.
+    """One line of a report: a finding, several findings of one kind, or another warning.
 
-    severity, code: severity and code of the findings. command: the command that helps, or empty.
-    more: further lines of the same cause.
+    severity, code: severity and code of the findings; no code for another warning. command: the command that helps, or
+    empty. more: further lines with the same cause.
     """
 
     severity: str
@@ -173,7 +173,7 @@ class Line(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """Return the text of the line and of every further line of its cause."""
+        """Return the text of the line, then those of the further lines with the same cause."""
         return [self.text, *(line.text for line in self.more)]
 
 
@@ -181,7 +181,7 @@ Kind = tuple[str, str, str]  # severity and code of findings of one line, and wh
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
-    """Return the findings in lines, one per kind over all systems, without the codes of `GRAVE`.
+    """Return the findings as lines, one per kind over all systems, without the codes of `GRAVE`.
 
     Ties whose order hardly changes a value are left out.
     """
@@ -213,7 +213,7 @@ ABOUT: dict[str, Callable[[str], str]] = {
 
 
 def format_ignored(findings: Sequence[Finding]) -> list[str]:
-    """Return one line with the number of ignored findings by code; an empty list if no finding is ignored."""
+    """Return a list of one line with the number of ignored findings by code; empty if no finding is ignored."""
     counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
     if not counts:
         return []
@@ -236,7 +236,7 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
-    """Return one line for a kind of finding if it is about systems; else a line for each finding."""
+    """Return one line for a group of findings about systems, or else a line for each finding."""
     if any(finding.system is None for finding in group):
         return [finding.message for finding in group]
     if code in SHORT:

@@ -161,7 +161,7 @@ def explain_effect_size(row: Comparison) -> str:
 
 
 def format_means(row: Comparison, value: float | None, baseline: float | None) -> str:
-    """Return the means of both systems, their difference, and the numbers of wins, losses and ties; or empty."""
+    """Return the means of both systems, their difference, and wins, losses and ties; empty without a difference."""
     if row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     relative = row.descriptive.relative if row.descriptive else None
@@ -173,7 +173,7 @@ def format_means(row: Comparison, value: float | None, baseline: float | None) -
 
 
 def format_log_difference(row: Comparison) -> str:
-    """Return the difference over the whole log, and wins, losses and ties among the drawn queries; or empty."""
+    """Return the difference over the whole log, and wins, losses and ties on drawn queries; or an empty text."""
     if row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     return (
@@ -249,7 +249,7 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield the verdicts that change if only one judge counts, or without the judgments found by one system alone."""
+    """Yield the verdicts that change if only one judge counts, or without judgments found by one system alone."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
         (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)
@@ -328,7 +328,7 @@ def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:
-    """Return the number of further queries that would settle a comparison; empty if it is settled or that is unknown.
+    """Return how many further queries would settle a comparison; empty if it is settled or the number is unknown.
 
     kind: the word before "queries", such as drawn.
     """

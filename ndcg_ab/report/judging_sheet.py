@@ -1,7 +1,7 @@
-"""Write the judging sheet: one HTML file, without server or network, in which people grade pairs of query and document.
+"""Write the judging sheet: one HTML file, without server or network, in which people grade query-document pairs.
 
-People type grades; the browser stores them and downloads them as a file of judgments. Text from data is escaped, or
-stands in a block of JSON that the sheet's script inserts as text. A content security policy blocks all other scripts.
+People type grades; the browser stores them and downloads them as a file of judgments. Text from data is escaped, or is
+in a block of JSON that the sheet's script inserts as text. A content security policy blocks all other scripts.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[fl
 
 
 def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
-    """Return the judging sheet of the given pairs as HTML; grades: grades in the judgments, in any order."""
+    """Return the judging sheet for the given pairs as HTML. grades: the grades of the judgments, in any order."""
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
     levels = grade_levels(grades)
     content = {
@@ -49,13 +49,13 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
 
 
 def grade_levels(grades: Sequence[float]) -> list[float]:
-    """Return the grades to choose from, rising: 0 and the grades of the judgments, or 0 and 1 if all are 0."""
+    """Return the grades to choose from, ascending: 0 and the grades of the judgments, or 0 and 1 if all are 0."""
     levels = sorted({0.0, *(float(grade) for grade in grades)})
     return levels if len(levels) > 1 else [0.0, 1.0]
 
 
 def levels_with_keys(grades: Sequence[float]) -> list[float]:
-    """Return the grades that get a key: all, or ten evenly spread ones with 0, the lowest and the highest."""
+    """Return the grades that get a key: all, or ten evenly spaced ones with 0, the lowest and the highest."""
     if len(grades) <= KEYS:
         return list(grades)
     indices = {round(step * (len(grades) - 1) / (KEYS - 1)) for step in range(KEYS)}
@@ -67,14 +67,14 @@ def levels_with_keys(grades: Sequence[float]) -> list[float]:
 
 
 def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
-    """Return a digit key for each grade: the grade itself if it is a digit, else the next unused digit."""
+    """Return each grade with its key: the grade itself if it is a digit, else the next unused digit."""
     digits = {level: str(int(level)) for level in grades if level in range(KEYS)}
     free = iter(sorted({str(digit) for digit in range(KEYS)} - set(digits.values())))
     return [{"key": digits.get(level) or next(free), "grade": level} for level in grades]
 
 
 def pair_content(row: ToJudge) -> dict[str, Any]:
-    """Return the content of one query-document pair of the sheet; `why` is shown only on request."""
+    """Return the content of one query-document pair of the sheet; the sheet shows `why` only on request."""
     return {
         "query_id": row.query_id,
         "doc_id": row.doc_id,

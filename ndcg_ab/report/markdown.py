@@ -172,7 +172,7 @@ def decision_rows(answer: Answer) -> Iterator[list[str]]:
 
 
 def matrix_rows(answer: Answer) -> Iterator[list[str]]:
-    """Yield a row for each system with the mean on each metric, and for candidates the difference with its interval."""
+    """Yield a row per system: its mean on each metric and, for a candidate, the difference with its interval."""
     for name, cells in answer.matrix.items():
         row = [escape_text(name)]
         for cell in cells.values():

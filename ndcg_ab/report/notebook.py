@@ -1,4 +1,4 @@
-"""Show results in notebooks as HTML, and in `print` as the tables of the terminal without colours.
+"""Format results as HTML for notebooks, and for `print` as the tables of the terminal without colours.
 
 A template makes the HTML and escapes every text. It has no style sheet and no script, and takes its colours from the
 surrounding text, so that it is readable on white and on black.
@@ -41,7 +41,7 @@ def wrap_preformatted(text: str) -> str:
 
 
 def format_printed(printer: Callable[..., None], *things: object) -> str:
-    """Return the text that a function prints at the terminal's width, also in a notebook."""
+    """Return the text that `printer` prints for `things` at the terminal's width, also in a notebook."""
     page = io.StringIO()
     width = printable_width(shutil.get_terminal_size((WIDTH, 24)).columns)
     plain: dict[str, Any] = {"color_system": None, "force_jupyter": False, "force_terminal": False}

@@ -1,4 +1,4 @@
-"""Describe in a few lines how systems changed since the previous evaluation, and what all evaluations show together."""
+"""Describe in a few lines the changes of systems since the previous evaluation, and the tests over all evaluations."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -33,8 +33,8 @@ NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 class ChangeLine(NamedTuple):
     """One line about a change since the previous evaluation.
 
-    mark: symbol of the verdict; empty for a line that adds to the one above. conclusion: verdict for the colour; None
-    without a test. may_be_cut: whether the end of the text may be cut.
+    mark: the symbol of the verdict; empty for a line that continues the line above. conclusion: the verdict, for the
+    colour; None without a test. may_be_cut: whether the end of the text may be cut.
     """
 
     mark: str
@@ -79,12 +79,12 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
 
 
 def since_mark(row: Comparison) -> str:
-    """Return the mark of a comparison's verdict; empty for changes that the ranking did not cause."""
+    """Return the mark of a comparison's verdict; empty for a change that the ranking did not cause."""
     return "" if is_note(row) else comparison_mark(row)
 
 
 def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
-    """Yield the means of a system on each metric, if the cause of their change is unknown."""
+    """Yield the changed means of a system, one per metric, if the cause of the change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:
             means = f"{format_plain(moved.before)} → {format_plain(moved.now)}"
@@ -107,7 +107,7 @@ def format_mean_change(moved: MeanChange) -> str:
 
 
 def format_cause(moved: MeanChange, cause: str) -> str:
-    """Return ``the ranking``, ``the queries``, ``214 new judgments`` or ``3 new and 12 changed judgments``."""
+    """Return the words for a cause: ``the ranking``, ``the queries``, ``3 new and 12 changed judgments``."""
     if cause != JUDGMENTS:
         return f"the {cause}"
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
@@ -117,7 +117,7 @@ def format_cause(moved: MeanChange, cause: str) -> str:
 
 
 class ChangePart(NamedTuple):
-    """One part of the change of a mean, with the queries that contributed most to it."""
+    """The part of the change of a mean that one cause made, with the queries that contributed most to it."""
 
     moved: MeanChange
     cause: str
@@ -158,7 +158,7 @@ def format_row(row: Comparison, system: SystemSince) -> str:
 
 
 def print_since(console: Console, since: SinceLast | None) -> None:
-    """Print the changes since the previous evaluation; nothing if there is none."""
+    """Print the changes since the previous evaluation; print nothing if `since` is None."""
     if since is None:
         return
     lines = list(since_lines(since))
@@ -201,7 +201,7 @@ def format_conclusion(monitor: Monitor) -> str:
 
 
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the title and the lines (mark, text) of the monitors; yield nothing if nothing was tested."""
+    """Yield the title of the monitors with their lines (mark, text); yield nothing if nothing was tested."""
     if nights is None:
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]

@@ -1,4 +1,4 @@
-"""Write the sections on costs, on changed results, and on judges, for several reports."""
+"""Write the report sections on costs, on changed results, and on judges."""
 
 import itertools
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 
 
 def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
-    """Return the costs of a candidate shown beside the metrics: its guardrails, else p95 of the first cost."""
+    """Return the costs of a candidate to display beside the metrics: its guardrails, else p95 of the first cost."""
     if costs is None:
         return ()
     rows = [row for row in costs.differences if row.candidate == candidate]
@@ -50,7 +50,7 @@ def costs_with_differences(costs: Costs) -> Iterator[tuple[CostValue, CostDiffer
 
 
 def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
-    """Return statistic, system, value, interval, difference with interval, and guardrail verdict as texts."""
+    """Return the texts of a row: statistic, system, value, interval, difference with interval, guardrail verdict."""
     verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
     numbers = row.numbers if row else ""
     name = f"{value.cost}@{value.statistic}"
@@ -124,7 +124,7 @@ COLUMNS = (20, 40)  # of a document, at least and at most
 
 
 def format_changes(changes: Changes) -> str:
-    """Return the changes at the top of the rankings: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
+    """Return the changes in the top results: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
     if not changes.changed:
         return f"top {changes.depth} unchanged on {queries_text(changes.queries)}"
     moved = (
@@ -139,19 +139,19 @@ def format_changes(changes: Changes) -> str:
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
-    """Return the mapping candidate -> sentence about changed results; empty for more than `MOST_SHOWN` candidates."""
+    """Return candidate -> sentence about changed results; empty for more than `MOST_SHOWN` candidates."""
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
 def changes_head(changes: Changes) -> list[str]:
-    """Return the column heads of the table of changes, which are understandable without a head above them."""
+    """Return the column heads of the table of changes, each complete in itself."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
     return ["queries changed", f"{changes.metric} changed", *shares, *counts]
 
 
 def print_changes(console: Console, outcome: Outcome) -> None:
-    """Print a table over all candidates, the moved documents by grade, and queries with large changes side by side."""
+    """Print a table of all candidates, the moved documents by grade, and queries with large changes side by side."""
     if not outcome.changes:
         return
     first = outcome.changes[0]
@@ -209,7 +209,7 @@ def format_document(row: TopDocument, mark: str, room: int) -> str:
 
 
 def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
-    """Return how the queries that a change was meant for moved, and how the others did; None if none were named.
+    """Return how the queries that the change was meant for moved, and how the others did; None if none were named.
 
     ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524], improved; and 212 of 300 others: …``
     """
@@ -271,7 +271,7 @@ def format_judges_line(outcome: Outcome) -> str | None:
 
 
 def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return the mapping (metric, candidate) -> judge -> comparison by the judgments of this judge alone."""
+    """Return (metric, candidate) -> judge -> comparison by the judgments of this judge alone."""
     groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for judge in judges.judges:
         for row in judge.comparisons:
@@ -284,14 +284,14 @@ def judge_name(judge: str) -> str:
 
 
 def format_agreement(judges: Judges) -> str:
-    """Return how far the judges agree, in a sentence."""
+    """Return a sentence on the agreement of the judges."""
     count = len(judges.judges)
     text = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
     return f"{text}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
 def format_noise(row: JudgeNoise) -> str:
-    """Return how much a difference varies if a random judge grades each document, in a sentence."""
+    """Return a sentence on how much a difference varies if a random judge grades each document."""
     return (
         f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
         f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"

@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
 
 def deciding_interval(row: Comparison) -> Interval | None:
-    """Return the (1 - alpha) interval of a difference that agrees with the verdict; None without an interval.
+    """Return the (1 - alpha) interval of a difference that agrees with its verdict; None without an interval.
 
     The interval of a guardrail begins at the one-sided bound that decides. Otherwise it is the simultaneous interval of
     the family, if there is one, clipped at 0 so that it contains 0 exactly if no difference is shown. Clipping is
@@ -74,7 +74,7 @@ def format_marked(comparison: Comparison, number: str) -> str:
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """Return the role of a metric that is not primary, with the gate's limit on it."""
+    """Return the role of a metric, with the gate's limit on it; empty for a primary metric."""
     rows = [row for row in outcome.main if row.metric == metric]
     gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     roles = []
@@ -88,7 +88,7 @@ def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
 
 
 def format_interval(comparison: Comparison) -> str:
-    """Return the interval that decides: ``[+0.0760, +0.1590]``."""
+    """Return the interval of `deciding_interval`: ``[+0.0760, +0.1590]``."""
     interval = deciding_interval(comparison)
     return str(interval) if interval else "–"
 
@@ -102,14 +102,14 @@ def judged_label(metric: Metric) -> str:
 
 
 def metric_origin(metric: Metric) -> str:
-    """Return ``definition 1a2b3c4d5e6f``, or the tool that computed the metric."""
+    """Return ``definition 1a2b3c4d5e6f`` (the metric's hash), or the tool that computed the metric."""
     if isinstance(metric, ExternalMetric):
         return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
     return f"definition {metric.hash}"
 
 
 def add_recomputed_count(outcome: Outcome, text: str) -> str:
-    """Return the text with the number of recomputed queries inserted, or that another tool computed the scores."""
+    """Return the text with the number of queries recomputed in Python, or with the tool that computed the scores."""
     if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))
@@ -120,7 +120,7 @@ def format_confidence_level(alpha: float) -> str:
 
 
 def format_verdict(comparison: Comparison) -> str:
-    """Return the verdict with its notes, and for a guardrail the bound that decides."""
+    """Return the verdict with its notes and, for a guardrail, the bound that decides."""
     bound = ""
     if comparison.lower_bound is not None and comparison.conclusion.is_guardrail:
         bound = f" (lower {format_confidence_level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
@@ -128,7 +128,7 @@ def format_verdict(comparison: Comparison) -> str:
 
 
 def format_family(outcome: Outcome, family: str) -> str:
-    """Return the size of a family of comparisons, how its p-values are adjusted, and its purpose."""
+    """Return the size of a family of comparisons, the adjustment of its p-values, and its purpose."""
     row = next(row for row in outcome.comparisons if row.family == family)
     count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
     procedures = dict.fromkeys(
@@ -149,7 +149,7 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 
 
 def format_weights(outcome: Outcome) -> str | None:
-    """Return whether means are weighted, and the smallest effective number of queries; None without weights."""
+    """Return a note on weighted means with the smallest effective number of queries; None without weights."""
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
     counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
@@ -168,7 +168,7 @@ def query_kind(outcome: Outcome) -> str:
 
 
 def format_clusters(outcome: Outcome) -> str | None:
-    """Return the number and sizes of the clusters in the tests; None without clusters."""
+    """Return the number and sizes of the clusters that tests use; None without clusters."""
     counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
     if not counts:
         return None
@@ -179,12 +179,12 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 
 def format_tipping(comparison: Comparison) -> str | None:
-    """Return how unjudged results could turn a verdict, or None if they cannot."""
+    """Return how much better or worse unjudged results must be to turn a verdict; None if they cannot."""
     return describe_tipping(comparison) if is_turned(comparison) else None
 
 
 def format_unjudged(comparison: Comparison) -> str | None:
-    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None if nothing unjudged is shown."""
+    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None if all results are judged."""
     unjudged = comparison.unjudged
     if unjudged is None or not unjudged.documents:
         return None
@@ -202,7 +202,7 @@ def completeness_note(outcome: Outcome) -> str | None:
 
 
 def format_labels(comparison: Comparison) -> str | None:
-    """Return judged shares, and the difference on fully judged queries; None if shares are close or unknown."""
+    """Return judged shares, and the difference on fully judged queries; None if the shares are similar or unknown."""
     labels = comparison.labels
     if labels is None or not is_lead(labels):
         return None
@@ -212,7 +212,7 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """Return the difference corrected by proxy judgments, with interval and worth; None without proxy judgments."""
+    """Return the difference corrected by proxy judgments, its interval and its worth; None without proxy judgments."""
     corrected = comparison.cheap
     if corrected is None:
         return None
@@ -229,7 +229,7 @@ def format_proxy_correction(comparison: Comparison) -> str | None:
 
 
 def proxy_note(outcome: Outcome) -> str | None:
-    """Return the meaning of the differences corrected by proxy judgments; None without proxy judgments."""
+    """Return a note on the meaning of differences corrected by proxy judgments; None without proxy judgments."""
     corrections = [row.cheap for row in outcome.main if row.cheap is not None]
     if not corrections:
         return None
@@ -242,7 +242,7 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 
 def function_note(outcome: Outcome) -> str | None:
-    """Return the number of documents judged by a function, and its agreement with the files; None without one."""
+    """Return how many documents a judge function judged, and its agreement with the files; None without one."""
     judge = outcome.function_judge
     if judge is None:
         return None
@@ -271,7 +271,7 @@ def format_relative_change(descriptive: Descriptive | None) -> str:
 
 
 def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
-    """Yield each system's summary on a metric with its comparison, the baseline first, then as `order_candidates`."""
+    """Yield each system's summary on a metric with its comparison: the baseline first, then as `order_candidates`."""
     rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
     summaries = {row.system_id: row for row in outcome.systems if row.metric == metric.name}
     for name in dict.fromkeys([outcome.baseline, *order_candidates(outcome), *summaries]):

@@ -71,11 +71,11 @@ def compare(
 
             written = format_comment(outcome, extreme_queries(engine, QUERIES))
         if report:
-            from ndcg_ab.report.page.data import about_files, gather_page_data
+            from ndcg_ab.report.page.data import about_unstored, gather_page_data
             from ndcg_ab.report.page.render import write_page
             from ndcg_ab.sources.queries import documents_source
 
-            about = about_files(evaluation, store.describe_inputs())
+            about = about_unstored(evaluation, store.describe_inputs())
             write_page(report, gather_page_data(engine, outcome, about, documents=documents_source(evaluation)))
         if per_query:
             write_query_scores(engine, per_query)

@@ -1,1 +1,1 @@
-"""The report page."""
+"""Write the report page of an evaluation."""

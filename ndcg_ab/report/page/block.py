@@ -1,4 +1,4 @@
-"""Compress the data that the script of the page draws, and leave out what exceeds the size limit."""
+"""Compress the data that the page's script draws, and leave out what exceeds the size limit."""
 
 import base64
 import gzip
@@ -23,9 +23,9 @@ NOTHING = {"rankings": 0, "queries": 0}  # left out
 
 
 def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
-    """Return the data block in at most `limit` bytes, and the numbers of rankings and queries that were left out.
+    """Return the data block in at most `limit` bytes, and how many rankings and queries were left out.
 
-    Queries with the largest differences on the first metric are kept.
+    The queries with the largest differences on the first metric are included first.
     """
     content = block_content(data)
     queries = content["queries"]["id"]
@@ -81,7 +81,7 @@ def to_json(content: Any) -> str:
 
 
 def block_content(data: PageData) -> dict[str, Any]:
-    """Return the data for the script of the page, without rankings; systems, metrics and queries are given by index."""
+    """Return the data for the page's script without rankings; systems, metrics and queries are referred to by index."""
     outcome = data.outcome
     systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))
     ids, texts = (data.queries[name].to_pylist() for name in ("query_id", "text"))
@@ -106,7 +106,10 @@ def block_content(data: PageData) -> dict[str, Any]:
 
 
 def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int]) -> list[list[list[float | None]]]:
-    """Return the values by metric, system and query; None for a query that is not scored."""
+    """Return ``values[metric][system][query]``, with None for a query that is not scored.
+
+    indices: query id -> index in the innermost lists.
+    """
     metrics = [metric.name for metric in data.outcome.metrics]
     columns: dict[tuple[str, str], list[float | None]] = {
         (metric, system): [None] * len(indices) for metric in metrics for system in systems
@@ -119,10 +122,10 @@ def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """Yield, per query, the documents, their grades, and the position of each system's documents in that list.
+    """Yield, per query, its documents, their grades, and the system's rankings as indices of these documents.
 
-    Of each system there are: the documents shown, in rank order; the number of relevant documents not shown, with the
-    positions of the best of them and the rank at which the system returned each (null if it did not); and the
+    For each system there are: the documents displayed, in rank order; the number of relevant documents not displayed,
+    with the indices of the best of them and the rank at which the system returned each (null if it did not); and the
     rank-biased overlap with the baseline, null if unknown. The item is None for queries whose rows stay on a cluster.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
@@ -160,7 +163,7 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of each query in `ids`, in this order; the rows of one query keep the order of the table.
+    """Yield the rows of each query in the order of `ids`; the rows of one query keep the order of the table.
 
     Only `AT_ONCE` queries are converted at a time.
     """
@@ -177,7 +180,7 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 
 
 def known_documents(data: PageData) -> dict[str, list[str | None]]:
-    """Return id, title and address by doc_id; addresses other than http and https are left out."""
+    """Return doc_id -> [id, title, address]; addresses other than http and https are left out."""
     rows = data.documents.to_pylist() if data.documents else []
     documents = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
     return {doc_id: row for doc_id, row in documents.items() if row[1:] != [None, None]}

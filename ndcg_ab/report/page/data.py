@@ -42,7 +42,7 @@ KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 class MovedQuery(NamedTuple):
     """A query on which a candidate is better or worse than the baseline.
 
-    text: None if unknown. difference: candidate - baseline on one metric.
+    text: the query's text; None if unknown. difference: candidate - baseline on one metric.
     """
 
     query_id: str
@@ -52,19 +52,19 @@ class MovedQuery(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageData:
-    """The data of the report page.
+    """The data of the report page; tables are listed with their columns.
 
-    about: the keys of bundle.json; of `compare` only name, ordinal (or None), began (or None), finished, inputs,
-    evaluation (or None), and if known gates, a list of {name, passed, message}.
+    about: the keys of bundle.json; for a comparison that is not stored only name, ordinal (or None), began (or None),
+    finished, inputs, evaluation (or None), and if known gates, a list of {name, passed, message}.
     queries: query_id, text (null if unknown). scores: system_id, query_id, metric, value.
-    rankings: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain, down to the shown depth,
-    in the order of the first metric.
-    missed: system_id, query_id, doc_id, grade, rank, missed: relevant documents that a system does not show, the best
+    rankings: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain, down to the displayed
+    depth, in the order of the first metric.
+    missed: system_id, query_id, doc_id, grade, rank, missed: the relevant documents below the displayed depth, the best
     first, with the rank at which the system returned them (null if it did not) and their total number.
-    documents: doc_id, title, url (null if unknown) of the shown documents; None if no source has titles.
+    documents: doc_id, title, url (null if unknown) of the displayed documents; None if no source has titles.
     rbo: candidate, query_id, rbo: the overlap of the top results with those of the baseline (docs/changes.md); empty if
     it was not computed.
-    trouble: reason why titles and addresses are missing, if there should be some.
+    trouble: the reason why expected titles and addresses are missing, else None.
     timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of all evaluations up
     to this one; None without a history.
     over_nights: the tests repeated over all evaluations; None without a history or a test.
@@ -95,8 +95,8 @@ def gather_page_data(
 ) -> PageData:
     """Return the data of the page from the tables of a scored evaluation.
 
-    scores: rows of `metric_value`, if they were read already.
-    can_do_without: whether a page without titles is acceptable, because the evaluation is kept already.
+    scores: the rows of `metric_value`, if they were read already.  documents: the source of titles.
+    can_do_without: whether to accept a page without titles if their source fails.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
     if not outcome.has_external_scores:
@@ -128,7 +128,7 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """Return the missed documents with ranks from `known_rank`, which reduced rankings need, filled in."""
+    """Return the missed documents with further ranks filled in from `known_rank`, which holds ranks cut off before."""
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
         return missed
@@ -140,25 +140,25 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
 
 
 def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:
-    """Return the titles and addresses that the ranking sources gave for shown documents, or None without any."""
+    """Return the titles and addresses that the ranking sources gave for the documents; None if they gave none."""
     all_documents = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
     selected = all_documents.filter(pc.is_in(all_documents["doc_id"], pc.unique(documents["doc_id"])))
     return selected if selected.num_rows else None
 
 
-def about_files(evaluation: Evaluation, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return name, time and inputs of a comparison that no history keeps."""
+def about_unstored(evaluation: Evaluation, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return name, time and inputs of a comparison that is not stored in a history, by the keys of bundle.json."""
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
 def shown_depth(metric: Metric) -> int:
-    """Return how many results of a ranking the page shows: the metric's cutoff, within SHOWN and MOST_SHOWN."""
+    """Return how many results of a ranking the page displays: the metric's cutoff, between SHOWN and MOST_SHOWN."""
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
 def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[MovedQuery]:
-    """Return the `count` queries on which a candidate loses (or wins) most against the baseline, the largest first."""
+    """Return the `count` queries on which a candidate loses (or wins) most against the baseline, largest first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
         dict(zip(*(found[column].to_pylist() for column in ("query_id", "value")), strict=True))
@@ -177,7 +177,7 @@ def verdict_kind(conclusion: Verdict | None) -> str:
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Return the rows of the figure over all evaluations for every metric, by rising time.
+    """Return the rows of the figure over all evaluations for every metric, in order of time.
 
     night: the date of the evaluation, with the time if several evaluations share a date.
     """

@@ -132,7 +132,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 
 def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]]:
-    """Return the mapping metric -> (attribute, slice) -> candidate -> comparison."""
+    """Return the comparisons on slices as metric -> (attribute, slice) -> candidate -> comparison."""
     slices: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
     for row in outcome.slices:
         slices.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
@@ -140,7 +140,7 @@ def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | N
 
 
 def format_document_counts(data: PageData) -> str:
-    """Return how many shown documents have a title or an address; empty if no titles were requested."""
+    """Return how many displayed documents have a title or an address; empty if no titles were requested."""
     if data.documents is None:
         return ""
     doc_ids = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
@@ -148,7 +148,7 @@ def format_document_counts(data: PageData) -> str:
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
-    """Return the verdict in a few words, and the remaining text about it."""
+    """Return the verdict in a few words, and the rest of its text."""
     text = format_verdict(comparison)
     cut = min(index for index in (text.find(" ("), text.find("; "), len(text)) if index >= 0)
     return text[:cut], text[cut:]
@@ -170,14 +170,17 @@ def format_count(count: int, word: str) -> str:
 
 
 def largest_reach(rows: Sequence[Comparison]) -> float:
-    """Return the largest absolute end of intervals and smallest effects, which scales the strips of one table."""
+    """Return the largest absolute value of interval ends and smallest effects, which scales the strips of one table."""
     values = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in values for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
-    """Return the x coordinates of an interval's marks on a strip from 0 (-span) to 200 (span), or None."""
+    """Return the x coordinates of an interval's marks on a strip, where 0 is -span and 200 is span, or None.
+
+    Keys: low, high, point (the difference), and from, to (the smallest effect) if it is set.  None without an interval.
+    """
     interval = deciding_interval(comparison)
     if interval is None or comparison.difference is None:
         return None
@@ -188,7 +191,7 @@ def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
 
 
 def drop_unset_keys(part: Any) -> Any:
-    """Return a part of the configuration without the keys that were not set."""
+    """Return a part of the configuration without the keys whose value is null or empty."""
     if isinstance(part, dict):
         items = {key: drop_unset_keys(value) for key, value in part.items()}
         return {key: value for key, value in items.items() if value is not None and value != [] and value != {}}
@@ -202,7 +205,7 @@ def page_script() -> str:
 
 
 def script_digest(script: str) -> str:
-    """Return the digest that the page's security policy names a script by."""
+    """Return the digest of a script by which the page's security policy allows it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -211,7 +214,7 @@ MOVES = 3  # queries that a card names, won and lost
 
 
 def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[MovedQuery, str]]]]:
-    """Return the most moved queries with their links, by candidate and then by "wins" and "loses".
+    """Return, by candidate and then by "wins" and "loses", the queries with the largest differences and their links.
 
     The mapping is empty if there are more than `MANY` candidates.
     """
@@ -234,7 +237,7 @@ def query_address(query_id: str, candidate: str) -> str:
 
 
 def card_colour(row: Comparison) -> str:
-    """Return the colour class of a difference on a card: that of its verdict, or none, as for every guardrail."""
+    """Return the colour class of a difference on a card: that of its verdict, or none for a guardrail."""
     return "" if row.family == GUARDRAILS else verdict_kind(row.conclusion)
 
 

@@ -1,1 +1,1 @@
-"""Reports in the terminal."""
+"""Print results in the terminal."""

@@ -37,7 +37,7 @@ TOGETHER = "\N{NO-BREAK SPACE}"  # at which no line ends
 class Column(NamedTuple):
     """One column of the matrix: a metric or a cost.
 
-    cells: per system the text without interval, the text with interval, and the colour.
+    head: the name. cells: per system the text without interval, the text with interval, and the colour.
     """
 
     head: str
@@ -50,7 +50,7 @@ class Column(NamedTuple):
 def print_answer_table(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
     """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
 
-    in_full: print every reason, system and warning in full instead, in as many lines as they take.
+    in_full: print every reason, system and warning, in as many lines as needed.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -76,7 +76,7 @@ def print_answer_table(console: Console, outcome: Outcome, *, in_full: bool = Fa
 
 
 def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iterator[Text]:
-    """Yield each candidate's decision and reason; for many candidates, unless `in_full`, the names by decision."""
+    """Yield each candidate's decision and reason; for many candidates the names by decision, unless `in_full`."""
     short = shorten_names([candidates.name for candidates in answer.candidates], NAMES[1])
     if in_full or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
@@ -92,7 +92,7 @@ def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iter
 
 
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, room: int) -> list[Text]:
-    """Return a decision as at most `room` lines: its mark, a head, and as many parts as fit, then "…"."""
+    """Return a decision in at most `room` lines: its mark, a head, and as many parts as fit, then "…"."""
     for count in range(len(parts), 0, -1):
         left_out = f"{between}…" if count < len(parts) else ""
         text = f"{choice.mark} {head}{between.join(parts[:count])}{left_out}"
@@ -109,7 +109,10 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str,
 
 
 def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Text], bool]:
-    """Return a line for each system, and below them the metrics without room; and whether a line has the mark L."""
+    """Return the matrix, and whether a cell has the mark L.
+
+    The matrix has a line for each system; below them are named the metrics without room.
+    """
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if in_full else most])
     columns = [
@@ -146,9 +149,9 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
 
 
 def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
-    """Return, for each column that fits from the left (at least one), whether its intervals fit too.
+    """Return one item for each column that fits, from the left, at least one: whether its intervals fit, too.
 
-    The first column, and from TWO_INTERVALS on the second, gets its intervals before another column is shown; other
+    The first column, and from TWO_INTERVALS on the second, gets its intervals before another column is displayed; other
     columns only if every name keeps its room.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
@@ -169,7 +172,7 @@ def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bo
 
 
 def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
-    """Return the column of a metric: each system's mean, and for candidates the difference with its mark."""
+    """Return the column of a metric: each system's mean, and each candidate's difference with its mark."""
     means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
     column_cells = []
@@ -188,7 +191,7 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
 
 
 def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
-    """Yield a column for each shown cost statistic: the extra cost of each candidate."""
+    """Yield a column for each displayed cost statistic: the additional cost of each candidate."""
     costs = [each.costs if each else () for each in candidates]
     for name in dict.fromkeys(row.metric for rows in costs for row in rows):
         cells = [next((row for row in rows if row.metric == name), None) for rows in costs]
@@ -198,7 +201,7 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return ``+.137`` (without a sign ``.137``): three decimals of numbers below 10, or four."""
+    """Return a number as ``+.137`` (without a sign ``.137``): three decimals, or four digits from 10 on."""
     if value is None or abs(value) >= 10:
         return signed(value) if sign else format_plain(value)
     text = f"{value:{sign}.3f}"

@@ -31,7 +31,8 @@ MOST_TABLES = 3  # beyond, a block of lines for each row is easier to read
 class Row(NamedTuple):
     """One row of a `Grid`.
 
-    names: one text per column of names. numbers: formatted numbers. verdict: text of any length, or empty.
+    names: one text per name column. numbers: the formatted numbers, one per number column. verdict: a text of any
+    length, or empty.
     """
 
     names: Sequence[str]
@@ -42,8 +43,8 @@ class Row(NamedTuple):
 class Layout(NamedTuple):
     """The division of a `Grid` into tables.
 
-    name_width: columns of the longest name. tables: the column indices of the numbers in each table; the
-    verdict's index is the last.
+    name_width: the width of the name columns. tables: per table the indices of its number columns; the index after the
+    last number is the verdict's.
     """
 
     name_width: int
@@ -60,7 +61,7 @@ class Grid:
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
-        """Return the division into the fewest tables with the longest names; None if no table fits the width."""
+        """Return the division with the fewest tables, then the longest names; None if no table fits the width."""
         layouts = [candidate for limit in NAME_WIDTHS if (candidate := self._tables(width, limit)) is not None]
         best = min(layouts, key=lambda layout: len(layout.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
@@ -78,7 +79,7 @@ class Grid:
             console.print(self._table(layout.name_width, indices))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Return the division that fills tables from the left; None if shortened names are equal or nothing fits."""
+        """Return the division if names get `limit` columns; None if shortened names are equal or nothing fits."""
         name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
         names = [widest_name(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
@@ -139,7 +140,10 @@ def print_dimmed(console: Console, text: str) -> None:
 
 
 def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str] = (), **options: Any) -> Table:
-    """Return a table with the given heads. text_heads: heads of left-aligned text columns. options: of all columns."""
+    """Return an empty table with the given heads.
+
+    text_heads: the heads of left-aligned text columns. options: options of every column.
+    """
     table = Table(
         title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
@@ -149,7 +153,7 @@ def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str]
 
 
 def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
-    """Return the width that names need within the limit; None if shortened names would be equal."""
+    """Return the width of a column of names, each shortened to `limit`; None if shortened names would be equal."""
     short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):
         return None
@@ -166,7 +170,10 @@ def shorten_middle(text: str, width: int) -> str:
 
 
 def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
-    """Return each name in at most `width` columns; names that would look alike keep the parts in which they differ."""
+    """Return name -> text of at most `width` columns.
+
+    Names that would look alike keep the parts in which they differ.
+    """
     short = {name: shorten_middle(name, width) for name in names}
     for text in set(short.values()):
         alike = [name for name in short if short[name] == text]
@@ -202,7 +209,7 @@ WIDTH = 130  # columns at most
 def draw_picture(
     show: Callable[[Console], None], width: int = WIDTH, theme: TerminalTheme = DEFAULT_TERMINAL_THEME
 ) -> str:
-    """Return an SVG of the output of a function, as wide as the longest line."""
+    """Return an SVG of what `show` prints, as wide as the longest line."""
     console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
     show(console)
     console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)

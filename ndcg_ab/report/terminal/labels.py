@@ -46,7 +46,7 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:
-    """Return the documents to judge as CSV with a header; ranks as JSON."""
+    """Return the documents to judge as CSV with a header; the ranks by system are JSON in one column."""
     file = io.StringIO()
     names = [field.name for field in dataclasses.fields(ToJudge)]
     lines = csv.DictWriter(file, names, lineterminator="\n")
@@ -60,12 +60,12 @@ def to_json(rows: Sequence[ToJudge]) -> str:
 
 
 def row_record(row: ToJudge) -> dict[str, Any]:
-    """Return the fields of a row by name, with the ranks as a mapping."""
+    """Return the fields of a row by name, with the ranks as system -> rank."""
     return dataclasses.asdict(row) | {"ranks": dict(row.ranks)}
 
 
 def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
-    """Yield the effect of the listed grades, the documents left out, and the file in which to put the grades."""
+    """Yield sentences on the effect of the listed grades, the documents left out, and the file for the grades."""
     if not listing.rows:
         names = ", ".join(row.candidate for row in listing.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
@@ -87,7 +87,7 @@ def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
 
 
 def format_standing(row: Comparison) -> str:
-    """Return how a comparison stands: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
+    """Return the state of a comparison: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
     head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}"
     if measured_state(row).is_unsettled:
         return f"{head}; more queries settle it sooner than more grades."
@@ -133,7 +133,7 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
-    """Return the numbers of documents by grade in the first set (rows) and in the second set (columns)."""
+    """Return the numbers of documents by grade in the first judgment set (rows) and in the second (columns)."""
     counts = {(cell.first, cell.second): cell.count for cell in agreement.cells}
     rows, columns = (sorted({cell[axis] for cell in counts}) for axis in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:
@@ -168,7 +168,7 @@ def format_rank_correlations(order: Order) -> str:
 
 
 def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
-    """Return the table of verdicts, with a row for each of the two sets of judgments."""
+    """Return the table of verdicts, with one row per comparison and judgment set."""
     grid_rows = []
     for row in rows:
         for name, each in (("first", row.first), ("second", row.second)):

@@ -31,7 +31,7 @@ def print_codes(console: Console) -> None:
 
 
 def codes_to_json(codes: Sequence[str]) -> str:
-    """Return the given finding codes (by default all) as JSON; raise InputError for an unknown code."""
+    """Return finding codes (by default all) with severity, meaning and advice as JSON; raise InputError if unknown."""
     for code in codes:
         refuse_unknown(code)
     entries = [{"code": code, **CODES[code]._asdict()} for code in codes or CODES]
@@ -82,12 +82,12 @@ CHOICES = tuple(name for name in DEFAULTS if name not in ("measure", "cutoff"))
 
 
 def special_choices(measure: str) -> list[str]:
-    """Return the choices of a measure that some other measures lack."""
+    """Return the choices of a measure that are not common to all measures."""
     return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
 
 
 def required_choice(choice: str) -> str | None:
-    """Return the choice that another choice requires, such as ``gain=binary``; None if it requires none."""
+    """Return the choice on which another choice depends, such as ``gain=binary``; None if it depends on none."""
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
             if choice in entry.choices and name in VALUES[kind]:
@@ -155,14 +155,14 @@ def lists_lines() -> Iterator[str]:
 
 
 def format_condition(choice: str) -> str:
-    """Return the condition of a choice: `` (with gain=binary, and of precision)``; empty if there is none."""
+    """Return the condition of a choice in words: `` (with gain=binary, and of precision)``; empty without one."""
     needs = required_choice(choice)
     always = [measure for measure in MEASURES if choice in special_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
 
 
 def wrap_columns(name: str, text: str, width: int) -> list[str]:
-    """Return a name and the text beside it, in lines of at most `WIDTH` columns."""
+    """Return a name with a text beside it, wrapped to lines of at most `WIDTH` columns."""
     lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
     return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
 
@@ -186,7 +186,7 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def format_metric(metric: Metric, typed_text: str) -> str:
-    """Return a metric with the meaning of every choice; typed_text: the metric as the user wrote it."""
+    """Return a metric with the meaning of every choice. typed_text: the metric as the user wrote it."""
     choices = ", ".join(
         f"{choice}={format_choice(metric, choice)}"
         for choice in metric.choices()

@@ -25,7 +25,10 @@ INDENT = "  "
 
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
-    """Print the answer. explain: also in plain words. details: uncut, with all notes and tables below."""
+    """Print the answer.
+
+    details: print it uncut, with all notes and tables below. explain: print it in plain words, too.
+    """
     print_answer(console, outcome, in_full=details)
     if explain:
         print_plain_words(console, outcome)
@@ -34,14 +37,14 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, 
 
 
 def print_answer(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
-    """Print the first screen. in_full: print every reason and warning in full, in as many lines as needed."""
+    """Print the first screen. in_full: print every reason and warning uncut, in as many lines as needed."""
     print_answer_table(console, outcome, in_full=in_full)
     if outcome.systems and not outcome.candidates:
         print_dimmed(console, "give a second ranking to compare it with")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """Print what the first screen leaves out: further findings, notes about comparisons, and all tables."""
+    """Print further findings, notes about comparisons, and all tables, which the first screen leaves out."""
     console.print()
     answer = make_answer(outcome)
     further = [("  also: ", line) for warned in answer.warnings for line in warned.more]

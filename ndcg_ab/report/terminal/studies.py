@@ -68,10 +68,10 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = True) -> Iterator[str]:
-    """Yield the population, sample, plan and next command of a draw.
+    """Yield sentences on the population, the sample, the plan and the next command of a draw.
 
-    output: the file with the drawn queries. is_command: whether the reader uses the command line, whose options can be
-    named.
+    output: the file with the drawn queries. is_command: whether the reader uses the command line, so that options can
+    be named.
     """
     unchanged = study.queries - study.changed
     top = "results" if study.depth is None else f"top {study.depth}"
@@ -79,7 +79,7 @@ def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = 
         f"{study.queries:,} queries: of {unchanged:,} every system shows the same {top}, {study.changed:,}"
         f" {'differs' if study.changed == 1 else 'differ'}"
     )
-    yield ", ".join(drawn_parts(study))
+    yield ", ".join(drawn_counts(study))
     yield from plan_sentences(study)
     if study.left_out:
         option = "--slice" if is_command else "slices"
@@ -93,13 +93,13 @@ def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = 
 
 
 def study_to_json(study: DrawStudy) -> str:
-    """Return counts and plan of a draw as JSON, by the names of `DrawStudy` and `DrawPlan`."""
+    """Return counts and plan of a draw as JSON, with the field names of `DrawStudy` and `DrawPlan`."""
     counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
     more = {"kept": study.kept, "gone": study.gone, "places": study.depth, "plan": study.plan._asdict()}
     return json.dumps({"schema": 1, **counts, **more}, indent=2, allow_nan=False) + "\n"
 
 
-def drawn_parts(study: DrawStudy) -> Iterator[str]:
+def drawn_counts(study: DrawStudy) -> Iterator[str]:
     every = len(study.drawn) == study.changed
     yield f"{len(study.drawn):,} drawn" + (": all that differ" if every else "")
     if study.kept:
@@ -209,7 +209,7 @@ def format_result(result: ExplainedRank) -> list[str]:
 
 
 def format_conclusion(explanation: Explanation) -> str:
-    """Return the last line of an explanation: how the sums give the value."""
+    """Return the last line of an explanation: how the metric's value follows from the sums above."""
     metric, value = explanation.metric, explanation.value
     if value is None or explanation.because:
         return f"{metric.name}: {'left out' if value is None else f'{value:.6f}'}: {explanation.because}"

@@ -60,7 +60,7 @@ def test_cells(comparison: Comparison | None) -> list[str]:
 
 
 def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """Return the verdict in its colour. shared: text on the number of queries, if the table has no column for it."""
+    """Return the verdict in its colour. shared: the number of queries, if the table has no column for it."""
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
@@ -154,7 +154,7 @@ def print_labels(console: Console, outcome: Outcome) -> None:
 
 
 def print_left_out(console: Console, outcome: Outcome) -> None:
-    """Print the comparisons without the judgments that a single system contributed."""
+    """Print the comparisons without the judgments of documents that a single system returned."""
     rows = [
         Row(
             [row.metric, row.candidate, each.system],
@@ -218,7 +218,7 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """Print numbers that describe differences and decide nothing, with the queries that contribute most, per metric."""
+    """Print, per metric, descriptive numbers of the differences and the queries that contribute most to them."""
     weighted = format_weights(outcome) is not None
     head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]
     head += ["unweighted"] * weighted
@@ -252,7 +252,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
-    """Print each finding with its code in a line. examples: print the examples of the finding, too."""
+    """Print each finding with its code in a line. examples: whether to print the examples of findings, too."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:

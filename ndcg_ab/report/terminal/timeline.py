@@ -31,7 +31,7 @@ LONG = 14  # columns of a system's name in the head of a wide table
 
 
 def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
-    """Return the head of each system's column: its name, shortened if needed, or letters if short names are equal."""
+    """Return system -> column head: its name, shortened if needed, or a letter if shortened names are equal."""
     longest = LONG if width >= WIDE and len(systems) <= 6 else 9
     short = {system: shorten_middle(system, longest) for system in systems}
     if len(set(short.values())) == len(short):
@@ -43,7 +43,7 @@ def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
 def print_timeline(console: Console, timeline: Timeline, *, details: bool = False) -> None:
     """Print one line per night, the latest decisions, and each system's values as a row of bars.
 
-    details: print what happened in full, and the tests over all evaluations.
+    details: print the events of nights uncut, and the tests over all evaluations.
     """
     labels = column_labels(timeline.systems, console.width)
     wide = console.width >= WIDE
@@ -87,7 +87,7 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return the cells of a row, decision and events cut to one line each; the reason of a failed night is wrapped."""
+    """Return the cells of a night with decision and events cut to one line each; a failed night's reason is not cut."""
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
         return cells
@@ -98,7 +98,7 @@ def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
-    """Return the columns of each table, each beginning with number and night, and the free width beside the last table.
+    """Return the column indices of each table, all with number and night, and the free width beside the last table.
 
     rows: cells with markup.
     """
@@ -130,7 +130,7 @@ def night_row(night: "EvaluatedNight | Alike", timeline: Timeline, *, wide: bool
 
 
 def group_nights(timeline: Timeline) -> list["EvaluatedNight | Alike"]:
-    """Return evaluations and, between them, consecutive nights without an evaluation that are alike as one group."""
+    """Return evaluations and, between them, groups of consecutive nights without an evaluation for one reason."""
     nights: list[EvaluatedNight | ReusedNight | FailedNight]
     nights = [*timeline.evaluations, *timeline.reused, *timeline.failed]
     groups: list[EvaluatedNight | Alike] = []
@@ -175,7 +175,7 @@ def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
 
 
 def format_mixed_change(night: EvaluatedNight) -> str:
-    """Return the causes of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
+    """Return the parts, by cause, of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
         for name, parts in night.moved.items()
@@ -189,7 +189,7 @@ def format_mixed_change(night: EvaluatedNight) -> str:
 
 
 def format_changed_inputs(night: EvaluatedNight) -> str:
-    """Return the changed inputs, with several rankings as one item: ``judgments 2026-11, all rankings``."""
+    """Return the changed inputs, several rankings as one item: ``judgments 2026-11, all rankings``."""
     rankings = [f"ranking {system}" for system in night.values if f"ranking {system}" in night.changed]
     mark = f" {night.judgments_version}" if night.judgments_version else ""
     others = [f"{text}{mark}" if text == "judgments" else text for text in night.changed if text not in rankings]
@@ -228,7 +228,7 @@ def latest_decisions(night: EvaluatedNight) -> list[Text]:
 
 
 def format_legend(timeline: Timeline, *, wide: bool) -> str:
-    """Return the shown marks with their meanings."""
+    """Return the meanings of the marks that occur in the timeline."""
     conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
@@ -238,7 +238,7 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
-    """Print the latest values that fit as bars on one scale, if there are any, with the meaning of letters."""
+    """Print each system's latest values as bars on one scale, as many as fit, with the meaning of letters."""
     short = max(map(len, letters.values()), default=0)
     finite = [value for series in values.values() for value in series if value is not None]
     scale = (min(finite, default=0.0), max(finite, default=0.0))
@@ -260,7 +260,7 @@ def format_moment(began: str) -> str:
 
 
 def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
-    """Return a mean with the verdict's mark, and a candidate's difference (`wide`) or the mark of the decision."""
+    """Return a mean with the mark of its verdict, and a candidate's difference (`wide`) or the mark of its decision."""
     if system not in night.values:
         return ""
     text = format_plain(night.values[system])
@@ -314,7 +314,7 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
         console.print(Text(f"  {failed_nights.began[5:10]} {COULD_NOT_RUN}: {failed_nights.reason_text}"))
     print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
-    print_part(console, "to look at", open_lines(digest, last.ordinal))
+    print_part(console, "to look at", open_matters(digest, last.ordinal))
     console.print(Text(f"now (the latest evaluation, {last.began[:10]})", style="bold"))
     for line in latest_decisions(last):
         console.print(line)
@@ -335,13 +335,13 @@ def format_drop(drop: Drop) -> str:
 
 
 def format_cause(drop: Drop) -> str:
-    """Return the parts of a drop, the largest first, or the changed inputs if the parts are unknown."""
+    """Return the parts of a drop by cause, the largest first, or the changed inputs if the parts are unknown."""
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
     causes = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
     return causes or f"changed: {', '.join(drop.changed)}"
 
 
-def open_lines(digest: Digest, last: int) -> list[str]:
+def open_matters(digest: Digest, last: int) -> list[str]:
     lines = [
         f"{drop.system_id} dropped in {drop.ordinal} (known? --acknowledge {drop.ordinal})"
         for drop in digest.drops
