@@ -23,7 +23,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
     PLAIN,
     Sample,
     Tails,
-    draw_quantiles,
+    draw_quantile_bounds,
     interval_from_draws,
     mean_interval,
 )
@@ -159,7 +159,7 @@ def measured(index: int, seed: int, repetitions: int | None = None, quick: bool 
     covered = 0
     for turn in range(times):
         base, other, sample = WORLDS[name](count, generator)
-        low, high = draw_quantiles(np.stack([base, other], axis=1), SHARES, draws=DRAWS, seed=turn, sample=sample)
+        low, high = draw_quantile_bounds(np.stack([base, other], axis=1), SHARES, draws=DRAWS, seed=turn, sample=sample)
         for at, (share, truth) in enumerate(zip(SHARES, truths, strict=True)):
             ours = interval_from_draws(low[:, 1, at] - high[:, 0, at], high[:, 1, at] - low[:, 0, at], TAILS)
             for which, ends in enumerate((ours, bootstrap(base, other, share, generator))):

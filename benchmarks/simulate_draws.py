@@ -35,7 +35,7 @@ from ndcg_core.sampling.draws import (
     relative_disagreements,
     scale_and_weights,
 )
-from ndcg_core.sampling.plan import Population, error_of_draw, error_of_random, unit_deviation
+from ndcg_core.sampling.plan import Population, drawn_standard_error, random_standard_error, unit_deviation
 from ndcg_core.statistics.estimates.mean_difference import (
     compute_moments,
     interval_from_moments,
@@ -277,8 +277,8 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
     variance = float(np.var([each.estimate for each in told]))
     of_random = float(np.var(log.differences)) / DRAWN
     population = Population(log.disagreements, relative, None, float(log.differences.std()))
-    error, freedom = error_of_draw(population, DRAWN)
-    planned, at_random = error**2, error_of_random(population, DRAWN)[0] ** 2
+    error, freedom = drawn_standard_error(population, DRAWN)
+    planned, at_random = error**2, random_standard_error(population, DRAWN)[0] ** 2
     effect = minimal_detectable_effect(DRAWN, error * DRAWN**0.5, freedom=freedom)
     power = float(np.mean([each.detects(effect) for each in told]))
     by_judged = [planned * deviation_by_judged(rng, log) / population.deviation**2 for _ in range(repetitions)]

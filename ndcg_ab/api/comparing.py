@@ -31,7 +31,7 @@ from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import SystemExplanation, explain_query
-from ndcg_core.measures.external_metric import name_among
+from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.measures.metric import Metric
 
 Progress = Callable[[str], object]
@@ -329,7 +329,7 @@ class ExplainResult(ShownInNotebook):
         """
         for explained in self.systems:
             names = [each.metric.name for each in explained.explanations]
-            name = metric and name_among(metric, names)
+            name = metric and match_metric(metric, names)
             for explanation in explained.explanations:
                 if system in (None, explained.system_id) and name in (None, explanation.metric.name):
                     return explanation.value

@@ -17,7 +17,7 @@ from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
-from ndcg_core.measures.external_metric import name_among
+from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -164,7 +164,7 @@ class CompareResult:
         if not rows:
             raise InputError(f"candidate: there is none: {self.baseline!r} is the only system")
         names = [row.metric for row in rows]
-        name = metric.name if isinstance(metric, Metric) else metric and name_among(metric, names)
+        name = metric.name if isinstance(metric, Metric) else metric and match_metric(metric, names)
         chosen = choose_name("candidate", candidate, [row.candidate for row in rows])
         measure = choose_name("metric", name, names)
         return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))

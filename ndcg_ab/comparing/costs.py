@@ -28,7 +28,7 @@ from ndcg_core.statistics.averages import mean, quantile, weighted_mean
 from ndcg_core.statistics.estimates.cost_quantiles import (
     Sample,
     Tails,
-    draw_quantiles,
+    draw_quantile_bounds,
     interval_from_draws,
     least_queries,
     mean_interval,
@@ -118,9 +118,9 @@ class Estimates:
         self.columns = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
         settings = evaluation.statistics
         about = {"draws": settings.resamples, "seed": settings.seed}
-        self.low, self.high = draw_quantiles(of.values, shares, sample=of.sample, **about)
+        self.low, self.high = draw_quantile_bounds(of.values, shares, sample=of.sample, **about)
         if of.failed.any():  # the same draws again
-            self.high = draw_quantiles(of.endless, shares, sample=of.sample, **about)[1]
+            self.high = draw_quantile_bounds(of.endless, shares, sample=of.sample, **about)[1]
 
     @property
     def queries(self) -> int:

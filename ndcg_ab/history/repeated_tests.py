@@ -10,7 +10,7 @@ from typing import Any
 
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval
-from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_looks
+from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_tests
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
     columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")
-    judged = monitor_looks([Evidence(*(row[name] for name in columns)) for row in firsts], alpha)
+    judged = monitor_tests([Evidence(*(row[name] for name in columns)) for row in firsts], alpha)
     looks = [
         MonitorLook(row["ordinal"], row["began"], *each, conclusion_of(row, *each))
         for row, each in zip(firsts, judged, strict=True)

@@ -17,7 +17,7 @@ from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights
 from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
-from ndcg_core.measures.external_metric import name_among
+from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
@@ -270,7 +270,7 @@ def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pat
     metric = option or evaluation.metrics[0]
     if option is None and evaluation.scores and not evaluation.names_metrics:  # the one that was compared last
         ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
-    name = metric if metric in costs else name_among(metric, names)
+    name = metric if metric in costs else match_metric(metric, names)
     if name not in names:
         setting = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
         raise InputError(f"{setting}: {path} has only {', '.join(names)}")

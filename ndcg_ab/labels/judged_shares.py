@@ -15,7 +15,7 @@ from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead
-from ndcg_core.statistics.estimates.judged_shares import describe_labels
+from ndcg_core.statistics.estimates.judged_shares import describe_judged_shares
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -41,7 +41,7 @@ def add_labels(
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
         column = make_column(evaluation, row.candidate, row.metric, group, sampling)
-        return describe_labels(column, baseline, candidate, row.alpha)
+        return describe_judged_shares(column, baseline, candidate, row.alpha)
 
     return [replace(row, labels=labels(row)) for row in compared]
 

@@ -21,7 +21,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, lacks_expected_value, no_results
-from ndcg_core.measures.unjudged.expected_values import ShownPair
+from ndcg_core.measures.unjudged.expected_values import SystemPair
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -34,7 +34,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class ShownResults:
+class AllResults:
     """The results that all systems show for the judged queries.
 
     query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `rankings`. judged: counts of the
@@ -56,7 +56,7 @@ class ShownResults:
         ranked = self.rankings.get((rank_rule(keep_unjudged_results(metric)), system))
         return no_results() if ranked is None else ranked.within(metric.depth)
 
-    def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> ShownPair:
+    def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> SystemPair:
         """Return the results of two systems within a metric's depth, with the queries numbered in the given order."""
         numbers = number_values(pa.array(query_ids, pa.string()), self.query_ids)
         lines = np.full(len(self.query_ids), -1)
@@ -71,7 +71,7 @@ class ShownResults:
             ranked = ranked._replace(query=lines[ranked.query])
             ranked = ranked.take(ranked.query >= 0)
             sides.append(ranked.take(np.lexsort((ranked.rank, ranked.query))))
-        return ShownPair(metric, judged, sides[0], sides[1])
+        return SystemPair(metric, judged, sides[0], sides[1])
 
 
 def add_unjudged(
@@ -80,11 +80,11 @@ def add_unjudged(
     sampling: Sampling,
     columns: Sequence[Column],
     compared: Sequence[Comparison],
-    results: ShownResults | None = None,
+    results: AllResults | None = None,
 ) -> list[Comparison]:
     """Return the comparisons, with the possible effect of unjudged results added to those over all queries.
 
-    columns: the paired differences over all queries. results: from `read_shown`, if already read.
+    columns: the paired differences over all queries. results: from `read_ranked_results`, if already read.
     """
     if not compared:
         return []
@@ -92,7 +92,7 @@ def add_unjudged(
     metrics = [] if is_complete else own_metrics(evaluation.metric_list)
     by_name = {metric.name: metric for metric in metrics if has_expected_value(metric)}
     if by_name and results is None:
-        results = read_shown(engine, list(by_name.values()))
+        results = read_ranked_results(engine, list(by_name.values()))
     not_drawn = {} if sampling.log is None else shares_not_drawn(engine, evaluation, sampling.log)
     by_pair = {(column.metric, column.candidate): column for column in columns}
     pairs = {
@@ -118,7 +118,7 @@ def describe_unjudged(
     evaluation: Evaluation,
     column: Column,
     row: Comparison,
-    pair: ShownPair | None,
+    pair: SystemPair | None,
     not_drawn: float,
     *,
     is_complete: bool,
@@ -144,7 +144,7 @@ def describe_unjudged(
         differences, variances = values, np.zeros(len(values))
         if pair is not None and documents:
             factors = (1 / factor, factor) if side == CANDIDATE else (factor, 1 / factor)
-            differences, variances = pair.expect(*factors)
+            differences, variances = pair.expected_differences(*factors)
         return differences + (-each if side == CANDIDATE else each), variances
 
     factor, state = find_tipping(column, row, settings.label_factor, assume)
@@ -175,7 +175,7 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
     return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
 
 
-def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
+def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults:
     """Read the results that systems show for judged queries, to the metrics' depth, and count the grades."""
     grade_counts = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(grade_counts["query_id"])
@@ -196,7 +196,7 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> ShownResults:
     for rule, rule_name in enumerate(rules.dictionary.to_pylist()):
         for system, name in enumerate(systems.dictionary.to_pylist()):
             rankings[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
-    return ShownResults(query_ids, docs.dictionary, judged, rankings)
+    return AllResults(query_ids, docs.dictionary, judged, rankings)
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:

@@ -22,7 +22,7 @@ from ndcg_ab.report.terminal.grid import STYLES
 from ndcg_ab.report.words import MARKS, comparison_mark, format_interval
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict, readable
+from ndcg_core.statistics.verdicts.verdict import Verdict, format_effect
 
 SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
 INDENT = "  "  # of what adds to the line above
@@ -187,7 +187,7 @@ def format_monitor(monitor: Monitor) -> str:
         return text
     if monitor.mde is None:
         return f"{text}; on so few queries no difference would be enough"
-    return f"{text}; can detect {readable(monitor.mde)} (a single evaluation: {readable(monitor.mde_alone)})"
+    return f"{text}; can detect {format_effect(monitor.mde)} (a single evaluation: {format_effect(monitor.mde_alone)})"
 
 
 def format_conclusion(monitor: Monitor) -> str:

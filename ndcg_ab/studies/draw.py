@@ -38,9 +38,9 @@ from ndcg_core.sampling.draws import Draw, EarlierDraw, draw_queries, permanent_
 from ndcg_core.sampling.plan import (
     DEVIATION,
     Population,
-    error_of_draw,
-    error_of_random,
+    drawn_standard_error,
     queries_to_decide,
+    random_standard_error,
     unit_deviation,
 )
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
@@ -316,16 +316,23 @@ def kept_error(
 
 
 def make_plan(
-    of: Population, drawn_count: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
+    population: Population,
+    drawn_count: int,
+    evaluation: Evaluation,
+    power: float,
+    *,
+    judged: int | None,
+    is_supposed: bool,
 ) -> DrawPlan:
     """Return the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     if drawn_count >= 2:
-        error, freedom = error_of_draw(of, drawn_count)
+        error, freedom = drawn_standard_error(population, drawn_count)
         detected = minimal_detectable_effect(drawn_count, error * drawn_count**0.5, alpha, power, freedom)
-    needs = (queries_to_decide(of, effect, error_of, alpha, power) for error_of in (error_of_draw, error_of_random))
-    return DrawPlan(effect, alpha, power, of.deviation, judged, is_supposed, detected, *needs)
+    errors = (drawn_standard_error, random_standard_error)
+    needs = (queries_to_decide(population, effect, error, alpha, power) for error in errors)
+    return DrawPlan(effect, alpha, power, population.deviation, judged, is_supposed, detected, *needs)
 
 
 def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:

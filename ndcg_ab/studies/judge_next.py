@@ -18,7 +18,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
-from ndcg_ab.labels.unjudged import ShownResults, add_unjudged, has_expected_value, number_values, read_shown
+from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, number_values, read_ranked_results
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.decisions import settled_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
@@ -138,7 +138,7 @@ def find_documents_to_judge(
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
     (metric,) = evaluation.metric_list
-    results = read_shown(engine, [metric])
+    results = read_ranked_results(engine, [metric])
     compared = add_unjudged(
         engine, evaluation, sampling, columns, make_families(engine, evaluation, sampling, columns), results
     )
@@ -170,7 +170,7 @@ def find_documents_to_judge(
 
 
 def label_effects(
-    metric: Metric, column: Column, results: ShownResults, sampling: Sampling
+    metric: Metric, column: Column, results: AllResults, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Yield the effect of each unjudged document's grade on the mean difference, if any, as fields of `ToJudge`.
 
@@ -196,7 +196,7 @@ def label_effects(
             yield document, {"effect": size, "lowest": low, "highest": high, "candidate": column.candidate}
 
 
-def read_ranks(results: ShownResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
+def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
     """Return the ranks of documents in each system, within the metric's depth."""
     ranks: Ranks = {results.ids_of(document): {} for document in documents}
     for system in evaluation.systems:

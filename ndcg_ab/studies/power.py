@@ -17,7 +17,7 @@ from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.external_metric import ExternalMetric, name_among
+from ndcg_core.measures.external_metric import ExternalMetric, match_metric
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
@@ -250,7 +250,8 @@ def plans_from_scores(
         first = "" if baseline is not None else ", as the first system of the file"
         raise InputError(Setting("--candidate"), f" {format_value(base)}: is the baseline{first}; name another one")
     names = [
-        check_known_name(scores, "--metric", name_among(text, scores.metrics), scores.metrics) for text in metrics or ()
+        check_known_name(scores, "--metric", match_metric(text, scores.metrics), scores.metrics)
+        for text in metrics or ()
     ]
     return [
         plan_from_differences(scores, base, candidate, metric, settings, sampling)

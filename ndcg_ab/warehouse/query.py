@@ -109,7 +109,7 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     yield query_dcg_step(metric)
     if metric.has_endless_ideal:
         yield from highest_grade_steps(metric, dialect)
-    elif metric.ideal_traits is not None:
+    elif metric.ideal_entry is not None:
         yield from best_order_steps(metric, dialect)
 
 
@@ -123,7 +123,7 @@ def score_select(metric: Metric, dialect: Dialect) -> str:
         cases.append("when query_ideal.ideal < 0e0 then null")
     cases += expressions.value_lines(metric, dialect.real)
     value = "\n            ".join(cases)
-    has_ideal = metric.ideal_traits is not None and metric.traits.factors is None
+    has_ideal = metric.ideal_entry is not None and metric.traits.factors is None
     shares_ideal = has_ideal and not (
         metric.has_own_ideal
         or metric.has_endless_ideal

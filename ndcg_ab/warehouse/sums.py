@@ -42,7 +42,7 @@ _RELEVANT, _EPSILON = "(walked_doc.gain_seen - 1e0", number_literal(factors.INFE
 _LIKELY = (
     f"{_RELEVANT} + {_EPSILON}) / {_RELEVANT} + walked_doc.nonrelevant_seen + {number_literal(2 * factors.INFERRED)})"
 )
-CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
+CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
     factors.precision_at_ranks: Cascade("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
     factors.stopping_factors: Cascade(
         f"(case when {_ABOVE} > {number_literal(UNLIKELY)} then exp({_ABOVE}) else 0e0 end) / walked_doc.rank",

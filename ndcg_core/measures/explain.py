@@ -25,7 +25,7 @@ from ndcg_core.measures.writing import choice_text, format_number
 
 
 class ExplainedRank(NamedTuple):
-    """One rank of a ranking or of an ideal ranking, with what its document adds to the value.
+    """One rank of a ranking or of an ideal ranking, with the amount that its document adds to the sum.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Explanation:
     ranking : tuple of ExplainedRank
         The whole ranking in the metric's order.
     ideal : tuple of ExplainedRank
-        The best order, whose sum divides that of the ranking; empty for measures other than ndcg.
+        The ideal ranking, whose sum divides the sum of the ranking; empty for measures other than ndcg.
     quotient : Quotient or None
         The last division, as `ndcg_core.measures.score.quotient` returns it; None if the query is left out.
     because : str
@@ -88,7 +88,7 @@ class Explanation:
 
     @property
     def last_step(self) -> str:
-        """Return the last division as text, ``2 / 5 = `` or ``1.630930 / 2.000000 = ``, or "" without one."""
+        """Return the last division as text, ``2 / 5 = `` or ``1.630930 / 2.000000 = ``; "" if nothing is divided."""
         if self.because or self.quotient is None or self.quotient.below is None:
             return ""
         above, below = self.quotient.above, self.quotient.below
@@ -182,7 +182,7 @@ def add_running_sums(
 def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
-    """Return (doc_id, None, grade, gain) of the ideal ranking, best first, without documents that gain nothing."""
+    """Return the ideal ranking as rows (doc_id, None, grade, gain), best first, without documents that gain nothing."""
     result_gains = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]
     if metric.has_endless_ideal:
@@ -199,7 +199,7 @@ def ideal_documents(
 def explain_value(
     metric: Metric, judged_results: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
 ) -> str:
-    """Return the reason if a rule decided the value, or an empty text."""
+    """Return why a rule decided the value instead of the sums (such as no relevant judgment); else an empty text."""
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"
     if not is_relevant(metric, judgments):

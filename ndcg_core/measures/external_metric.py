@@ -18,8 +18,9 @@ LONGEST = 200  # characters of a name at most
 class ExternalMetric(Metric):
     """A metric whose values another tool computed: a name and a direction, without a definition.
 
-    external_name: name of the metric in the other tool. A leading ``-`` turns the signs, so that more is better.
-    tool: the tool, with version, that computes the metric from rankings and judgments; empty if the values were given.
+    external_name: name of the metric in the other tool. A leading ``-`` means that lower values are better: the signs
+    of all values are reversed.
+    tool: the tool, with version, that ndcg-ab runs on rankings and judgments; empty if the values come from a file.
 
     Raises MetricError on a name that cannot be shown on one line.
     """
@@ -35,12 +36,12 @@ class ExternalMetric(Metric):
 
     @property
     def source_name(self) -> str:
-        """Return the name under which the scores of the other tool hold the values."""
+        """Return the metric's name in the other tool, without the leading ``-``."""
         return self.external_name.removeprefix(NEGATED)
 
     @property
     def is_negated(self) -> bool:
-        """Return whether lower values are better, so that the signs are turned."""
+        """Return whether lower values are better, so that the signs are reversed."""
         return self.external_name.startswith(NEGATED)
 
     @property
@@ -58,14 +59,14 @@ class ExternalMetric(Metric):
 
     @property
     def traits(self) -> Measure:
-        """Return the traits; values count as within [0, 1] only if those of the built-in metric of this name are."""
+        """Return the traits: additive, and within [0, 1] only if the built-in metric of this name is."""
         builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
-        return Measure(self.external_name, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
+        return Measure(self.external_name, refuse_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:
-        """Return the name in letters, digits and ``_ - .``, with a digest if other characters were removed."""
+        """Return the name for trackers: letters, digits and ``_ - .`` only, with a digest if others were replaced."""
         builtin = find_builtin_metric(self.external_name)
         if builtin is not None:
             return builtin.tracker_name
@@ -73,12 +74,13 @@ class ExternalMetric(Metric):
         return plain if plain == self.external_name else f"{plain}_{self.hash}"
 
 
-def unknown_quotient(ranked: RankedGains) -> Quotient:
+def refuse_quotient(ranked: RankedGains) -> Quotient:
+    """Raise MetricError: `ndcg_core` cannot compute the values of another tool's metric."""
     raise MetricError("a metric that another tool computed cannot be computed here")
 
 
 def find_builtin_metric(name: str) -> Metric | None:
-    """Return the built-in metric of a name, or None if there is none or only another tool uses the name."""
+    """Return the built-in metric of a name; None if there is none, or if only another tool uses the name."""
     try:
         return parse(name) if translate(name).casefold() == name.casefold() else None
     except MetricError:
@@ -92,8 +94,8 @@ def canonical_name(name: str) -> str:
     return name if builtin is None else sign + builtin.name
 
 
-def name_among(text: str, names: Collection[str]) -> str:
-    """Return the known name that a text means, as it is or in canonical form (``rr@10`` for ``MRR@10``)."""
+def match_metric(text: str, names: Collection[str]) -> str:
+    """Return the name in `names` that a text means (``rr@10`` for ``MRR@10``); if none fits, the canonical name."""
     plain, builtin = canonical_name(text), canonical_name(translate(text))
     return builtin if plain not in names and builtin in names else plain
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Walk(NamedTuple):
+class GradedRanking(NamedTuple):
     """The gains and grades of a ranking, for measures that weight a rank by the documents above it.
 
-    gains, grades: at the ranks within the cutoff, best first; the grade of an unjudged document is None.
-    relevant, nonrelevant: numbers of documents judged for the query with a gain > 0, and of others with a grade >= 0.
-    highest: the gain of the highest grade, > 0.
+    gains, grades: the gain and the grade at each rank within the cutoff, from rank 1; the grade is None if unjudged.
+    relevant: number of documents judged for the query with a gain > 0. nonrelevant: number of the other documents
+    judged for the query with a grade >= 0. highest: the gain of the highest grade, > 0.
     """
 
     gains: Sequence[float]
@@ -19,42 +19,42 @@ class Walk(NamedTuple):
     highest: float
 
 
-def precision_at_ranks(walk: Walk) -> list[float]:
+def precision_at_ranks(ranking: GradedRanking) -> list[float]:
     """Return the precision at every rank (trec_eval: map, map_cut)."""
     precisions, relevant = [], 0
-    for rank, gain in enumerate(walk.gains, start=1):
+    for rank, gain in enumerate(ranking.gains, start=1):
         relevant += gain > 0
         precisions.append(relevant / rank)
     return precisions
 
 
-def stopping_factors(walk: Walk) -> list[float]:
+def stopping_factors(ranking: GradedRanking) -> list[float]:
     """Return, per rank, 1 / rank times the probability that no document above satisfied the user.
 
-    A document satisfies with the probability gain / 2^highest grade. (Chapelle, Metzler, Zhang and Grinspan, Expected
-    Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
+    A document satisfies the user with the probability gain / 2^highest grade. (Chapelle, Metzler, Zhang and Grinspan,
+    Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
     """
     factors, looking = [], 1.0
-    for rank, gain in enumerate(walk.gains, start=1):
-        factors.append(looking / rank / (walk.highest + 1.0))
-        looking *= 1.0 - gain / (walk.highest + 1.0)
+    for rank, gain in enumerate(ranking.gains, start=1):
+        factors.append(looking / rank / (ranking.highest + 1.0))
+        looking *= 1.0 - gain / (ranking.highest + 1.0)
     return factors
 
 
-def within_relevant_factors(walk: Walk) -> list[float]:
-    """Return 1 for the first R ranks, R the number of relevant documents, and 0 below (trec_eval: Rprec)."""
-    return [1.0 if index < walk.relevant else 0.0 for index in range(len(walk.gains))]
+def within_relevant_factors(ranking: GradedRanking) -> list[float]:
+    """Return a factor per rank: 1 for the top R ranks, with R relevant documents, and 0 below (trec_eval: Rprec)."""
+    return [1.0 if index < ranking.relevant else 0.0 for index in range(len(ranking.gains))]
 
 
-def preference_factors(walk: Walk) -> list[float]:
-    """Return, per rank, the share of the first R judged non-relevant documents that are not above (trec_eval: bpref).
+def preference_factors(ranking: GradedRanking) -> list[float]:
+    """Return, per rank, 1 - (judged non-relevant documents above, at most R) / min(R, N) (trec_eval: bpref).
 
-    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A document with a grade below
-    0 counts as unjudged.
+    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  R and N are the
+    numbers of relevant and of judged non-relevant documents. A document with a grade below 0 counts as unjudged.
     """
-    factors, above = [], 0
-    for gain, grade in zip(walk.gains, walk.grades, strict=True):
-        share = min(above, walk.relevant) / min(walk.nonrelevant, walk.relevant) if above and walk.relevant else 0.0
+    factors, above, relevant = [], 0, ranking.relevant
+    for gain, grade in zip(ranking.gains, ranking.grades, strict=True):
+        share = min(above, relevant) / min(ranking.nonrelevant, relevant) if above and relevant else 0.0
         factors.append(1.0 - share)
         above += gain == 0 and grade is not None and grade >= 0
     return factors
@@ -63,14 +63,14 @@ def preference_factors(walk: Walk) -> list[float]:
 INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
 
 
-def inferred_precision_factors(walk: Walk) -> list[float]:
+def inferred_precision_factors(ranking: GradedRanking) -> list[float]:
     """Return the expected precision at every rank if only a part of the pool is judged (trec_eval: infAP).
 
     (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below
     0 marks a document of the pool that was not drawn for judging; a document without a grade is not relevant.
     """
     factors, relevant, nonrelevant, undrawn = [], 0, 0, 0
-    for rank, (gain, grade) in enumerate(zip(walk.gains, walk.grades, strict=True), start=1):
+    for rank, (gain, grade) in enumerate(zip(ranking.gains, ranking.grades, strict=True), start=1):
         pooled = relevant + nonrelevant + undrawn
         likely = (relevant + INFERRED) / (relevant + nonrelevant + 2 * INFERRED)
         factors.append((1.0 + pooled * likely) / rank)

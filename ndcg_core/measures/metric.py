@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, Ideal, Measure, Pool
+from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, GainSource, Ideal, Measure
 from ndcg_core.measures.writing import choice_text, format_number, unknown_value_message
 
 # choice -> its values, the default first
@@ -53,7 +53,7 @@ class Metric:
     measure : str, default "ndcg"
         One of `ndcg_core.measures.registry.MEASURES`.
     cutoff : int or None, default None
-        Number k >= 1 of ranks that count; None counts everything returned.
+        Number k >= 1 of top ranks that count; None counts all results.
     gain : str or tuple of (float, float), default "linear"
         Gain of grade r: "linear" r; "exponential" 2^r - 1; "binary" 1 from `relevant_from` on; or a table of
         (grade, gain) pairs. A grade of 0 or below always gains 0.
@@ -188,7 +188,7 @@ class Metric:
                 )
 
     def _describe_needed_choice(self, choice: str) -> str:
-        """Return text on another choice that this choice needs to have an effect, or "" if the measure lacks it."""
+        """Return text on another choice that this one needs to have an effect; "" if the measure lacks this one."""
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
             if needed in VALUES[kind] and self.traits.takes(kind):
@@ -201,7 +201,7 @@ class Metric:
         in_force = (
             ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
             ("discount", DISCOUNTS[self.effective_discount]),
-            ("ideal", self.ideal_traits),
+            ("ideal", self.ideal_entry),
         )
         for kind, entry in in_force:
             names += [kind] * self.traits.takes(kind) + list(entry.choices if entry else ())
@@ -226,47 +226,47 @@ class Metric:
 
     @cached_property
     def discount_number(self) -> float:
-        """Return the number that the discount in effect takes: a base or a persistence; other discounts ignore it."""
+        """Return the parameter of the discount in effect: a base or a persistence; other discounts ignore it."""
         choices = DISCOUNTS[self.effective_discount].choices
         number: float = getattr(self, choices[0]) if choices else self.discount_base
         return number
 
     @cached_property
     def effective_ideal(self) -> str | None:
-        """Return the ideal in effect: the chosen one for ndcg, "global" if all relevant documents divide, else None."""
+        """Return the ideal in effect: the chosen one for ndcg, "global" for recall and similar measures, else None."""
         return self.ideal if self.traits.ideal == CHOSEN else self.traits.ideal
 
     @cached_property
-    def ideal_traits(self) -> Ideal | None:
+    def ideal_entry(self) -> Ideal | None:
         """Return the registry's entry for the ideal in effect, or None without an ideal."""
         return None if self.effective_ideal is None else IDEALS[self.effective_ideal]
 
     @cached_property
     def has_own_ideal(self) -> bool:
-        """Return whether the ideal consists of the system's own results, so that the order of ties moves it."""
-        return self.ideal_traits is not None and self.ideal_traits.pool is Pool.RETURNED
+        """Return whether the ideal consists of the system's own results, so that the order of ties can change it."""
+        return self.ideal_entry is not None and self.ideal_entry.pool is GainSource.RETURNED
 
     @cached_property
     def has_deeper_ideal(self) -> bool:
         """Return whether the ideal can include results of the system from below the cutoff."""
-        return self.has_own_ideal and self.ideal_traits is not None and self.ideal_traits.depth != "cutoff"
+        return self.has_own_ideal and self.ideal_entry is not None and self.ideal_entry.depth != "cutoff"
 
     @cached_property
     def has_endless_ideal(self) -> bool:
         """Return whether every rank of the ideal ranking has a gain, even ranks beyond the number of documents."""
-        return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
+        return self.ideal_entry is not None and self.ideal_entry.pool is GainSource.HIGHEST
 
     @cached_property
     def ideal_depth(self) -> int | None:
-        """Return how many of the system's results the system's own ideal includes; None for all, or no such ideal."""
-        if self.ideal_traits is None or self.ideal_traits.depth is None:
+        """Return how many of the system's top results the ideal is made of; None for all, or for any other ideal."""
+        if self.ideal_entry is None or self.ideal_entry.depth is None:
             return None
-        depth: int | None = getattr(self, self.ideal_traits.depth)
+        depth: int | None = getattr(self, self.ideal_entry.depth)
         return depth
 
     @property
     def depth(self) -> int | None:
-        """Return how many ranks of a ranking affect the value, >= cutoff; None: all of them."""
+        """Return how many top ranks of a ranking can affect the value, >= cutoff; None for all ranks."""
         return self.ideal_depth if self.has_own_ideal else self.cutoff
 
     @property

@@ -86,10 +86,10 @@ RBP_NAME = re.compile(r"\s*rbp\s*\.\s*([0-9]+)\s*")
 OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own document before they score
 
 
-def leaves_own_out(metric: Any) -> bool:
+def excludes_own_document(metric: Any) -> bool:
     """Return whether a metric, as text or mapping, has a preset whose tool leaves out the query's own document.
 
-    >>> leaves_own_out("ndcg(preset=beir)@10"), leaves_own_out("ndcg@10")
+    >>> excludes_own_document("ndcg(preset=beir)@10"), excludes_own_document("ndcg@10")
     (True, False)
     """
     presets = re.findall(r"\bpreset\s*=\s*([\w-]+)", metric) if isinstance(metric, str) else []
@@ -193,7 +193,7 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
 
 
 def read_choice(choice: str, value: Any) -> Any:
-    """Return one choice from text or from a value of a YAML or JSON file; raise MetricError if it cannot be read."""
+    """Convert the value of one choice, from text or from YAML or JSON; raise MetricError if it cannot be read."""
     if choice == "measure":
         return translate_measure(str(value))
     if choice in COUNTS:
@@ -214,7 +214,7 @@ def read_choice(choice: str, value: Any) -> Any:
 
 
 def read_gain_entry(entry: str) -> tuple[float, float]:
-    """Return (grade, gain) of a text ``grade:gain``."""
+    """Parse ``grade:gain`` into (grade, gain)."""
     grade, colon, gain = entry.partition(":")
     if not colon:
         raise MetricError(f"gain table entry {entry.strip()!r}: must be grade:gain, as in {{1:1, 2:3}}")
@@ -222,7 +222,7 @@ def read_gain_entry(entry: str) -> tuple[float, float]:
 
 
 def read_number(name: str, value: Any) -> float:
-    """Return a finite number; raise MetricError, which names the number by `name`, for anything else."""
+    """Convert a value to a finite number; raise MetricError, with `name` in the message, for any other value."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -236,7 +236,7 @@ def read_number(name: str, value: Any) -> float:
 
 
 def translate_name(text: str) -> str | None:
-    """Return the built-in name of a foreign name (``precision@10`` for ``P_10``), or None if there is none."""
+    """Return the built-in name for another tool's name (``precision@10`` for ``P_10``), or None if there is none."""
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     name = translate_measure(match[1]) if match else ""
     if not match or name not in MEASURES:
@@ -258,7 +258,7 @@ def translate(text: str) -> str:
 
 
 def translate_measure(name: str) -> str:
-    """Return the built-in name of a measure (``precision`` for ``P``); other names in small letters."""
+    """Return the built-in name of a measure (``precision`` for ``P``); other names in lower case."""
     plain = name.lower().replace("-", "_")
     return plain if plain in MEASURES else BUILTIN_NAMES.get(plain, plain)
 
@@ -270,7 +270,7 @@ def is_builtin_name(text: str) -> bool:
 
 
 def translation_hint(text: str) -> str:
-    """Return the explanation for a foreign name that has no built-in equivalent; empty for every other text."""
+    """Return a hint for another tool's metric name that has no built-in equivalent; empty for every other text."""
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     if match is None or is_builtin_name(text):
         return ""

@@ -34,7 +34,7 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence
 
 
 def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
-    """Return the root of the sum of squared differences of 1 / log2(rank + 1) over all documents, >= 0.
+    """Return the Euclidean distance of two rankings: of 1 / log2(rank + 1), over all documents; >= 0.
 
     A document that a ranking lacks counts 0 in that ranking. If gains are independent and identically distributed, the
     standard deviation of the difference of DCG is proportional to this number.

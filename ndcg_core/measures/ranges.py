@@ -23,7 +23,7 @@ class Range(NamedTuple):
 
 
 def value_range(metric: Metric, highest_grade: float | None = None) -> Range | None:
-    """Return the range of a metric's values; None if it is unknown or unbounded.
+    """Return the lowest and the highest value a metric can have; None if the range is unknown or unbounded.
 
     highest_grade: highest grade of all judgments; None if judgments have not been read. The range of dcg and cg depends
         on it unless the gain is binary or a table. A metric of another tool has the range of the built-in metric of its

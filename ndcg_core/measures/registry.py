@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ndcg_core.measures.factors import (
-    Walk,
+    GradedRanking,
     inferred_precision_factors,
     precision_at_ranks,
     preference_factors,
@@ -30,13 +30,14 @@ CHOSEN = "chosen"
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One function from grades to gains, with its traits.
+    """One gain function, from grades to gains, with the properties that other code bases its decisions on.
 
-    worth: (grade > 0, relevant_from) -> gain >= 0. choices: names of the choices that only metrics with this gain have.
+    worth: function of a grade > 0 and `relevant_from` that returns the gain, >= 0. choices: names of the choices that
+    only metrics with this gain have.
     is_choice: whether a metric can choose the gain; if not, a measure implies it.
-    is_of_every_grade: whether grades of 0 and below can have a gain; if not, they gain 0.
+    is_of_every_grade: whether grades of 0 and below can gain something, too; if not, they gain 0.
     highest: the largest gain of any grade; None if the gain grows with the grade.
-    relevance: name of the gain that decides whether a query has relevant documents; None: this gain.
+    relevance: name of the gain function that decides whether a query has relevant documents; None for this one.
     """
 
     name: str
@@ -73,11 +74,11 @@ def judged(_grade: float, _: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """One function from ranks to discount factors, with its traits.
+    """One discount function, from ranks to factors, with the properties that other code bases its decisions on.
 
-    factor: (rank 1, 2, 3 …, number) -> factor in (0, 1]. choices: names of the choices that only metrics with this
-        discount have; the first is the number. is_choice: whether a metric can choose the discount; if not, a measure
-        implies it.
+    factor: function of the rank (1, 2, 3 …) and a parameter that returns the factor, in (0, 1]. choices: names of the
+        choices that only metrics with this discount have; the first one is the parameter. is_choice: whether a metric
+        can choose the discount; if not, a measure implies it.
     """
 
     name: str
@@ -117,8 +118,8 @@ def no_discount(_rank: int, _: float) -> float:
 # ---- ideals: what nDCG divides by
 
 
-class Pool(StrEnum):
-    """The source of the gains of an ideal ranking."""
+class GainSource(StrEnum):
+    """The documents whose gains make up an ideal ranking."""
 
     JUDGED = "judged"
     """All documents judged for the query, whatever the system."""
@@ -132,12 +133,13 @@ class Pool(StrEnum):
 class Ideal:
     """One kind of ideal ranking, whose sum divides the sum of a ranking.
 
-    pool: source of its gains. depth: name of the choice that limits a RETURNED pool to a number of ranks, or None.
+    pool: the documents whose gains make up the ideal. depth: name of the choice that limits a RETURNED pool to a number
+    of top ranks, or None.
     choices: names of the choices that only metrics with this ideal have.
     """
 
     name: str
-    pool: Pool
+    pool: GainSource
     depth: str | None = None
     choices: tuple[str, ...] = ()
 
@@ -161,7 +163,7 @@ class Divisor(StrEnum):
 
 
 class Quotient(NamedTuple):
-    """A value before its last division, above / below; below is None if nothing is divided."""
+    """A metric's value as numerator (above) and divisor (below); below is None if nothing is divided."""
 
     above: float
     below: float | None = None
@@ -177,8 +179,8 @@ class Quotient(NamedTuple):
 class RankedGains(NamedTuple):
     """The gains of one answered query of one system, from which a measure computes its value.
 
-    gains: at the ranks within the cutoff, best first, >= 0, at least one. total: sum of gain * discount over these
-        ranks.
+    gains: the gain at each rank within the cutoff, from rank 1, >= 0, at least one. total: sum of gain * discount over
+        these ranks.
     ideal: sum of gain * discount of the ideal ranking; 0 for measures without one. cutoff: k >= 1, or None.
     returned: number of results, >= 1, without regard to the cutoff.
     """
@@ -192,10 +194,10 @@ class RankedGains(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure, with its function and its traits.
+    """One measure: the function that computes its value, and the properties that other code bases its decisions on.
 
     quotient: the function that computes the value from a `RankedGains`.
-    divisor: what the sum over ranks is divided by.
+    divisor: the kind of number that divides the sum over ranks.
     gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
     ideal: name of the ideal, CHOSEN, or None if the measure divides by none. A named ideal is not cut: all of it
         counts.
@@ -218,7 +220,7 @@ class Measure:
     gain: str = "binary"
     discount: str = "none"
     ideal: str | None = None
-    factors: Callable[[Walk], list[float]] | None = None
+    factors: Callable[[GradedRanking], list[float]] | None = None
     is_monotone: bool = True
     is_decided_by_first: bool = False
     has_cutoff: bool = True
@@ -236,7 +238,7 @@ class Measure:
 
 
 def normalised(ranked: RankedGains) -> Quotient:
-    """Return DCG over the DCG of the ideal, as a quotient (Järvelin and Kekäläinen 2002, section 2)."""
+    """Return nDCG as the quotient of DCG and the DCG of the ideal (Järvelin and Kekäläinen 2002, section 2)."""
     return Quotient(ranked.total, ranked.ideal)
 
 
@@ -251,7 +253,7 @@ def accuracy(ranked: RankedGains) -> Quotient:
 
 
 def precision(ranked: RankedGains) -> Quotient:
-    """Return relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
+    """Return precision: relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
 
     The divisor is k even if fewer than k results were returned.
     """
@@ -259,9 +261,9 @@ def precision(ranked: RankedGains) -> Quotient:
 
 
 def recall(ranked: RankedGains) -> Quotient:
-    """Return the sum over relevant documents within the cutoff / the number of all relevant documents, or 0 undivided.
+    """Return the sum over relevant documents within the cutoff, divided by the number of all relevant documents.
 
-    Each document adds 1 (trec_eval: recall), or its factor.
+    Each document adds 1 (trec_eval: recall), or its factor (ap, rprec, bpref). A sum of 0 is not divided.
     """
     return Quotient(ranked.total, ranked.ideal) if ranked.total else Quotient(0.0)
 
@@ -282,11 +284,11 @@ def judged_share(ranked: RankedGains) -> Quotient:
 Entry = TypeVar("Entry", Gain, Discount, Ideal, Measure)
 
 
-def _by_name(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _index_by_name(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
-GAINS = _by_name(
+GAINS = _index_by_name(
     [
         Gain("linear", linear),
         Gain("exponential", exponential),
@@ -294,7 +296,7 @@ GAINS = _by_name(
         Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary", highest=1.0),
     ]
 )
-DISCOUNTS = _by_name(
+DISCOUNTS = _index_by_name(
     [
         Discount("log2", log2),
         Discount("jarvelin_kekalainen", jarvelin_kekalainen, choices=("discount_base",)),
@@ -303,17 +305,17 @@ DISCOUNTS = _by_name(
         Discount("geometric", geometric, choices=("persistence",), is_choice=False),
     ]
 )
-IDEALS = _by_name(
+IDEALS = _index_by_name(
     [
-        Ideal("global", Pool.JUDGED),
-        Ideal("local", Pool.RETURNED, depth="cutoff"),
-        Ideal("recall", Pool.RETURNED, depth="recall_depth", choices=("recall_depth",)),
-        Ideal("max", Pool.HIGHEST, choices=("max_grade",)),
+        Ideal("global", GainSource.JUDGED),
+        Ideal("local", GainSource.RETURNED, depth="cutoff"),
+        Ideal("recall", GainSource.RETURNED, depth="recall_depth", choices=("recall_depth",)),
+        Ideal("max", GainSource.HIGHEST, choices=("max_grade",)),
     ]
 )
 recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
 """Make a measure whose sum over the ranks of a ranking is divided by the number of all relevant documents."""
-MEASURES = _by_name(
+MEASURES = _index_by_name(
     [
         Measure(
             "ndcg",

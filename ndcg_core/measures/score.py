@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
-from ndcg_core.measures.factors import Walk
+from ndcg_core.measures.factors import GradedRanking
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, Quotient, RankedGains
 from ndcg_core.measures.writing import format_number
@@ -42,7 +42,7 @@ LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 class RankedDocument(NamedTuple):
-    """A document of a ranking, with the first rank of the group of documents whose score equals its score."""
+    """A document of a ranking, with the first rank of the group of documents that have the same score."""
 
     doc_id: str
     first_rank: int
@@ -70,7 +70,7 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
 
 
 def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
-    """Return each document's highest order score; raise ValueError for a repetition unless duplicates = first."""
+    """Return each document's best `order_score`; raise ValueError for a repeated document unless duplicates = first."""
     best: dict[str, float] = {}
     for result in results:
         if result.doc_id in best and metric.duplicates == "error":
@@ -80,7 +80,7 @@ def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
 
 
 def order_score(result: Result, metric: Metric) -> float:
-    """Return the number that orders a result, higher first: the score in the metric's precision, or minus the rank."""
+    """Return the sort key of a result, higher first: its score in the metric's precision, or minus its given rank."""
     if metric.ties == "given" or result.score is None:
         if result.rank_given is None:
             missing = "a rank, which ties = given needs" if metric.ties == "given" else "either a score or a rank"
@@ -128,9 +128,9 @@ def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
 
 
 @lru_cache
-def _first_discounts(rule: str, made_with: float) -> tuple[float, ...]:
-    """Return the discount factors of the first `KEPT` ranks, cached since every query uses them."""
-    return tuple(DISCOUNTS[rule].factor(rank, made_with) for rank in range(1, KEPT + 1))
+def _first_discounts(rule: str, parameter: float) -> tuple[float, ...]:
+    """Return the discount factors of the top `KEPT` ranks, cached since every query uses them."""
+    return tuple(DISCOUNTS[rule].factor(rank, parameter) for rank in range(1, KEPT + 1))
 
 
 def ideal_gains(
@@ -153,7 +153,7 @@ def ideal_gains(
 
 
 def highest_gain(metric: Metric, highest_grade: float) -> float:
-    """Return the gain of max_grade, else of the highest grade; raise MetricError if a grade exceeds max_grade."""
+    """Return the gain of max_grade, or of `highest_grade` if unset; raise MetricError if that exceeds max_grade."""
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
         raise MetricError(f"metric {metric.name}: grade {format_number(highest_grade)} is above max_grade")
@@ -195,7 +195,7 @@ def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[st
 
 
 def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
-    """Return whether a query has a judgment with a gain (for the gain `judged`: a grade above 0)."""
+    """Return whether a query has a relevant judgment: a gain above 0 (with the gain `judged`: a grade above 0)."""
     rule = metric.effective_gain
     if isinstance(rule, str):
         rule = GAINS[rule].relevance or rule
@@ -275,9 +275,9 @@ def quotient(
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
-    """Return the divisor that all rankings of a query share; None if it depends on the ranking or there is none."""
+    """Return the ideal DCG of a query; None if it depends on the ranking, or if the measure has none."""
     depends = metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
-    if metric.ideal_traits is None or depends:
+    if metric.ideal_entry is None or depends:
         return None
     return discounted_sum(metric, ideal_gains(metric, (), judgments, highest_grade, 0))
 
@@ -289,7 +289,7 @@ def collect_ranked_gains(
     highest: float,
     ideal: float | None = None,
 ) -> RankedGains:
-    """Return the gains and numbers of results from which a measure computes its value for one query.
+    """Return the gains, sums and counts of one ranking from which a measure computes its value for the query.
 
     ranking: at least one document, in the metric's order. highest: the highest grade of the evaluation.
     """
@@ -297,7 +297,7 @@ def collect_ranked_gains(
     if metric.ties != "average" and not metric.has_deeper_ideal:
         ranking = ranking[: metric.cutoff]
     gains = gains_at_ranks(metric, ranking, judgments)[: metric.cutoff]
-    if metric.ideal_traits is None:
+    if metric.ideal_entry is None:
         ideal = 0.0
     elif ideal is None:
         doc_ids = (document.doc_id for document in ranking)
@@ -324,16 +324,16 @@ def factors_at_ranks(
     judged = Counter(judgments.values())
     relevant = sum(count for grade, count in judged.items() if gain(metric, grade) > 0)
     nonrelevant = sum(count for grade, count in judged.items() if grade >= 0) - relevant
-    return metric.traits.factors(Walk(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
+    return metric.traits.factors(GradedRanking(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
 def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDocument]:
-    """Return the documents in the metric's rank order, without results that the metric removes."""
+    """Condense and order the results by the metric's rules; return the documents from rank 1."""
     return order_results(condense_results(metric, results, judgments), metric)
 
 
 def condense_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
-    """Return the results to which the metric assigns ranks: all, or with unjudged = condense only judged ones."""
+    """Return the results that the metric ranks: all of them, or only the judged ones if unjudged = condense."""
     if metric.unjudged == "zero":
         return results
     least = 0.0 if metric.negative == "unjudged" else -math.inf

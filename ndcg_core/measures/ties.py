@@ -61,7 +61,7 @@ def tie_bounds(
     Returns
     -------
     TieBounds
-        The three values; all are 0 for a query that is left out.
+        The three values, all 0 for a query that the metric leaves out.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def tie_bounds(
     worth = {result.doc_id: value for result, value in zip(results, gains, strict=True)}
     scored = [(order_score(result, metric), result.doc_id) for result in results]
 
-    def ordered(sign: float) -> float:
+    def value_in_order(sign: float) -> float:
         """Return the value with ties ordered by gain, best first (sign 1) or last (sign -1)."""
 
         def key(row: tuple[float, str]) -> tuple[float, float, bytes]:
@@ -91,18 +91,18 @@ def tie_bounds(
         return score_query(with_ties(metric, "given"), results_in_order, judgments, highest_grade, ideal=ideal) or 0.0
 
     if not is_order_seen(metric, results, judgments):
-        value = ordered(1.0)
+        value = value_in_order(1.0)
         return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
     if metric.traits.is_additive:
         by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
         tied = by_rank if metric.ties == "given" else results
         expected = score_query(with_ties(metric, "average"), tied, judgments, highest_grade, ideal=ideal) or 0.0
-    return TieBounds(ordered(-1.0), expected, ordered(1.0))
+    return TieBounds(value_in_order(-1.0), expected, value_in_order(1.0))
 
 
 def is_order_seen(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
-    """Return whether documents with equal scores have different grades; if not, their order cannot change the value."""
+    """Return whether documents with equal scores have different grades, so that their order can change the value."""
     grades: dict[float, float | None] = {}
     for result in results:
         grade = judgments.get(result.doc_id)

@@ -11,14 +11,14 @@ def format_number(value: float) -> str:
 
 
 def choice_text(value: Any) -> str:
-    """Return a choice's value as in a metric's name; a gain table becomes ``{1:1, 2:3}``."""
+    """Return the text of a choice's value in a metric's name; a gain table becomes ``{1:1, 2:3}``."""
     if isinstance(value, tuple):
         return "{" + ", ".join(f"{format_number(grade)}:{format_number(gain)}" for grade, gain in value) + "}"
     return value if isinstance(value, str) else format_number(value)
 
 
 def nearest_hint(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``; did you mean 'exponential'?``, or "" if no known name is similar. cutoff: least similarity, 0 to 1."""
+    """Return ``; did you mean 'exponential'?`` for the most similar name, or "". cutoff: least similarity, 0 to 1."""
     near = get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -5,12 +5,13 @@ the lowest u / x are drawn. With t the u / x of the first query that is not draw
 with the probability min(1, t x), given the numbers of the other queries. Sums weighted by 1 / probability are unbiased
 for any x. They vary with t; the mean difference is therefore estimated as a ratio (docs/draw.md):
 
-    mean = A * sum(w d) / sum(w a),   w = frequency / probability,   A = sum(f a) / sum(f) over the whole log
+    mean = A * sum(w d) / sum(w a),   w = f / probability,   A = sum(f a) / sum(f) over the whole log
 
-with a the relative disagreement of a query, 0 if the systems show the same results. It is the weighted mean of the
-values A d / a with weights w a, whose error is that of any weighted mean (`mean_difference.compute_moments`); if no
-drawn query was certain, the weights are equal. There is no correction for a finite log: the interval is about queries
-like those of the log, as it is if all of them are judged.
+Here d is the difference of a query (candidate - baseline), f its frequency in the log, and a its relative disagreement,
+which is 0 if the systems return the same results. The mean is the weighted mean of the values A d / a with weights w a,
+whose error is that of any weighted mean (`mean_difference.compute_moments`); if no drawn query was certain, the weights
+are equal. There is no correction for a finite log: the interval is about queries like those of the log, as it is if all
+of them are judged.
 
 With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if its sizes were
 different: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the
@@ -46,7 +47,8 @@ ALIKE = 1e-9
 class Draw:
     """The drawn queries of a log, with the probabilities of drawing them.
 
-    is_drawn: (N,). probability: (N,) in (0, 1], of drawing each query, drawn or not; 0 for a query of size 0.
+    is_drawn: (N,) whether each query of the log is drawn. probability: (N,) probability of drawing each query, in (0,
+        1], drawn or not; 0 for a query of size 0.
     """
 
     is_drawn: BoolArray
@@ -57,7 +59,7 @@ class Draw:
 class EarlierDraw:
     """The queries of an earlier draw, which a new draw keeps.
 
-    probability: (N,) probabilities of the queries drawn earlier, else 0. sizes: (N,) sizes used in the earlier draw.
+    probability: (N,) probability of each query drawn earlier, 0 for the others. sizes: (N,) sizes in the earlier draw.
     """
 
     probability: FloatArray
@@ -73,9 +75,10 @@ def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
 def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> FloatArray:
     """Return (N,) relative disagreements of the queries' rankings, with mean 1 over changed queries, else 0.
 
-    disagreements: (N,) >= 0, proportional to the expected size of a query's difference. A part `UNIFORM` of each result
-        does not depend on them, so that no changed query is almost excluded. The results times the weights of the
-        queries in the mean are the sizes for `draw_queries`.
+    disagreements: (N,) >= 0, proportional to the expected size of a query's difference. is_changed: (N,) whether the
+        rankings of a query differ. A part `UNIFORM` of each result does not depend on the disagreement, so that no
+        changed query is almost excluded. The results times the weights of the queries are the sizes for
+        `draw_queries`.
     """
     relative = np.zeros(len(disagreements))
     changed = disagreements[is_changed]
@@ -88,9 +91,10 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
 def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_draw: EarlierDraw | None = None) -> Draw:
     """Draw `count` queries, or all queries with a size above 0 if there are fewer.
 
-    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. earlier_draw: a
-        draw with these numbers, whose queries are drawn again and count among `count`.
-    Raises ValueError if more than `count` queries are kept, or one that these numbers cannot have drawn.
+    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) `permanent_numbers`, in (0, 1). earlier_draw: a
+        draw with the same numbers, whose queries are drawn again and count among `count`.
+    Raises ValueError if the earlier draw has more than `count` queries, or a query that these numbers cannot have
+    drawn.
     """
     earlier = np.zeros(len(sizes)) if earlier_draw is None else earlier_draw.probability
     is_kept = earlier > 0
@@ -111,14 +115,14 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
 
 
 def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return number / size of the query at an index of the order; infinity beyond the end, 0 for a negative index."""
+    """Return number / size of the query at an index of `order`; infinity beyond its end, 0 for a negative index."""
     if index < 0:
         return 0.0
     return float(numbers[order[index]] / sizes[order[index]]) if index < len(order) else np.inf
 
 
 def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
-    """Return the order without the query that the earlier draw would have taken next."""
+    """Return the order of undrawn queries without the one that the earlier draw would have drawn next."""
     undrawn = np.flatnonzero((earlier.sizes > 0) & (earlier.probability == 0))
     if not len(undrawn):
         return order
@@ -138,10 +142,10 @@ def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return factors for the n differences, and weights of the scaled differences (None if equal up to `ALIKE`).
+    """Return the factors A / a that scale n differences, and the weights w a of the scaled differences.
 
-    disagreements: (n,) > 0, relative disagreements (a). weights: (n,) > 0 (w). mean: mean relative disagreement of the
-    log (A).
+    disagreements: (n,) relative disagreements a > 0. weights: (n,) weights w > 0. mean: mean relative disagreement A of
+        the log. The returned weights are None if they are equal up to `ALIKE`.
     """
     of_products = weights * disagreements
     are_alike = len(of_products) == 0 or float(np.ptp(of_products)) <= ALIKE * float(of_products.max())

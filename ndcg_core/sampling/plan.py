@@ -32,8 +32,8 @@ class Population:
     """The queries of a log from which a sample is to be drawn for judging.
 
     Only queries whose `sizes` (relative disagreement * weight) are above 0 can be drawn.
-    disagreements, relative: (N,) disagreements of each query's rankings, and the relative disagreements made from them.
-    weights: (N,) > 0, of each query in the mean; None for equal weights. deviation: standard deviation of the
+    disagreements, relative: (N,) disagreement of each query's rankings, and `relative_disagreements` made from it.
+    weights: (N,) weight of each query in the mean, > 0; None for equal weights. deviation: standard deviation of the
         difference of one query picked at random from the whole log, in the metric's unit.
     """
 
@@ -44,7 +44,7 @@ class Population:
 
     @property
     def sizes(self) -> FloatArray:
-        """Return (N,) sizes, to which the probabilities of drawing are proportional."""
+        """Return the (N,) sizes of the queries, to which their probabilities of being drawn are proportional."""
         return self.relative if self.weights is None else self.relative * self.weights
 
     @property
@@ -67,8 +67,9 @@ class Population:
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
     """Estimate from judged queries the standard deviation of a difference at a disagreement of 1.
 
-    differences: (n,) for each candidate, n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. The
-        part of a difference that the mean explains, in proportion to the relative disagreement, is subtracted first.
+    differences: one (n,) array of judged queries' differences for each candidate, n >= 2. relative, disagreements: (n,)
+        as in `Population`, some above 0. The part of a difference that the mean explains, in proportion to the
+        relative disagreement, is subtracted first.
     """
     residuals = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))
@@ -77,7 +78,7 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """Return (N,) min(1, t * size) with the t at which they sum to `count`, or to the number of sizes above 0."""
+    """Return (N,) probabilities min(1, t * size), with the t at which they sum to `count`; 1 if fewer have a size."""
     probabilities = np.zeros(len(sizes))
     indices = np.flatnonzero(sizes > 0)
     ordered = indices[np.argsort(-sizes[indices], kind="stable")]
@@ -94,41 +95,42 @@ def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
     return probabilities
 
 
-def error_of_draw(of: Population, count: int) -> tuple[float, float]:
-    """Return the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
-    probability = expected_probabilities(of.sizes, count)
+def drawn_standard_error(population: Population, count: int) -> tuple[float, float]:
+    """Estimate the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
+    probability = expected_probabilities(population.sizes, count)
     has_chance = probability > 0
-    weights, probability = of.normalised_weights[has_chance], probability[has_chance]
-    variance = float((np.square(weights) * of.spread[has_chance] / probability).sum())
+    weights, probability = population.normalised_weights[has_chance], probability[has_chance]
+    variance = float((np.square(weights) * population.spread[has_chance] / probability).sum())
     return variance**0.5, max(1.0, min(count, int(has_chance.sum())) - 1.0)
 
 
-def error_of_random(of: Population, count: int) -> tuple[float, float]:
-    """Return the standard error of the mean over the log from a plain random sample, and its degrees of freedom."""
-    weights = of.normalised_weights
-    variance = float((np.square(weights) * of.spread).sum()) * len(weights) / count
+def random_standard_error(population: Population, count: int) -> tuple[float, float]:
+    """Estimate the standard error of the mean from `count` queries sampled at random, and its degrees of freedom."""
+    weights = population.normalised_weights
+    variance = float((np.square(weights) * population.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))
     return variance**0.5, max(1.0, effective - 1)
 
 
 def queries_to_decide(
-    of: Population,
+    population: Population,
     effect: float,
     error: Callable[[Population, int], tuple[float, float]],
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power; None if all are too few.
+    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power; None if even all cannot.
 
-    error: `error_of_draw` or `error_of_random`. alpha: level of the two-sided test, in (0, 1). power: in (alpha, 1).
+    error: function that estimates the standard error: `drawn_standard_error` or `random_standard_error`. alpha: level
+        of the two-sided test, in (0, 1). power: in (alpha, 1).
     """
 
-    def enough(count: int) -> bool:
-        standard_error, freedom = error(of, count)
+    def is_enough(count: int) -> bool:
+        standard_error, freedom = error(population, count)
         detected = minimal_detectable_effect(count, standard_error * count**0.5, alpha, power, freedom)
         return detected <= effect
 
-    most = len(of.relative)
-    if most < FEWEST or not enough(most):
+    most = len(population.relative)
+    if most < FEWEST or not is_enough(most):
         return None
-    return bisect_left(range(most + 1), True, lo=FEWEST, key=enough)
+    return bisect_left(range(most + 1), True, lo=FEWEST, key=is_enough)

@@ -16,19 +16,19 @@ ROUNDING = 1e-12  # share of the weight that is taken for a rounding error
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the arithmetic mean, from an exact sum; None without values."""
+    """Return the arithmetic mean, from an exact sum; None for an empty sequence."""
     return math.fsum(values) / len(values) if values else None
 
 
 def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float | None:
-    """Return sum(weight * value) / sum(weight), from exact sums, with weights > 0; None without values."""
+    """Return sum(weight * value) / sum(weight), from exact sums, with weights > 0; None for empty sequences."""
     if not values:
         return None
     return math.fsum(weight * value for value, weight in zip(values, weights, strict=True)) / math.fsum(weights)
 
 
 def median(values: Sequence[float]) -> float | None:
-    """Return the middle value, or the mean of the middle two; None without values."""
+    """Return the middle value, or the mean of the middle two; None for an empty sequence."""
     ordered = sorted(values)
     half = len(ordered) // 2
     if not ordered:
@@ -51,7 +51,7 @@ def quantile(values: Sequence[float], share: float, weights: Sequence[float] | N
     values: n >= 1. share: in (0, 1). weights: > 0; None for equal weights.
     This is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50
     (1996); `numpy.quantile(method="inverted_cdf")` agrees. A rounding error of `ROUNDING` of the weight is tolerated,
-    so that 95 of 100 are .95.
+    so that 95 of 100 equal values are a share of .95.
     """
     if not len(values):
         raise ValueError("there are no values, must be one at least")

@@ -1,16 +1,16 @@
 """Evaluate repeatedly: spend alpha over repeated tests, and split the change of a mean between evaluations by cause.
 
 Tests repeated night after night share their queries and depend on each other in unknown ways. A monitor of one
-comparison spends a part of alpha on every look (`spend_alpha`). The parts sum to alpha: the chance that any look ever
-rejects a true null hypothesis is at most alpha, under any dependence (union bound).
+comparison spends a part of alpha on every repetition of the test (`spend_alpha`). The parts sum to alpha: the chance
+that any repetition ever rejects a true null hypothesis is at most alpha, under any dependence (union bound).
 
-The levels are so small that the tail of a test decides, and there Student's t and sign flips fail on skewed
-differences. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
-losses that the sample does not show. Measured: docs/calibration.md.
+At such small levels, Student's t and sign flips reject too often if differences are skewed. So p is never smaller than
+that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for losses that the sample does not show.
+Measured: docs/calibration.md.
 
-A mean changes because of the ranking, the judgments, or the query set. Each of the three is the old or the new one,
-which makes eight means. Every cause gets the change of the mean when it changes, averaged over the six orders in which
-the three can change. The parts add up to the whole change.
+A mean changes because of the ranking, the judgments, or the query set. Each of the three is old or new, which makes
+eight means. The part of a cause is the change of the mean when this cause alone changes from old to new, averaged over
+the six orders in which the three can change. The parts add up to the total change.
 
 Source: L. S. Shapley, A value for n-person games, Contributions to the Theory of Games II (1953).
 """
@@ -44,12 +44,12 @@ SHARES = (2 / 6, 1 / 6, 2 / 6)  # of the six orders, by how many of the other tw
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The p-values of one test at one look, before the level of the look is known.
+    """The p-values of one repetition of a test, before the level of the repetition is known.
 
-    p_adjusted: adjusted over the family of the evaluation, from `resamples` flips. p_t: of the t test, not adjusted;
-        None if unknown. family_size: number of comparisons that p_adjusted covers, >= 1.
-    p_bounded: by Gaffke's bound, not adjusted; None if the largest loss of a query is unknown, if p_adjusted shows no
-        difference, or if the evaluation did not store it.
+    p_adjusted: p-value adjusted over the family of the evaluation, from `resamples` flips. p_t: p-value of the t test,
+        not adjusted; None if unknown. family_size: number of comparisons that p_adjusted covers, >= 1.
+    p_bounded: p-value by Gaffke's bound, not adjusted; None if the largest loss of a query is unknown, if p_adjusted
+        shows no difference, or if the evaluation did not store it.
     """
 
     p_adjusted: float
@@ -59,7 +59,7 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """Return the p-value to compare with a level: the largest of the p-values that can be as small as the level.
+        """Return the p-value to compare with a level: the largest of the p-values that could be as small as the level.
 
         Sign flips cannot show a p-value below 1 / (resamples + 1). At a smaller level the t test, adjusted over the
         family by Bonferroni, replaces them, and the flips must be as close to the level as they can be.
@@ -70,31 +70,32 @@ class Evidence:
         return min(1.0, max(p_value, bounded))
 
 
-def spend_alpha(alpha: float, look: int) -> float:
-    """Return the part of alpha that look 1, 2, 3, … may spend; all looks together spend alpha.
+def spend_alpha(alpha: float, test_number: int) -> float:
+    """Return the level of a repeated test by its number 1, 2, 3, …; the levels of all tests sum to alpha.
 
-    Half of alpha falls as 1 / look^1.5, so that early looks find what one evaluation does. The other half goes to years
-    of 365 looks, 6 / (pi^2 y^2) of it to year y, evenly over its looks.
+    Half of alpha falls as 1 / number^1.5, so that early tests find what a single evaluation would. The other half is
+    spent by years of 365 tests, 6 / (pi^2 y^2) of it in year y, evenly over its tests.
     """
-    year = (look - 1) // YEAR + 1
-    return alpha / 2 * (1 / (ZETA * look * math.sqrt(look)) + 6 / (math.pi * year) ** 2 / YEAR)
+    year = (test_number - 1) // YEAR + 1
+    return alpha / 2 * (1 / (ZETA * test_number * math.sqrt(test_number)) + 6 / (math.pi * year) ** 2 / YEAR)
 
 
-def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
-    """Return the level and the p-value of every look at one comparison; a look detects a difference if p <= level.
+def monitor_tests(tests: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
+    """Return the (level, p-value) of every repeated test of one comparison; a test detects a difference if p <= level.
 
-    The chance that any look detects a difference if there is none is at most alpha.
+    The chance that any of the tests detects a difference if there is none is at most alpha.
     """
-    levels = [spend_alpha(alpha, at) for at in range(1, len(looks) + 1)]
-    return [(level, each.p_value_at(level)) for level, each in zip(levels, looks, strict=True)]
+    levels = [spend_alpha(alpha, number) for number in range(1, len(tests) + 1)]
+    return [(level, each.p_value_at(level)) for level, each in zip(levels, tests, strict=True)]
 
 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """Return the mean difference that a look at this level detects with the given power; None if none is large enough.
+    """Return the mean difference that a test at this level detects with the given power; None if it detects none.
 
-    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None.
+    queries: number of queries, >= 2. deviation: standard deviation of their differences, > 0. largest_loss: the most
+    that one query can lose, or None if unknown.
     If the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample: half its
     values are one deviation above its mean, half below, and only a share 1 - power of samples has a lower mean. The
     larger result is returned.
@@ -121,8 +122,8 @@ def detectable_at(
 class Split(NamedTuple):
     """The change of a mean between two evaluations, split by cause.
 
-    before, now: the two means. parts: the change due to each of `CAUSES`, in their order; the sum is now - before.
-    of_queries: (causes x queries), the contribution of each query to a part.
+    before, now: the two means. parts: the change due to each of `CAUSES`, in that order; they sum to now - before.
+    of_queries: (causes x queries), the contribution of each query to each part.
     """
 
     before: float
@@ -132,10 +133,10 @@ class Split(NamedTuple):
 
 
 class Mean:
-    """A mean of the old or new ranking under the old or new judgments over the old or new queries: one of eight.
+    """One of the eight means: of the old or new ranking, under the old or new judgments, over the old or new queries.
 
-    values, weights: of each query; the weight of a query that is left out is 0. is_shared: whether a query is in both
-    sets.
+    values, weights: value and weight of each query; the weight is 0 if the query is not in the set. is_shared: whether
+    a query is in both sets.
     """
 
     def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:
@@ -143,7 +144,7 @@ class Mean:
         self.total = exact_sum(weights)
         self.value = exact_sum(weights * values) / self.total
 
-    def added(self, cause: str, middle: float) -> Values:
+    def contributions(self, cause: str, middle: float) -> Values:
         """Return the contribution of each query to the distance of the mean from `middle`.
 
         If the query set is the cause, queries of one set alone contribute their distance from the mean of the shared
@@ -161,10 +162,10 @@ class Mean:
 def split_change(values: Values, weights: Values) -> Split | None:
     """Split the change of a mean between two evaluations by cause; None if one of the eight means has no query.
 
-    values: (ranking, judgments, query), index 0 for the old and 1 for the new one; NaN if the ranking has no value by
-        the judgments. For a query in one set alone only that evaluation's own value counts: its whole effect belongs to
+    values: array (ranking, judgments, query), index 0 for old and 1 for new; NaN if the ranking has no value by the
+        judgments. For a query in only one of the sets, only the value of that evaluation is used: its effect belongs to
         the query set.
-    weights: (query set, query); 0 if the query is not in the set.
+    weights: array (query set, query); 0 if the query is not in the set.
     """
     unshared = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)
@@ -187,6 +188,6 @@ def split_change(values: Values, weights: Values) -> Split | None:
                 continue
             new, share = changes[*state[:at], 1, *state[at + 1 :]], SHARES[sum(state)]
             part += share * (new.value - old.value)
-            of_queries[at] += share * (new.added(cause, middle) - old.added(cause, middle))
+            of_queries[at] += share * (new.contributions(cause, middle) - old.contributions(cause, middle))
         parts.append(part)
     return Split(before, now, tuple(parts), of_queries)

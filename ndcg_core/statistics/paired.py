@@ -89,10 +89,10 @@ class Column:
 class Units:
     """The units that tests sample and flip: queries, or clusters of queries.
 
-    names: (u,) query ids, or clusters in the order of their smallest query ids. values: (u,) differences, or (weighted)
-        means of clusters. shares: (u,) weights (of clusters: sums) over their mean; None for equal weights.
-    flippable: (u,) numbers whose signs the test flips: shares * differences, or their sums over clusters.
-    members: (n,) number of each query's unit; None if every query is a unit.
+    names: u query ids, or u names of clusters in the order of their smallest query ids. values: (u,) differences, or
+        (weighted) means of clusters. shares: (u,) weights over their mean (of a cluster: the sum of its queries'
+        weights); None for equal weights. flippable: (u,) numbers whose signs the test flips: shares * differences, or
+        their sums over clusters. members: (n,) index of each query's unit; None if every query is a unit.
     """
 
     names: tuple[str, ...]
@@ -106,7 +106,8 @@ class Units:
 class Paired:
     """The checked and scaled differences of one column, query ids rising, ties exactly 0.
 
-    shares: (n,) weights over their mean, or None. The other fields are those of `Column`, in the new order.
+    shares: (n,) weights over their mean; None for equal weights. units: the units that tests flip. query_ids,
+    differences, baseline_values, scales: as in `Column`, but scaled and in the order of query_ids.
     """
 
     column: Column
@@ -124,7 +125,7 @@ class Paired:
 
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
-    """Sort every column by query id, in the order of code points, which is that of the UTF-8 bytes.
+    """Check every column, scale its differences, and sort it by query id (by code points, like UTF-8 bytes).
 
     Raises ValueError for NaN or infinity, a repeated query_id, a number of values or weights other than the number of
     query ids, and weights that are not above 0.
@@ -143,36 +144,36 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
         differences, baseline = weigh(differences, scales), None
         if column.baseline_values is not None:
             baseline = weigh(_check_values(column, "baseline value", column.baseline_values)[indices], scales)
-        shares = _shares(column, indices) if column.weights is not None and len(indices) else None
+        shares = _relative_weights(column, indices) if column.weights is not None and len(indices) else None
         units = Units(rising, differences, shares, weigh(differences, shares))
         if column.clusters is not None:
             key = (column.query_ids, tuple(column.clusters))
             if key not in checked:
-                checked[key] = _clusters(column, indices)
-            units = _of_clusters(*checked[key], units)
+                checked[key] = _number_clusters(column, indices)
+            units = _make_cluster_units(*checked[key], units)
         paired.append(Paired(column, rising, differences, baseline, shares, units, scales))
     return paired
 
 
-def flippable_count(pairs: Paired) -> int:
+def count_flippable_units(pairs: Paired) -> int:
     """Count the units that the test can flip: units with a difference whose weight is not too close to 0."""
     return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
 
 
-def has_one_heavy(weights: FloatArray) -> bool:
-    """Return whether one weight is nearly the whole sum; the variance of the others would be a rounding error."""
+def has_dominant_weight(weights: FloatArray) -> bool:
+    """Return whether one weight is nearly the sum of all, so that the variance would be a rounding error."""
     heaviest = float(weights.max())
     return math.fsum(weights.tolist()) - heaviest < LEAST_OTHERS * heaviest
 
 
 def moments_of(pairs: Paired) -> Moments | None:
-    """Compute the moments of a column's differences; None for fewer than two units, or one with nearly all the weight.
+    """Compute the moments of a column's differences; None for fewer than two units, or if one has nearly all weight.
 
     Differences of drawn queries are divided by their disagreement: most are near 0, some are large, and Student's t
     with n - 1 degrees of freedom would cover too little (docs/draw.md).
     """
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
-    if len(pairs.units.names) < 2 or (shares is not None and has_one_heavy(shares)):
+    if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
         return None
     moments = compute_moments(pairs.differences, pairs.shares, pairs.units.members, long_tailed=is_drawn)
     return moments._replace(widest=pairs.column.widest)
@@ -200,15 +201,15 @@ def baseline_mean(pairs: Paired) -> float | None:
     return mean if pairs.scales is None else mean / mean_difference(weigh(pairs.scales, pairs.shares))
 
 
-def centre_units(pairs: Paired, of: Moments) -> FloatArray:
+def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
     """Return (u,) residuals of the units from the mean, times their shares; 0 if nothing varies."""
-    if of.deviation == 0:
+    if moments.deviation == 0:
         return np.zeros(len(pairs.units.names))
-    return weigh(pairs.units.values - of.mean, pairs.units.shares)
+    return weigh(pairs.units.values - moments.mean, pairs.units.shares)
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """Return the units of all columns, in the order of the smallest query id that any column has for each."""
+    """Return the units that any column has, in the order of their smallest query ids."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))
@@ -222,7 +223,7 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
 
 
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
-    """Arrange one array per column in a (units x columns) table; a cell is 0 if the column lacks the unit."""
+    """Arrange one array of values per column in a (units x columns) table, with 0 if the column lacks the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
     indices = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))
@@ -231,8 +232,8 @@ def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: t
     return filled
 
 
-def _clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the clusters in the order of their smallest query ids, and each query's cluster number, queries rising."""
+def _number_clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the clusters in the order of their smallest query ids, and the index of each query's cluster."""
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
         counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"
@@ -242,7 +243,7 @@ def _clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...
     return tuple(numbers), np.array(members, dtype=np.intp)
 
 
-def _of_clusters(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
+def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
     if len(names) == len(members):
         return replace(of_queries, names=names)
     sums = set_ties_to_zero(np.bincount(members, of_queries.flippable).astype(np.float64))
@@ -273,7 +274,7 @@ def _check_values(column: Column, noun: str, column_values: Differences) -> Floa
     return values
 
 
-def _shares(column: Column, indices: NDArray[np.intp]) -> FloatArray:
+def _relative_weights(column: Column, indices: NDArray[np.intp]) -> FloatArray:
     assert column.weights is not None
     try:
         return relative_weights(column.weights, len(indices))[indices]

@@ -10,7 +10,7 @@ from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource,
 from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_ab.other_measures import find_measure
-from ndcg_core.measures.notation import from_mapping, leaves_own_out
+from ndcg_core.measures.notation import excludes_own_document, from_mapping
 from ndcg_core.measures.ranges import Range
 
 FIRST, ALL = "first", "all"  # of the key `primary_metrics`
@@ -145,6 +145,6 @@ def add_own_rule(content: dict[str, Any]) -> dict[str, Any]:
     lists = [content.get(key) for key in ("metrics", "primary_metrics", "secondary_metrics", "guardrails")]
     metrics = [metric for each in lists if isinstance(each, list | dict) for metric in each]
     documents = DocumentsSource.expand(content.get("documents")) or {}
-    if not any(map(leaves_own_out, metrics)) or not isinstance(documents, dict):
+    if not any(map(excludes_own_document, metrics)) or not isinstance(documents, dict):
         return content
     return {**content, "documents": {"own": "drop", **documents}}

@@ -1,8 +1,8 @@
 """Compute the lowest and the highest difference of two systems over all grades of their unjudged results.
 
-Each unjudged document of a query that either system shows may have any gain x of a grade of the judgments, or 0:
+Each unjudged document that either system returns for a query may have the gain x of any grade of the judgments, or 0:
 
-    D(x) = (c + sum of w_u x_u) / I(x),    c: of judged documents; w_u: weight of u's rank for the candidate - baseline
+    D(x) = (c + sum of w_u x_u) / I(x),    c: sum over judged documents; w_u: weight of u's rank, candidate - baseline
 
 If the divisor I does not depend on x, every x_u is 0 or the highest gain, by the sign of w_u. Else I(x) is the sum of
 all gains, best first, and D is largest at the t for which max over x of c + w x - t I(x) is 0 (W. Dinkelbach,
@@ -28,12 +28,12 @@ from ndcg_core.measures.unjudged.contributions import (
     JudgedCounts,
     counts_results,
     discount_sums,
-    first_values,
     is_plain_sum,
     lacks_expected_value,
     split_by,
+    values_by_first_relevant,
 )
-from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
+from ndcg_core.measures.unjudged.expected_values import NOWHERE, SystemPair, take_or_default
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
@@ -48,10 +48,11 @@ def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     return is_plain_sum(metric) and not metric.has_own_ideal and len(positive_gains(metric, judged)) <= MOST_LEVELS
 
 
-def difference_bounds(pair: ShownPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest difference of each query, (queries,) each, in the metric's unit.
+def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return two (queries,) arrays: the lowest and the highest possible difference of each query.
 
-    values: (queries,) differences with unjudged results gaining nothing, 0 if nothing judged is relevant.
+    values: (queries,) differences if unjudged results gain nothing; 0 if the query has no relevant judgment. All are in
+        the metric's unit.
     Raises ValueError for a metric without bounds (`has_bounds`).
     """
     if not has_bounds(pair.metric, pair.judged):
@@ -67,15 +68,16 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 
 
-def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
-    """Return, per query, the highest advantage of candidate (0) or baseline (1) if the first relevant result decides.
+def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
+    """Return, per query, the largest possible lead of one system, for measures that the first relevant result decides.
 
-    Unjudged documents that only this system shows count as relevant; of those that both systems show, at most one does.
+    side: 0 for the candidate's lead, 1 for the baseline's. Unjudged documents that only this system returns count as
+        relevant; of those that both return, at most one does.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
-    worth = first_values(pair.metric, deepest)
+    worth = values_by_first_relevant(pair.metric, deepest)
     query, order = pair.unjudged.query, (side, 1 - side)
-    own, other = (pick(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
+    own, other = (take_or_default(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
     first, first_of_other = (np.full(pair.judged.queries, deepest + 1) for _ in order)
     for at, ranks in zip(order, (first, first_of_other), strict=True):
         relevant = pair.judged_results[at].gains.relevant > 0
@@ -89,23 +91,25 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
     return gain
 
 
-def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArray:
-    """Return, per query, the highest value of `sign` times the difference, for sums over ranks.
+def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
+    """Return, per query, the highest value of `sign` (1 or -1) times the difference, for sums over ranks.
 
-    values: `sign` times the differences with unjudged results gaining nothing. A query without a relevant judgment is
+    values: `sign` times the differences if unjudged results gain nothing. A query without a relevant judgment is
     *open*: its difference is 0 until one of its documents gains something.
     """
     levels = positive_gains(pair.metric, pair.judged)
     if not len(levels):
         return values
     query, rows = pair.unjudged.query, pair.unjudged.rows
-    of_candidate, of_baseline = (pick(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True))
+    of_candidate, of_baseline = (
+        take_or_default(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True)
+    )
     weights = sign * (of_candidate - of_baseline)
     is_open = pair.relevant == 0
     base = np.where(is_open, 0.0, values)
     if pair.metric.traits.divisor is not Divisor.IDEAL or pair.metric.has_endless_ideal:
         largest_gain = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
-        divisor = pair.divisors(pair.judged_results[0], pair.pool(pair.zero_gains))
+        divisor = pair.sum_divisors(pair.judged_results[0], pair.pool(pair.zero_gains))
         most = base + np.divide(largest_gain, divisor, out=np.zeros(len(values)), where=divisor > 0)
     else:
         most = _greatest_quotients(pair, base, weights, levels, is_open)
@@ -113,11 +117,12 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
 
 
 def _greatest_quotients(
-    pair: ShownPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
+    pair: SystemPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
 ) -> FloatArray:
-    """Return (queries,) largest quotients over all gains of unjudged documents.
+    """Return (queries,) largest differences over all gains of unjudged documents, if the ideal depends on these gains.
 
-    numerators: (queries,) of the judged documents. weights: of the unjudged documents. levels: gains, rising.
+    numerators: (queries,) differences by the judged documents. weights: weight of each unjudged document, candidate -
+        baseline. levels: possible gains, rising. is_open: (queries,) whether no judgment is relevant.
     """
     metric, judged, query = pair.metric, pair.judged, pair.unjudged.query
     weights = weights[np.lexsort((-weights, query))]
@@ -144,10 +149,10 @@ def _greatest_quotients(
 
 
 def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray, ideal: FloatArray) -> FloatArray:
-    """Return the largest quotients of queries, from smaller ones on, by Dinkelbach's iteration.
+    """Raise the quotients of queries to the largest possible ones by Dinkelbach's iteration.
 
-    above: the known numerators. sums, ideal: (levels, queries, n) additions of a level to the numerator and to the
-        ideal if 0, 1, 2 … unjudged documents reach it.
+    quotients: (queries,) starting values, too small. above: (queries,) numerators from judged documents. sums, ideal:
+        (levels, queries, n) amounts that a level adds to numerator and ideal if 0, 1, 2 … unjudged documents reach it.
     """
     while True:
         worth = sums - quotients[:, None] * ideal

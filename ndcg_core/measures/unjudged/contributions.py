@@ -25,9 +25,9 @@ BoolArray = NDArray[np.bool_]
 class RankedResults(NamedTuple):
     """The results of one system, one row each, by rising query and rank.
 
-    query: number of the query, from 0. doc: number of the document, equal for all systems. rank: from 1.
-    first_rank, size: first rank and size of the group of equal scores if ties are averaged; else the rank, and 1.
-    grade: NaN if unjudged.
+    query: index of the query. doc: number of the document, the same for all systems. rank: from 1. first_rank, size:
+    first rank and size of the group of equal scores if the metric averages ties; else the rank, and 1. grade: NaN if
+    unjudged.
     """
 
     query: IntArray
@@ -42,16 +42,16 @@ class RankedResults(NamedTuple):
         return ~np.isnan(self.grade)
 
     def take(self, rows: IntArray | BoolArray) -> "RankedResults":
-        """Return some of the rows, chosen by number or by a mask."""
+        """Return some of the rows, chosen by index or by a mask."""
         return RankedResults(*(values[rows] for values in self))  # type: ignore[arg-type]
 
     def within(self, depth: int | None) -> "RankedResults":
-        """Return the rows whose group of equal scores begins within the first `depth` ranks; None keeps all."""
+        """Return the rows whose group of equal scores begins within the top `depth` ranks; None keeps all rows."""
         return self if depth is None else self.take(self.first_rank <= depth)
 
 
 def no_results() -> RankedResults:
-    """Return the results of a system that returns nothing."""
+    """Return a table of results without rows, for a system that returned nothing."""
     empty = np.zeros(0, dtype=np.int64)
     return RankedResults(empty, empty, empty, empty, empty, np.zeros(0))
 
@@ -59,8 +59,8 @@ def no_results() -> RankedResults:
 class JudgedCounts(NamedTuple):
     """The number of judged documents by query and grade.
 
-    query, grade, documents: (m,), one row for each pair of query and grade that occurs. queries: the number of queries.
-    grades: every grade of the evaluation, rising, also those that no query in `query` has.
+    query, grade, documents: (m,) query index, grade and number of documents, one row for each query and grade that
+    occur together. queries: number of queries. grades: all grades of the evaluation, rising.
     """
 
     query: IntArray
@@ -70,30 +70,30 @@ class JudgedCounts(NamedTuple):
     grades: tuple[float, ...]
 
     def count_documents(self, is_counted: BoolArray) -> FloatArray:
-        """Return, per query, the number of documents in the rows of the mask."""
+        """Return, per query, the number of documents in the rows that a mask selects."""
         return np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
 
 
 def split_by(numbers: IntArray) -> list[IntArray]:
-    """Return the rows that have the number 0, 1, 2 …, up to the highest number."""
+    """Return one array of row indices for each of the numbers 0, 1, 2 …, up to the highest number."""
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
 Values = TypeVar("Values", FloatArray, IntArray)
 
 
-def put(values: Values, rows: IntArray, new: Values) -> Values:
-    """Return the values with new ones in some rows; a new value for the row -1 is ignored."""
+def replace_rows(values: Values, rows: IntArray, new: Values) -> Values:
+    """Return a copy of the values with some rows replaced; a new value for the row -1 is ignored."""
     padded = np.append(values, values.dtype.type(0))
     padded[rows] = new
     return padded[:-1]
 
 
 class Gains(NamedTuple):
-    """The gains of results or documents, (n,) each; expectations for unjudged ones.
+    """The (n,) gains of results or documents: known for judged ones, random for unjudged ones.
 
-    mean, variance: of the gain. relevant, nonrelevant, pooled: probabilities, in [0, 1], of being relevant, of being
-        judged non-relevant, and of being judged at all.
+    mean, variance: expected gain and its variance (0 if judged). relevant, nonrelevant, pooled: probabilities, in
+        [0, 1], that the document is relevant, is judged non-relevant, and is judged at all.
     """
 
     mean: FloatArray
@@ -103,16 +103,16 @@ class Gains(NamedTuple):
     pooled: FloatArray
 
     def take(self, rows: IntArray) -> "Gains":
-        """Return the gains of some rows, by number."""
+        """Return the gains of some rows, by index."""
         return Gains(*(values[rows] for values in self))
 
-    def put(self, rows: IntArray, new: "Gains") -> "Gains":
-        """Return the gains with new ones in some rows; new gains for the row -1 are ignored."""
-        return Gains(*(put(values, rows, each) for values, each in zip(self, new, strict=True)))
+    def replace_rows(self, rows: IntArray, new: "Gains") -> "Gains":
+        """Return a copy of the gains with some rows replaced; new gains for the row -1 are ignored."""
+        return Gains(*(replace_rows(values, rows, each) for values, each in zip(self, new, strict=True)))
 
 
-def gains_of(metric: Metric, grades: FloatArray) -> Gains:
-    """Return the gains of grades; an unjudged result, whose grade is NaN, gains nothing."""
+def gains_from_grades(metric: Metric, grades: FloatArray) -> Gains:
+    """Convert grades to known gains; an unjudged result, whose grade is NaN, gains nothing."""
     distinct, at = np.unique(grades, return_inverse=True)
     worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
     mean, is_judged = worth[at.ravel()], ~np.isnan(grades)
@@ -123,7 +123,7 @@ def gains_of(metric: Metric, grades: FloatArray) -> Gains:
 class ResultsWithGains(NamedTuple):
     """The results of one system with their gains, one row each.
 
-    weight: factor of the gain of each result; 0 if the measure is not a plain sum.
+    weight: factor of each result's gain; 0 if the measure is not a plain sum.
     """
 
     ranked: RankedResults
@@ -131,14 +131,15 @@ class ResultsWithGains(NamedTuple):
     gains: Gains
 
     def take(self, rows: IntArray) -> "ResultsWithGains":
-        """Return the results of some rows, by number."""
+        """Return the results of some rows, by index."""
         return ResultsWithGains(self.ranked.take(rows), self.weight[rows], self.gains.take(rows))
 
 
-class Pool(NamedTuple):
-    """The judged documents and the shown unjudged ones; one row for `number` equal documents of a query.
+class DocumentPool(NamedTuple):
+    """The judged documents of all queries, and the unjudged documents that a system returned.
 
-    queries: number of queries. highest: gain of the highest grade.
+    query, number, gains: one row for `number` documents of a query with equal gains. queries: number of queries.
+    highest: gain of the highest grade.
     """
 
     query: IntArray
@@ -148,12 +149,12 @@ class Pool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return the (queries,) sums of a value per row, in which each row counts `self.number` times."""
+        """Sum values, one per row, by query; each row counts as often as it has documents."""
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 
 def lacks_expected_value(metric: Metric) -> bool:
-    """Return whether a metric has no expected value in closed form, because its measure was registered without one."""
+    """Return whether a metric has no closed form for its expected value, since its measure was registered without."""
     traits = metric.traits
     is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in CONTRIBUTIONS
     return traits.divisor is Divisor.OTHER or not is_known
@@ -171,18 +172,18 @@ def counts_results(metric: Metric) -> bool:
     return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
 
 
-def expected_contributions(metric: Metric, results: ResultsWithGains, pool: Pool) -> FloatArray:
-    """Return (rows,) expected additions of each result to the sum over the ranks of its ranking."""
+def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+    """Return the (rows,) amounts that each result is expected to add to the sum of its ranking."""
     if metric.traits.is_decided_by_first:
-        worth = first_values(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
-        return worth * results.gains.relevant * _none_above(results, results.gains.relevant)
+        worth = values_by_first_relevant(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
+        return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)
     if metric.traits.factors is None:
         return results.weight * results.gains.mean
     return CONTRIBUTIONS[metric.traits.factors](results, pool)
 
 
 def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
-    """Return the discount of each rank, or the mean discount of a group of equal scores if the metric averages ties."""
+    """Return the discount of each result, averaged over a group of equal scores if the metric averages ties."""
     if not is_plain_sum(metric):
         return np.zeros(len(ranked.rank))
     deepest = int((ranked.first_rank + ranked.size - 1).max(initial=0))
@@ -194,21 +195,21 @@ def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
 
 
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
-    """Return (depth + 1,) sums of the first 0, 1, 2 … discounts."""
+    """Return the (depth + 1,) sums of the top 0, 1, 2 … discounts."""
     return np.cumsum([0.0, *(discount(metric, rank) for rank in range(1, depth + 1))])
 
 
 @lru_cache
-def first_values(metric: Metric, deepest: int) -> FloatArray:
-    """Return (deepest + 2,) values of a ranking whose first relevant result is at each rank; 0 below the deepest."""
+def values_by_first_relevant(metric: Metric, deepest: int) -> FloatArray:
+    """Return (deepest + 2,) values by rank of the first relevant result; 0 at index 0 and below `deepest`."""
     ranked = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
     return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
 
 
-def _accumulate_down(results: ResultsWithGains, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
-    """Combine, for each result, the values of all results above the result in one ranking.
+def _accumulate_above(results: ResultsWithGains, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
+    """Combine, for each result, the values of all results above it in its ranking.
 
-    combine: the numpy function, such as `np.add`. start: the value for results at rank 1.
+    combine: a numpy function, such as `np.add`. start: the value for results at rank 1.
     """
     query = results.ranked.query
     states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
@@ -218,50 +219,53 @@ def _accumulate_down(results: ResultsWithGains, values: FloatArray, combine: np.
     return states
 
 
-def _above(results: ResultsWithGains, values: FloatArray) -> FloatArray:
-    """Return the sum of the values above each result."""
-    return _accumulate_down(results, values, np.add, 0.0)
+def _sum_above(results: ResultsWithGains, values: FloatArray) -> FloatArray:
+    """Return, for each result, the sum of the values of the results above it."""
+    return _accumulate_above(results, values, np.add, 0.0)
 
 
-def _none_above(results: ResultsWithGains, chances: FloatArray) -> FloatArray:
-    """Return the probability that the event does not happen at any result above each result."""
-    return _accumulate_down(results, 1.0 - chances, np.multiply, 1.0)
+def _chance_of_none_above(results: ResultsWithGains, chances: FloatArray) -> FloatArray:
+    """Return, for each result, the probability that an event happens at no result above it. chances: of the event."""
+    return _accumulate_above(results, 1.0 - chances, np.multiply, 1.0)
 
 
-def _precisions(results: ResultsWithGains, _: Pool) -> FloatArray:
-    return results.gains.relevant * (1.0 + _above(results, results.gains.relevant)) / results.ranked.rank
+def _contribute_to_ap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
+    return results.gains.relevant * (1.0 + _sum_above(results, results.gains.relevant)) / results.ranked.rank
 
 
-def _stops(results: ResultsWithGains, pool: Pool) -> FloatArray:
+def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
     satisfied = results.gains.mean / (pool.highest + 1.0)
-    return satisfied * _none_above(results, satisfied) / results.ranked.rank
+    return satisfied * _chance_of_none_above(results, satisfied) / results.ranked.rank
 
 
-def _within_relevant(results: ResultsWithGains, pool: Pool) -> FloatArray:
+def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
     ranked = results.ranked
     inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)
     return results.gains.mean * inside / ranked.size
 
 
-def _preferences(results: ResultsWithGains, pool: Pool) -> FloatArray:
+def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
     relevant, nonrelevant = (
         pool.sum_by_query(each)[results.ranked.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
-    above, least = np.minimum(_above(results, results.gains.nonrelevant), relevant), np.minimum(nonrelevant, relevant)
+    above = np.minimum(_sum_above(results, results.gains.nonrelevant), relevant)
+    least = np.minimum(nonrelevant, relevant)
     return results.gains.relevant * (1.0 - np.divide(above, least, out=np.zeros_like(above), where=least > 0))
 
 
-def _inferred_precisions(results: ResultsWithGains, _: Pool) -> FloatArray:
-    relevant, nonrelevant = _above(results, results.gains.relevant), _above(results, results.gains.nonrelevant)
+def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
+    relevant, nonrelevant = _sum_above(results, results.gains.relevant), _sum_above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
-    return results.gains.relevant * (1.0 + _above(results, results.gains.pooled) * likely) / results.ranked.rank
+    return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank
 
 
-CONTRIBUTIONS: dict[Callable[[factors.Walk], list[float]], Callable[[ResultsWithGains, Pool], FloatArray]] = {
-    factors.precision_at_ranks: _precisions,
-    factors.stopping_factors: _stops,
-    factors.within_relevant_factors: _within_relevant,
-    factors.preference_factors: _preferences,
-    factors.inferred_precision_factors: _inferred_precisions,
+CONTRIBUTIONS: dict[
+    Callable[[factors.GradedRanking], list[float]], Callable[[ResultsWithGains, DocumentPool], FloatArray]
+] = {
+    factors.precision_at_ranks: _contribute_to_ap,
+    factors.stopping_factors: _contribute_to_err,
+    factors.within_relevant_factors: _contribute_to_rprec,
+    factors.preference_factors: _contribute_to_bpref,
+    factors.inferred_precision_factors: _contribute_to_infap,
 }
 """The factors of a measure -> what each result is expected to add to the sum of gain * factor."""

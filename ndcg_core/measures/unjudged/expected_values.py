@@ -20,24 +20,24 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import highest_gain
 from ndcg_core.measures.unjudged.contributions import (
+    DocumentPool,
     FloatArray,
     Gains,
     IntArray,
     JudgedCounts,
-    Pool,
     RankedResults,
     ResultsWithGains,
     Values,
     counts_results,
     discount_sums,
     expected_contributions,
-    gains_of,
+    gains_from_grades,
     lacks_expected_value,
-    put,
     rank_weights,
+    replace_rows,
     split_by,
 )
-from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, estimate_chances, expect_gain, rank_band
 
 NO_RELEVANT = {"exclude": 0.0, "zero": 0.0, "one": 1.0}  # the value of a query without a relevant document
 MOST_GRADES = 20  # grades that are tried for each document; of more, each tried grade stands for its neighbours
@@ -45,10 +45,10 @@ NOWHERE = np.iinfo(np.int64).max  # the rank of a document that a system does no
 
 
 class UnjudgedDocuments(NamedTuple):
-    """The unjudged documents that either of two systems shows, (n,) each, by rising query.
+    """The n unjudged documents that either of two systems returned, by rising query.
 
-    query, doc: numbers of the query and of the document. rows: row of the document in the candidate's results and in
-        the baseline's, -1 if it is not shown. band: rank band of the better of the two ranks.
+    query, doc: (n,) index of the query, and number of the document. rows: (n,) row of the document in the candidate's
+        results, and in the baseline's; -1 if not returned. band: (n,) rank band of the better of the two ranks.
     """
 
     query: IntArray
@@ -58,11 +58,11 @@ class UnjudgedDocuments(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ShownPair:
+class SystemPair:
     """The results of two systems for the same queries, with the judgments of these queries.
 
-    metric: a metric whose unjudged results gain nothing. judged: counts of the judgments. candidate, baseline: the
-        results within the metric's depth.
+    metric: a metric whose unjudged results gain nothing. judged: numbers of judged documents by query and grade.
+        candidate, baseline: each system's results within the metric's depth.
     """
 
     metric: Metric
@@ -77,16 +77,18 @@ class ShownPair:
 
     @cached_property
     def unjudged(self) -> UnjudgedDocuments:
-        """Return the unjudged documents that either system shows."""
+        """Return the unjudged documents that either system returned."""
         width = 1 + max(int(ranked.doc.max(initial=0)) for ranked in self.systems)
         own: list[IntArray] = [np.flatnonzero(~ranked.is_judged) for ranked in self.systems]
         keys = [ranked.query[rows] * width + ranked.doc[rows] for ranked, rows in zip(self.systems, own, strict=True)]
         every = np.unique(np.concatenate(keys))
         first, second = (
-            put(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at]) for at in (0, 1)
+            replace_rows(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at]) for at in (0, 1)
         )
-        rank = np.minimum(pick(self.candidate.rank, first, NOWHERE), pick(self.baseline.rank, second, NOWHERE))
-        return UnjudgedDocuments(every // width, every % width, (first, second), band_of(rank))
+        rank = np.minimum(
+            take_or_default(self.candidate.rank, first, NOWHERE), take_or_default(self.baseline.rank, second, NOWHERE)
+        )
+        return UnjudgedDocuments(every // width, every % width, (first, second), rank_band(rank))
 
     @cached_property
     def chances(self) -> GradeChances:
@@ -95,8 +97,8 @@ class ShownPair:
 
     @cached_property
     def judged_gains(self) -> Gains:
-        """Return the gain of each row of `judged`."""
-        return gains_of(self.metric, self.judged.grade)
+        """Return the gains of the judged documents, one row per query and grade."""
+        return gains_from_grades(self.metric, self.judged.grade)
 
     @cached_property
     def relevant(self) -> FloatArray:
@@ -105,19 +107,19 @@ class ShownPair:
 
     @cached_property
     def judged_results(self) -> tuple[ResultsWithGains, ResultsWithGains]:
-        """Return the results of the candidate and of the baseline, with unjudged results gaining nothing."""
+        """Return the candidate's and the baseline's results with gains, 0 for unjudged results."""
         first, second = (
-            ResultsWithGains(ranked, rank_weights(self.metric, ranked), gains_of(self.metric, ranked.grade))
+            ResultsWithGains(ranked, rank_weights(self.metric, ranked), gains_from_grades(self.metric, ranked.grade))
             for ranked in self.systems
         )
         return first, second
 
-    def expect(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
-        """Return the (queries,) expected differences, and the variance of each over the random grades.
+    def expected_differences(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
+        """Return the (queries,) expected differences over the random grades, and their (queries,) variances.
 
-        candidate_factor, baseline_factor: >= 0, multiply the probabilities of grades with a gain for unjudged results
-            that only the candidate, or only the baseline, shows; 1 leaves the probabilities of judged results.
-            Variances are 0 for measures that are not plain sums, since there is no closed form here.
+        candidate_factor, baseline_factor: >= 0, multiply the probabilities of grades with a gain, for unjudged results
+            that only the candidate, or only the baseline, returned. With 1 they are as probable as in judged results.
+        Variances are 0 for measures that are not plain sums, which have no closed form for them.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
@@ -125,8 +127,8 @@ class ShownPair:
         kind = np.where(second < 0, 1, np.where(first < 0, 2, 0))
         return self._expect(Gains(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True))))
 
-    def measure(self) -> FloatArray:
-        """Return the (queries,) differences, candidate - baseline, with a gain of 0 for every unjudged result.
+    def measured_differences(self) -> FloatArray:
+        """Return the (queries,) differences, candidate - baseline, if every unjudged result gains 0.
 
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
@@ -137,15 +139,15 @@ class ShownPair:
         """Return gains of 0 for the unjudged documents."""
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
-    def measure_judged(self, documents: IntArray, grade: float) -> FloatArray:
-        """Return the (queries,) differences if some unjudged documents had a grade, and the others gained nothing."""
+    def differences_with_grade(self, documents: IntArray, grade: float) -> FloatArray:
+        """Return the (queries,) differences if the given unjudged documents had a grade, and others gained 0."""
         expected = self.zero_gains
-        for values, value in zip(expected, gains_of(self.metric, np.array([grade])), strict=True):
+        for values, value in zip(expected, gains_from_grades(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
 
     def _expect(self, expected: Gains) -> tuple[FloatArray, FloatArray]:
-        """Return (queries,) expected differences and variances. expected: gains of the unjudged documents."""
+        """Return (queries,) expected differences and variances for given gains of the unjudged documents."""
         if lacks_expected_value(self.metric):
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query
@@ -153,23 +155,23 @@ class ShownPair:
             miss = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
         values, weights = [], []
         for known, rows in zip(self.judged_results, self.unjudged.rows, strict=True):
-            results = known._replace(gains=known.gains.put(rows, expected))
+            results = known._replace(gains=known.gains.replace_rows(rows, expected))
             if not (expected.pooled.all() or counts_results(self.metric)):
                 results = results.take(np.flatnonzero(results.gains.pooled))
-            divisor = self.divisors(results, pool)
+            divisor = self.sum_divisors(results, pool)
             share = np.divide(1.0, divisor, out=np.zeros(len(divisor)), where=divisor > 0)
             value = share * np.bincount(
                 results.ranked.query, expected_contributions(self.metric, results, pool), self.judged.queries
             )
             values.append(miss * NO_RELEVANT[self.metric.no_relevant] + (1 - miss) * value)
-            weights.append(share[query] * pick(known.weight, rows, 0))
+            weights.append(share[query] * take_or_default(known.weight, rows, 0))
         spread = np.square(weights[0] - weights[1]) * expected.variance
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
-    def pool(self, expected: Gains) -> Pool:
+    def pool(self, expected: Gains) -> DocumentPool:
         """Return the judged documents, and the unjudged documents with the given expected gains."""
         judged, query = self.judged, self.unjudged.query
-        return Pool(
+        return DocumentPool(
             np.concatenate([judged.query, query]),
             np.concatenate([judged.documents, np.ones(len(query), dtype=np.int64)]),
             Gains(*map(np.concatenate, zip(self.judged_gains, expected, strict=True))),
@@ -177,8 +179,8 @@ class ShownPair:
             highest_gain(self.metric, max(judged.grades)),
         )
 
-    def divisors(self, results: ResultsWithGains, pool: Pool) -> FloatArray:
-        """Return the (queries,) numbers that divide one system's sums: 1, the cutoff, the results or the ideal."""
+    def sum_divisors(self, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+        """Return (queries,) divisors of one system's sums: 1, the cutoff, the number of results, or the ideal sum."""
         metric, queries = self.metric, self.judged.queries
         returned = np.bincount(results.ranked.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:
@@ -195,15 +197,15 @@ class ShownPair:
             return np.asarray(pool.highest * discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64)
         if metric.has_own_ideal:
             some = results.gains.mean * (results.ranked.rank <= (metric.ideal_depth or NOWHERE))
-            return sum_best(metric, results.ranked.query, some, np.ones(len(some), dtype=np.int64), end)
-        return sum_best(metric, pool.query, pool.gains.mean, pool.number, end)
+            return sum_in_best_order(metric, results.ranked.query, some, np.ones(len(some), dtype=np.int64), end)
+        return sum_in_best_order(metric, pool.query, pool.gains.mean, pool.number, end)
 
 
-def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
-    """Return the probability of each grade of each shown unjudged document, and the difference it would make.
+def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
+    """Return, for each unjudged document and grade, the probability of the grade and the query's difference with it.
 
-    Returns (n, grades) probabilities, which sum to 1, and (n, grades) differences of the document's query, NaN if the
-    query would still have nothing relevant. Documents are in the order of `ShownPair.unjudged`.
+    Returns (n, grades) probabilities, whose rows sum to 1, and (n, grades) differences, candidate - baseline; NaN if
+    the query would still have no relevant document. Documents are in the order of `SystemPair.unjudged`.
     Raises ValueError if the metric has no expected value (`lacks_expected_value`).
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
@@ -213,15 +215,18 @@ def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
     effects = np.zeros((len(query), len(grades)))
     for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
-            effects[documents, column] = pair.measure_judged(documents, grade)[query[documents]]
-    effects[(pair.relevant[query] == 0)[:, None] & (gains_of(pair.metric, grades).mean == 0)] = np.nan
+            effects[documents, column] = pair.differences_with_grade(documents, grade)[query[documents]]
+    effects[(pair.relevant[query] == 0)[:, None] & (gains_from_grades(pair.metric, grades).mean == 0)] = np.nan
     return chances[pair.unjudged.band], effects
 
 
-def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray) -> FloatArray:
-    """Return, per query, the discounted sum of gains in their best order, cut after `end` documents.
+def sum_in_best_order(
+    metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray
+) -> FloatArray:
+    """Return, per query, the discounted sum of gains in falling order, cut after `end` documents.
 
-    query, gains, documents: (m,), one row for `documents` documents of a query with equal gains. end: (queries,).
+    query, gains, documents: (m,), one row for `documents` documents of a query with equal gains. end: (queries,) length
+        of the sum.
     """
     order = np.lexsort((-gains, query))
     order = order[gains[order] > 0]
@@ -233,6 +238,6 @@ def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntA
     return np.bincount(query, gains * (sums[last] - sums[first]), len(end)).astype(np.float64)
 
 
-def pick(values: Values, rows: IntArray, otherwise: int) -> Values:
-    """Return the values of rows, or `otherwise` for the row -1."""
+def take_or_default(values: Values, rows: IntArray, otherwise: int) -> Values:
+    """Return the values of some rows, by index; `otherwise` for the index -1."""
     return np.append(values, values.dtype.type(otherwise))[rows]

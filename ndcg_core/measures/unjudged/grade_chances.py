@@ -13,19 +13,19 @@ SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in tha
 
 
 class GradeChances(NamedTuple):
-    """The distribution of grades by rank band. grades: (g,). chances: (bands, g), rows that sum to 1."""
+    """The distribution of grades by rank band. grades: (g,), rising. chances: (bands, g), rows that sum to 1."""
 
     grades: FloatArray
     chances: FloatArray
 
 
-def band_of(rank: IntArray) -> IntArray:
-    """Return the number of the rank band of each rank, from 0."""
+def rank_band(rank: IntArray) -> IntArray:
+    """Return the index of the rank band that each rank is in."""
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 
-def least_gaining_grade(metric: Metric) -> float | None:
-    """Return the lowest grade that may gain something if no judged grade does: 1, or a lowest grade in the metric."""
+def lowest_gaining_grade(metric: Metric) -> float | None:
+    """Return the lowest grade with a gain if no judged grade has one: 1, or the lowest grade that the metric names."""
     rule = metric.effective_gain
     rule_grades = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
     highest = np.inf if metric.max_grade is None else metric.max_grade
@@ -41,13 +41,13 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
     counts as one result. Raises ValueError if there is no judgment.
     """
     grades = np.array(judged.grades)
-    least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else least_gaining_grade(metric)
+    least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else lowest_gaining_grade(metric)
     if least is not None:
         grades = np.array(sorted({*judged.grades, least}))
     counts = np.zeros((len(BANDS) + 1, len(grades)))
     for ranked in systems:
         rows = ranked.take(ranked.is_judged)
-        np.add.at(counts, (band_of(rows.rank), np.searchsorted(grades, rows.grade)), 1.0)
+        np.add.at(counts, (rank_band(rows.rank), np.searchsorted(grades, rows.grade)), 1.0)
     overall = counts.sum(axis=0)
     if not overall.any():
         overall = np.bincount(np.searchsorted(grades, judged.grade), judged.documents, len(grades)).astype(np.float64)
@@ -60,7 +60,7 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
 
 
 def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
-    """Return the expected gain of an unjudged result by band, if every grade with a gain is `factor` times as likely.
+    """Return the expected gains of an unjudged result by rank band, if grades with a gain are `factor` times as likely.
 
     factor: >= 0. The probabilities of the grades with a gain sum to at most 1; the rest is grade 0.
     Source: docs/labels.md, "Unjudged results".

@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Sequence[float] | Array) -> float | None:
     """Compute Krippendorff's ordinal alpha of grades by several judges.
 
-    units: the number of the judged document, for each grade. values: the grades. Judges need not judge every document;
-        a document with one grade does not count. The result is None if no document has two grades, or all such grades
-        are equal.
+    units: for each grade, the number of the document that was judged. values: the grades. Judges need not judge every
+        document; a document with one grade does not count. The result is None if no document has two grades, or if all
+        grades of such documents are equal.
     """
     _, unit = np.unique(np.asarray(units), return_inverse=True)
     levels, level = np.unique(np.asarray(values, dtype=float), return_inverse=True)
@@ -32,9 +32,10 @@ def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Seque
 
 
 def alpha_from_coincidences(coincidences: Array) -> float | None:
-    """Compute ordinal alpha from (levels x levels) counts of pairs of grades for one document, levels rising.
+    """Compute Krippendorff's ordinal alpha from a matrix of coincidences.
 
-    The distance of two grades is the number of grades that lie between them. The result is None if alpha is undefined.
+    coincidences: (levels x levels), rising; how often a document has the two grades, from two judges. The distance of
+    two grades is the number of given grades that lie between them. The result is None if alpha is undefined.
     """
     totals = coincidences.sum(axis=1)
     midranks = np.cumsum(totals) - totals / 2
@@ -46,7 +47,7 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 
 
 def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
-    """Count how often two judges gave each pair of grades, as (levels x levels) for the grades that occur, rising."""
+    """Count how often two judges gave each pair of grades: (levels x levels), for the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, indices = np.unique(grades, return_inverse=True)
     matrix = np.zeros((len(levels), len(levels)))
@@ -57,7 +58,8 @@ def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | A
 def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
     """Compute Cohen's kappa from a `confusion_matrix`; None if it is empty, or all grades are equal.
 
-    weights: weight of a disagreement: "linear" the number of levels between the grades, "quadratic" its square, None 1.
+    weights: weight of a disagreement: "linear" for the number of levels between the grades, "quadratic" for its square,
+        None for 1.
     """
     distances = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
     cost = {None: distances > 0, "linear": distances, "quadratic": distances**2}[weights]

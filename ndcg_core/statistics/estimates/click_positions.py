@@ -41,8 +41,8 @@ BARELY = 1e-6  # clicks that join ranks between which no document moved
 class ClickCounts(NamedTuple):
     """The numbers of impressions and clicks of each document at each rank, as columns of n rows.
 
-    document, rank: numbers from 0; each number up to the largest occurs. impressions: > 0. clicks: at most
-        impressions.
+    document, rank: indices of the document and of the rank, from 0 without gaps. impressions: > 0. clicks: from 0 to
+        `impressions`.
     """
 
     document: IntArray
@@ -54,8 +54,8 @@ class ClickCounts(NamedTuple):
 def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
     """Fit the position-based model by maximum likelihood; return (documents,) attractions and (ranks,) examinations.
 
-    Each is in [0, 1], and 0 for a document or a rank without a click. Only products of the two factors are identified,
-    so the examination of the most examined rank is set to 1.
+    All values are in [0, 1], and 0 for a document or a rank without a click. Only products of the two factors are
+    identified, so the examination of the most examined rank is set to 1.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
     examination = np.zeros(int(counts.rank.max(initial=-1)) + 1)
@@ -68,7 +68,7 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
     skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Return minus the log likelihood per click at log examinations of the clicked ranks, and the gradient."""
+        """Return the negative log likelihood per click at log examinations of the clicked ranks, and its gradient."""
         nonlocal attraction
         examination[clicked] = np.exp(logs)
         looked = examination[counts.rank]
@@ -95,11 +95,11 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
 class JoinedFit(NamedTuple):
     """The position-based model fitted to the ranks that can be compared through documents shown at several of them.
 
-    rank: numbers of these ranks, rising. examination: of each rank, 1 for the first; others may be above 1. doubt:
-        standard deviation of the logarithm of each examination. document: numbers of the documents shown at these
-        ranks, rising. attraction: of each document, its click probability at the first of these ranks. left_out:
-        share of the impressions that are at other ranks. is_identified: whether documents moved, and the highest rank
-        is included.
+    rank: indices of these ranks, rising. examination: examination of each of these ranks, relative to the first one
+        (1); others can be above 1. doubt: standard deviation of the logarithm of each examination. document: indices of
+        the documents shown at these ranks, rising. attraction: click probability of each document at the first of these
+        ranks. left_out: share of the impressions that are at other ranks. is_identified: whether documents were shown
+        at several ranks, and the top rank is included.
     """
 
     rank: IntArray
@@ -147,7 +147,7 @@ def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit
 def log_ratio_variances(
     counts: ClickCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the ranks with clicks, rising, and the (ranks, ranks) variances of log(examination / examination).
+    """Return the indices of the clicked ranks, and the variance of log(examination / examination) of any two of them.
 
     Notes
     -----
@@ -177,7 +177,7 @@ def log_ratio_variances(
 
 
 def best_attraction(counts: ClickCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
-    """Return the maximum-likelihood attraction of each document, given the examination of each row.
+    """Return the (documents,) attractions of maximum likelihood, given the examination of each row of `counts`.
 
     near: (documents,) starting values. The attraction x solves clicks = sum of (impressions - clicks) x examination /
         (1 - x examination), whose right side rises with x, by Newton's method with bisection; x is 1 if the right side

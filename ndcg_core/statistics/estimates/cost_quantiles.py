@@ -37,7 +37,10 @@ AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and dra
 
 
 class Tails(NamedTuple):
-    """The probabilities that an interval lies above (low) or below (high) the true value, each in (0, 0.5)."""
+    """The error probabilities of an interval, each in (0, 0.5).
+
+    low: probability that the whole interval lies above the true value. high: that it lies below.
+    """
 
     low: float
     high: float
@@ -46,8 +49,7 @@ class Tails(NamedTuple):
 class Sample(NamedTuple):
     """The weights and the clusters of a sample of queries.
 
-    weights: (n,) > 0; None for equal weights. members: (n,) number of each query's cluster, from 0; None without
-        clusters.
+    weights: (n,) > 0; None for equal weights. members: (n,) index of each query's cluster; None without clusters.
     """
 
     weights: FloatArray | None = None
@@ -59,20 +61,20 @@ PLAIN = Sample()
 
 
 def least_queries(share: float, tail: float) -> int:
-    """Return the fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 for p95 at .025)."""
+    """Return the fewest queries whose interval of a quantile has an upper bound: q^n <= tail (72 for p95 at .025)."""
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
 
-def draw_quantiles(
+def draw_quantile_bounds(
     values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw lower and upper quantiles of every system: two (draws x systems x shares) arrays.
+    """Draw lower and upper bounds of quantiles: two arrays (draws x systems x shares).
 
-    In the lower draws, the part of the population beyond all observed queries lies below them; in the upper draws,
-    above them. A quantile in that part is -inf or inf. values: (n x systems), rows sorted by query_id; the systems
-    share their draws. shares: of the quantiles, in (0, 1). draws: reduced for many queries: at most AT_MOST numbers,
-    but at least LEAST draws. The result depends on the values, seed and draws alone: each block of draws has its own
-    generator.
+    The part of the population beyond all observed queries lies below them for the lower bounds, and above them for the
+    upper bounds. A quantile in that part is -inf or inf. values: (n x systems), rows sorted by query_id; the systems
+    share their draws. shares: the quantiles to draw, in (0, 1). draws: number of draws, reduced for many queries: at
+    most AT_MOST numbers, but at least LEAST draws. The result depends on the values, seed and draws alone: each block
+    of draws has its own generator.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
@@ -101,23 +103,23 @@ def draw_quantiles(
 
 
 def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
-    """Return the mean weight of the queries up to a quantile, and that of the queries from it on.
+    """Return the mean weight of the queries up to a quantile, and the mean weight of the queries from it on.
 
-    Draws beyond the observed queries use these weights. share: (n,) weights over their mean, in the order of the
-    values. quantile: in (0, 1).
+    The part of the population beyond the observed queries gets these weights. share: (n,) weights over their mean, in
+    the order of the values. quantile: in (0, 1).
     """
     index = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
     return float(share[: index + 1].mean()), float(share[index:].mean())
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:
-    """Return an interval with at most the share `tails` of the (draws,) lower and upper draws beyond each end."""
+    """Return the interval from `tails.low` of the (draws,) lower bounds to 1 - `tails.high` of the upper bounds."""
     below, above = (math.floor(tail * len(low)) for tail in tails)
     return Interval(float(np.sort(low)[below]), float(np.sort(high)[len(high) - 1 - above]))
 
 
 def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> Interval:
-    """Return Student's interval of a mean (difference); (-inf, inf) for fewer than two queries or clusters."""
+    """Return Student's interval of the mean of (n,) values; (-inf, inf) for fewer than two queries or clusters."""
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:
         return Interval(-math.inf, math.inf)

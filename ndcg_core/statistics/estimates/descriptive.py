@@ -86,29 +86,31 @@ class Descriptive:
     carriers: tuple[Carrier, ...]
 
 
-def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Descriptive:
+def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -> Descriptive:
     """Compute the descriptive statistics of the n >= 2 differences of a column.
 
-    of: moments of the differences (`paired.moments_of`). level: of the relative change's interval, in (0, 1).
+    moments: of the differences (`paired.moments_of`). level: level of the relative change's interval, in (0, 1).
     """
-    relative, low, high = _relative_change(pairs, of, level)
-    spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else of
-    top_share, carriers = _find_carriers(pairs, of)
+    relative, low, high = _relative_change(pairs, moments, level)
+    spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else moments
+    top_share, carriers = _find_carriers(pairs, moments)
     return Descriptive(
-        effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
+        effect_size=moments.mean / spread.deviation if spread.deviation > 0 else None,
         changed=int(np.count_nonzero(pairs.differences)) / len(pairs.query_ids),
         relative=relative,
         relative_low=low,
         relative_high=high,
-        p_t=t_p_value(of),
+        p_t=t_p_value(moments),
         p_wilcoxon=wilcoxon(pairs.differences),
         top_share=top_share,
         carriers=carriers,
     )
 
 
-def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return mean difference / |baseline's mean| with its interval (low, high), or three times None if undefined.
+def _relative_change(
+    pairs: Paired, moments: Moments, level: float
+) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return the mean difference / |baseline's mean| with its interval, as (value, low, high); all None if undefined.
 
     The interval's error comes from the residuals d - relative * b.
     """
@@ -116,10 +118,10 @@ def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, f
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())
     if baseline is None or abs(mean) <= TIE_TOLERANCE:
         return None, None, None
-    relative = of.mean / abs(mean)  # so that more is better in the change, too
+    relative = moments.mean / abs(mean)  # so that more is better in the change, too
     residuals = pairs.differences - relative * math.copysign(1.0, mean) * baseline
     deviation = compute_moments(residuals, pairs.shares, pairs.units.members).deviation / abs(mean)
-    relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / abs(mean))
+    relatively = moments._replace(mean=relative, deviation=deviation, widest=moments.widest / abs(mean))
     low, high = interval_from_moments(relatively, level)
     if limits is not None:  # nobody loses more than all there is
         low = max(low, min(-1.0, high)) if limits.low >= 0 else low
@@ -127,16 +129,16 @@ def _relative_change(pairs: Paired, of: Moments, level: float) -> tuple[float, f
     return relative, low, high
 
 
-def _find_carriers(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
-    """Return the top share and the carriers of `Descriptive`; differences of drawn queries are taken unscaled."""
-    if abs(of.mean) <= TIE_TOLERANCE:
+def _find_carriers(pairs: Paired, moments: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
+    """Return the `top_share` and the `carriers` of `Descriptive`, with unscaled differences for drawn queries."""
+    if abs(moments.mean) <= TIE_TOLERANCE:
         return None, ()
     parts = weigh(pairs.differences, pairs.shares)
-    toward = np.flatnonzero(parts > 0 if of.mean > 0 else parts < 0)
+    toward = np.flatnonzero(parts > 0 if moments.mean > 0 else parts < 0)
     order = np.argsort(-np.rint(np.abs(parts[toward]) * _DECIMALS), kind="stable")
     hundredth = -(-len(parts) // 100)
     indices = toward[order[: max(CARRIERS, hundredth)]]
-    shares = parts[indices] / (of.mean * len(parts))
+    shares = parts[indices] / (moments.mean * len(parts))
     differences = pairs.differences if pairs.scales is None else pairs.differences / pairs.scales
     rows = (array[:CARRIERS].tolist() for array in (indices, differences[indices], shares))
     carriers = tuple(Carrier(pairs.query_ids[index], value, part) for index, value, part in zip(*rows, strict=True))
@@ -174,9 +176,9 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Return the share of patterns of signs whose sum is as far from the mean as `doubled`, twice the wins' rank sum.
+    """Return the share of all patterns of signs whose rank sum is at least as far from the mean as the observed one.
 
-    The distribution is symmetric: twice the number of patterns up to the smaller of the two sums.
+    doubled_ranks: twice the ranks, which ties make fractional. doubled: twice the rank sum of the wins.
     """
     unit = int(np.gcd.reduce(doubled_ranks))
     ranks = (doubled_ranks // unit).tolist()

@@ -34,8 +34,8 @@ class Interval(NamedTuple):
 class Moments(NamedTuple):
     """The mean, deviation and degrees of freedom of n paired differences.
 
-    n: number of queries or clusters, >= 2. mean: (weighted) mean difference. deviation: >= 0, such that deviation /
-        sqrt(n) is the standard error of the mean; without weights, the standard deviation with n - 1.
+    n: number of queries or clusters, >= 2. mean: (weighted) mean difference. deviation: >= 0, the standard
+        deviation (n - 1 in the divisor); with weights, the number for which deviation / sqrt(n) is the standard error.
     freedom: degrees of freedom, > 0; n - 1, or fewer because of weights or long tails.
     widest: largest possible |true mean|, > 0: the width of the metric's range; infinite if unknown.
     """
@@ -47,7 +47,7 @@ class Moments(NamedTuple):
     widest: float = math.inf
 
     def clip(self, value: float) -> float:
-        """Return the value that the true mean can have that is nearest to a value."""
+        """Return the value, limited to [-widest, widest], where the true mean must lie."""
         return min(max(value, -self.widest), self.widest)
 
     @property
@@ -65,11 +65,11 @@ def compute_moments(
 ) -> Moments:
     """Compute the moments of n >= 2 differences, each with a weight > 0 if weights are given.
 
-    members: number of each difference's cluster, 0 to G - 1, if clusters are sampled; else None. A cluster is then one
-        weighted unit: its value is the (weighted) mean within, its weight the sum of the weights; n is G >= 2, and the
+    members: index of each difference's cluster, 0 to G - 1; None if queries are the units. A cluster is one weighted
+        unit: its value is the (weighted) mean within, its weight the sum of the weights; n is G >= 2, and the
         mean stays that of the differences. (This error is robust to clusters; with equal clusters it equals CR1, with
         unequal ones its coverage is better: docs/calibration.md.)
-    long_tailed: whether freedom is reduced for tails longer than the normal distribution's (`freedom_of_long_tails`).
+    long_tailed: whether the degrees of freedom are reduced for tails longer than normal (`freedom_of_long_tails`).
 
     Raises ValueError for n < 2, NaN, infinity, weights that are not above 0, or another number of weights than of
     differences.
@@ -103,7 +103,7 @@ def compute_moments(
 
 
 def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -> Moments:
-    """Compute the moments of n values with unequal weights over their mean."""
+    """Compute the moments of n values with unequal weights. share: the weights over their mean."""
     n = len(values)
     mean = exact_sum(share * values) / n
     freedom = max(1.0, effective_number(share) - 1)
@@ -137,13 +137,13 @@ def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> flo
 def cluster_means(
     values: NDArray[np.float64], shares: NDArray[np.float64] | None, members: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (G,) means of the values in each cluster, weighted by the shares, and (G,) weights: sums of the shares."""
+    """Return the (G,) weighted means of the values in each cluster, and the (G,) weights of the clusters."""
     weights = np.bincount(members, shares).astype(np.float64)
     return np.bincount(members, values if shares is None else shares * values) / weights, weights
 
 
 def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """Return Pearson's r of clusters' means and the logarithms of their weights, and its two-sided p-value.
+    """Return Pearson's r of the clusters' means and the logarithms of their weights, and its two-sided p-value.
 
     means, weights: (G,), from `cluster_means`. The p-value is Student's t with G - 2 degrees of freedom. The result is
         (0, 1) for fewer than four clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
@@ -185,77 +185,78 @@ def mean_difference(differences: Differences) -> float:
     return exact_sum(values) / len(values)
 
 
-def interval_from_moments(of: Moments, level: float = 0.95) -> Interval:
+def interval_from_moments(moments: Moments, level: float = 0.95) -> Interval:
     """Return the confidence interval of the mean: mean -/+ t((1 + level) / 2, freedom) * error.
 
     level: in (0, 1), else ValueError; with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. The interval
         has width 0 if the differences do not vary. Measured coverage at .95 with n = 10 / 25 / 50: .975 / .952 / .952.
     """
-    return interval_reaching(of, reach_alone(of, level))
+    return interval_from_half_width(moments, half_width(moments, level))
 
 
-def t_p_value(of: Moments) -> float:
+def t_p_value(moments: Moments) -> float:
     """Return the two-sided p-value, in [0, 1], of Student's t against a mean of 0.
 
     It is 0 for equal differences other than 0.
     """
-    if of.error == 0:
-        return float(abs(of.mean) <= TIE_TOLERANCE)
-    return 2 * float(stdtr(of.freedom, -abs(of.mean) / of.error))
+    if moments.error == 0:
+        return float(abs(moments.mean) <= TIE_TOLERANCE)
+    return 2 * float(stdtr(moments.freedom, -abs(moments.mean) / moments.error))
 
 
-def not_worse_p_value(of: Moments, margin: float) -> float:
+def not_worse_p_value(moments: Moments, margin: float) -> float:
     """Return the one-sided p-value against a mean of -margin or less: P(T >= (mean + margin) / error).
 
     margin: > 0, in the unit of the mean (non-inferiority). p < alpha exactly if the lower one-sided (1 - alpha) bound
         is above -margin.
     """
-    if of.error == 0:
-        return 0.0 if of.mean > -margin else 1.0
-    return float(stdtr(of.freedom, -(of.mean + margin) / of.error))
+    if moments.error == 0:
+        return 0.0 if moments.mean > -margin else 1.0
+    return float(stdtr(moments.freedom, -(moments.mean + margin) / moments.error))
 
 
-def lower_bound(of: Moments, alpha: float = 0.05) -> float:
+def lower_bound(moments: Moments, alpha: float = 0.05) -> float:
     """Return the lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, freedom) * error."""
-    return of.clip(of.mean - _t_quantile(1 - alpha, of.freedom) * of.error)
+    return moments.clip(moments.mean - _t_quantile(1 - alpha, moments.freedom) * moments.error)
 
 
-def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
-    """Return the half-width, in standard errors, of the confidence interval of the mean: t((1 + level) / 2, freedom).
+def half_width(moments: Moments, level: float, comparisons: int = 1) -> float:
+    """Return the half-width, in standard errors, of the confidence interval of a mean: t((1 + level) / 2, freedom).
 
-    comparisons: number of intervals that are to hold together by Bonferroni's inequality, >= 1.
+    comparisons: >= 1; if above 1, the interval is one of that many which hold together (Bonferroni).
     """
     check_probability("level", level)
-    return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, of.freedom)
+    return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, moments.freedom)
 
 
-def reach_together(of: Moments, quantile: float, level: float) -> float | None:
+def joint_half_width(moments: Moments, quantile: float, level: float) -> float | None:
     """Return the half-width, in standard errors, of a simultaneous interval of a family; None if n is too small.
 
-    quantile: c, of the largest |sum| / norm of the centred values in the family (`hypothesis_tests.procedures`). As a t
+    quantile: c, the quantile of the largest |sum| / norm over the family (`hypothesis_tests.procedures`). As a t
         statistic it is c * sqrt((n - 1) / (n - c^2)), so that n must exceed c^2.
-    level: of all intervals together, in (0, 1). The interval is never narrower than the one that holds by itself.
+    level: level of all intervals together, in (0, 1). The result is at least `half_width`.
     """
-    single = reach_alone(of, level)
-    if of.deviation == 0:
+    single = half_width(moments, level)
+    if moments.deviation == 0:
         return single
-    if of.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
+    if moments.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
         return None
-    return max(quantile * math.sqrt((of.n - 1) / (of.n - quantile**2)), single)
+    return max(quantile * math.sqrt((moments.n - 1) / (moments.n - quantile**2)), single)
 
 
-def interval_reaching(of: Moments, reach: float) -> Interval:
-    """Return mean -/+ reach * error, in the unit of the differences, clipped to possible means (`of.widest`)."""
-    margin = reach * of.error
-    return Interval(of.clip(of.mean - margin), of.clip(of.mean + margin))
+def interval_from_half_width(moments: Moments, reach: float) -> Interval:
+    """Return mean -/+ reach * error, in the unit of the differences, clipped to possible means (`moments.widest`)."""
+    margin = reach * moments.error
+    return Interval(moments.clip(moments.mean - margin), moments.clip(moments.mean + margin))
 
 
-def detectable_effect(of: Moments, reach: float, power: float = 0.8) -> float:
-    """Return the mean difference found with the given power by a test whose interval reaches `reach` standard errors.
+def detectable_effect(moments: Moments, reach: float, power: float = 0.8) -> float:
+    """Return the mean difference that a test finds with the given power: (reach + t(power, freedom)) * error.
 
-    (reach + t(power, freedom)) * error: `minimal_detectable_effect` for a test of a family (Bloom 1995).
+    reach: half-width of the test's interval, in standard errors. (`minimal_detectable_effect` for one test of a family;
+    Bloom 1995.)
     """
-    return (reach + _t_quantile(power, of.freedom)) * of.deviation / math.sqrt(of.n)
+    return (reach + _t_quantile(power, moments.freedom)) * moments.deviation / math.sqrt(moments.n)
 
 
 def minimal_detectable_effect(
@@ -283,7 +284,7 @@ def minimal_detectable_effect(
 
 
 def deviation_of_interval(n: int, width: float, level: float) -> float:
-    """Return the standard deviation of n >= 2 differences whose Student's t interval at a level has this width."""
+    """Return the standard deviation of n >= 2 differences from the width of their Student's t interval."""
     return width / 2 * math.sqrt(n) / _t_quantile((1 + level) / 2, n - 1)
 
 

@@ -3,9 +3,9 @@
 Power is stated for an effect that is chosen before the comparison (the smallest that would matter), never for the
 effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
-How many queries like those observed a guardrail needs (`queries_to_hold`) is counted on samples of another size, drawn
-from the observed differences (a bootstrap) and tested by Gaffke's bound (`hypothesis_tests.bounded_mean`). The p-value
-is approximated by a saddle point, for all samples at once; four of five samples pass at the number that is returned.
+`queries_to_hold` finds the number of queries that a guardrail needs by a bootstrap: it draws samples of other sizes
+from the observed differences, and tests them by Gaffke's bound (`hypothesis_tests.bounded_mean`). The p-values of all
+samples are approximated by a saddle point; at the returned number, four of five samples pass.
 
 Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Laboratory
 Experiments in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and
@@ -91,31 +91,31 @@ def queries_needed(
     if power <= alpha:
         raise ValueError(f"power == {power}, must be above alpha == {alpha}")
 
-    def enough(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         detected = minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))
         return standard_deviation == 0 or detected <= effect
 
     minimal_detectable_effect(FEWEST, standard_deviation, alpha, power)  # refuses what is out of range
-    if not enough(MOST):
+    if not is_enough(MOST):
         at = f"standard_deviation == {standard_deviation}"
         raise ValueError(f"effect == {effect} needs more than 10^12 queries at {at}")
-    return bisect_left(range(MOST + 1), True, lo=FEWEST, key=enough)
+    return bisect_left(range(MOST + 1), True, lo=FEWEST, key=is_enough)
 
 
-def queries_to_detect(of: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
+def queries_to_detect(moments: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
     """Return how many queries a family's test needs to detect `effect`, if it now detects `mde`; None beyond 10^12.
 
-    of: moments of the observed differences, deviation > 0. mde: of the family's test with these queries, > 0. The
-        family is replaced by the two-sided level at which one comparison alone detects `mde`: for one comparison, the
-        test's own alpha.
+    moments: of the observed differences, deviation > 0. mde: minimal detectable effect, > 0, of the family's test with
+        these queries. The family is replaced by the two-sided level at which one comparison alone detects `mde`: for
+        one comparison, the test's own alpha.
     """
-    reach = mde / of.error - float(stdtrit(of.freedom, power))
-    level = 2 * (1 - float(stdtr(of.freedom, reach)))
+    reach = mde / moments.error - float(stdtrit(moments.freedom, power))
+    level = 2 * (1 - float(stdtr(moments.freedom, reach)))
     if not 0 < level < power:
         return None
-    share = of.freedom / (of.n - 1)
+    share = moments.freedom / (moments.n - 1)
     try:
-        return queries_needed(effect, of.deviation, level, power, lambda n: share * (n - 1))
+        return queries_needed(effect, moments.deviation, level, power, lambda n: share * (n - 1))
     except ValueError:
         return None
 
@@ -166,7 +166,7 @@ def power_curve(
 def queries_to_hold(
     values: FloatArray, margin: float, largest_loss: float, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """Return the number of queries with which a guardrail is shown to hold with the probability `power`.
+    """Estimate the number of queries with which a guardrail is shown to hold with the probability `power`.
 
     values: (n,) observed differences, n >= 2, none below -largest_loss. margin: > 0, in the metric's unit.
         largest_loss: the most that one query can lose. The result is None if the observed mean is at or below -margin,
@@ -183,7 +183,7 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def excess(n: float) -> float:
-        """Return by how many deviations a sample worse than four of five passes; rises as the root of n."""
+        """Return by how many deviations a share `power` of samples of n queries pass at least; rises as sqrt(n)."""
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_below(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
@@ -208,7 +208,7 @@ def queries_to_hold(
 
 
 def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct values, rising, with the share of each; too many values are merged with neighbours."""
+    """Return the distinct values, rising, and the share of each; too many values are merged with their neighbours."""
     x, counts = np.unique(values, return_counts=True)
     if len(x) <= MOST_VALUES:
         return x, counts / counts.sum()
@@ -217,7 +217,10 @@ def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
-    """Compute P(sum of count_i gamma_i x_i + E loss <= 0) for each row of counts, by its saddle point; loss < 0."""
+    """Compute P(sum of Gamma(count_i) x_i + E loss <= 0) for each row of counts, by its saddle point.
+
+    E: standard exponential. loss: < 0.
+    """
     values = np.append(x, loss) / max(float(np.abs(x).max()), -loss)
     c = np.column_stack([counts, np.ones(len(counts))]).astype(np.float64)
     y = np.where(c > 0, values, 0.0)  # what a sample lacks: 1 - s y may be at or below 0 of it, and 0 * nan is no 0

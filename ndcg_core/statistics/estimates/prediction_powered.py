@@ -10,10 +10,10 @@ has the mean of d whatever c is, if the careful queries are a random sample of a
 variance, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It can exceed 1: proxy grades may express
 differences in another unit.
 
-Residuals, each over its sum of weights, are summed within clusters: a query whose careful judgments can score nothing
-counts among the proxy ones alone, and a cluster may be judged in part. If the careful queries were drawn with unequal
-chances from a log, mean(u) is the known proxy mean of the log and adds no variance, and the differences are scaled
-(`ndcg_core.sampling.draws`).
+Residuals, each over its sum of weights, are summed within clusters. A query that its careful judgments cannot score (no
+relevant document) counts as a proxy query only, and a cluster may be judged in part. If the careful queries were drawn
+with unequal chances from a log, mean(u) is the known proxy mean of the log and adds no variance, and the differences
+are scaled (`ndcg_core.sampling.draws`).
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
@@ -39,7 +39,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     freedom_of_long_tails,
 )
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import Column, has_one_heavy, sort_by_query
+from ndcg_core.statistics.paired import Column, has_dominant_weight, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
@@ -51,10 +51,11 @@ LEAST_DIFFERING = 30  # careful units with a difference; with fewer, rare ones, 
 class ProxySample:
     """The differences of one comparison on N queries with proxy judgments, some of them also judged carefully.
 
-    proxy: (N,) proxy differences. careful: (N,) careful differences; any value if there is none.
-    is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
-    shares: (N,) weights > 0, or None. members: (N,) number of each query's cluster, from 0, or None.
-    known_mean: known mean of the proxy differences to correct towards; None: the mean over the other queries.
+    proxy: (N,) proxy differences. careful: (N,) careful differences; any number for a query without one.
+    is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether the query has a careful difference.
+    shares: (N,) weights > 0; None for equal weights. members: (N,) index of each query's cluster; None without
+        clusters.
+    known_mean: mean of the proxy differences of all queries, if known; None to estimate it from the other queries.
     widest: largest possible |mean difference|.
     """
 
@@ -69,9 +70,10 @@ class ProxySample:
 
 
 class Balance(NamedTuple):
-    """The comparison of carefully judged queries with the other queries, by proxy judgments.
+    """A test of whether carefully judged queries differ from the other queries in their proxy values.
 
-    careful, others: mean proxy values. p_value: of Welch's t test of equal means, in [0, 1].
+    careful, others: mean proxy value of the carefully judged and of the other queries. p_value: p-value of Welch's t
+        test of equal means, in [0, 1].
     """
 
     careful: float
@@ -80,7 +82,7 @@ class Balance(NamedTuple):
 
 
 def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
-    """Return the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
+    """Estimate the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
 
     careful: differences by the careful judgments. proxy: differences of all queries by the proxy judgments, 0 for
         queries that the proxy judgments cannot score; weights and clusters are taken from this column.
@@ -88,9 +90,9 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     alpha: in (0, 1).
 
     The result is None for fewer than four careful units or fewer than two others, or if the careful differences do not
-    vary. It has no difference, but a reason, if fewer than LEAST_DIFFERING careful units differ: the interval would not
-    hold. Raises ValueError for bad columns (as `verdicts.comparison.compare_family`), and for a careful query without a
-    proxy difference.
+    vary. It is a record with a reason instead of a difference if fewer than LEAST_DIFFERING careful units differ: the
+    interval would not hold. Raises ValueError for bad columns (as `verdicts.comparison.compare_family`), and for a
+    careful query without a proxy difference.
     """
     (pairs,) = sort_by_query([proxy])
     by_id = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
@@ -108,7 +110,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
 def correct_drawn(
     careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
 ) -> ProxyCorrected | None:
-    """Return the corrected difference if the careful queries were drawn from a log with unequal probabilities.
+    """Estimate the corrected difference if the careful queries were drawn from a log with unequal probabilities.
 
     careful: careful differences of the drawn queries, with scales and weights. proxy: (n,) proxy differences of these
         queries, unscaled, in the column's order. known_mean: mean of the proxy differences over the whole log. queries:
@@ -123,7 +125,7 @@ def correct_drawn(
 
 
 def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
-    """Compute the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
+    """Estimate the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
     moments = _careful_moments(sample)
     rest = ~sample.is_careful
     is_known = sample.known_mean is not None
@@ -135,11 +137,11 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
         units = f"{differing} carefully judged {'queries' if sample.members is None else 'clusters'} differ"
         return _record_refusal(sample, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(sample.proxy)) if sample.shares is None else sample.shares
-    exact_mean, exact_residuals = _part(sample.careful, weights * sample.is_scored)
-    near_mean, near_residuals = _part(sample.proxy, weights * sample.is_careful)
+    exact_mean, exact_residuals = _mean_and_residuals(sample.careful, weights * sample.is_scored)
+    near_mean, near_residuals = _mean_and_residuals(sample.proxy, weights * sample.is_careful)
     far_mean, far_residuals = sample.known_mean, 0 * weights
     if far_mean is None:
-        far_mean, far_residuals = _part(sample.proxy, weights * rest)
+        far_mean, far_residuals = _mean_and_residuals(sample.proxy, weights * rest)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
     errors = _sum_by_cluster(exact_residuals, sample)
     scale = moments.error / _norm(errors)
@@ -181,23 +183,23 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
 
 
 def _record_refusal(sample: ProxySample, why: str) -> ProxyCorrected:
-    """Return a record without a difference, with the reason."""
+    """Return a record without a difference, with the reason `why`."""
     careful = int(np.count_nonzero(sample.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(sample.proxy), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
-    """Test whether `judged` queries can be a random sample, by the values of `proxy` on them and on the others.
+    """Test whether the `judged` queries can be a random sample: compare their proxy values with those of other queries.
 
-    The p-value is 1 if the values do not vary, or a part has fewer than two units (queries, or clusters of the column).
+    The p-value is 1 if the values do not vary, or if there are fewer than two units (queries or clusters) on one side.
     """
     (pairs,) = sort_by_query([proxy])
     judged_ids = set(judged)
     inside = np.array([query_id in judged_ids for query_id in pairs.query_ids], dtype=np.bool_)
     sample = ProxySample(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
-    near_mean, near_residuals = _part(sample.proxy, weights * inside)
-    far_mean, far_residuals = _part(sample.proxy, weights * ~inside)
+    near_mean, near_residuals = _mean_and_residuals(sample.proxy, weights * inside)
+    far_mean, far_residuals = _mean_and_residuals(sample.proxy, weights * ~inside)
     units = _effective_units(sample, inside), _effective_units(sample, ~inside)
     if min(units) < 2:
         return Balance(near_mean, far_mean, 1.0)
@@ -213,10 +215,10 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
 
 
 def _careful_moments(sample: ProxySample) -> Moments | None:
-    """Return the moments of the careful differences; None if too few, or if one has nearly all the weight."""
+    """Return the moments of the careful differences; None if there are too few, or if one has nearly all the weight."""
     scored = sample.is_scored
     shares = None if sample.shares is None else sample.shares[scored]
-    if np.count_nonzero(scored) < 2 or (shares is not None and has_one_heavy(shares)):
+    if np.count_nonzero(scored) < 2 or (shares is not None and has_dominant_weight(shares)):
         return None
     members = None if sample.members is None else np.unique(sample.members[scored], return_inverse=True)[1]
     if members is not None and members.max() < 1:
@@ -224,8 +226,8 @@ def _careful_moments(sample: ProxySample) -> Moments | None:
     return compute_moments(sample.careful[scored], shares, members)._replace(widest=sample.widest)
 
 
-def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """Return the weighted mean, and each query's residual from it times the query's share of the weights."""
+def _mean_and_residuals(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
+    """Return the weighted mean of the values, and each residual from the mean times its share of the weights."""
     total = exact_sum(weights)
     mean = exact_sum(weights * values) / total
     return mean, weights * (values - mean) / total

@@ -1,8 +1,8 @@
 """Test a family by the studentised bootstrap: step-down max-T p-values and simultaneous intervals.
 
 Units are drawn with replacement. The test assumes a mean of 0, not a symmetric distribution as the sign-flip test does:
-the t statistics of the resamples, around the observed means, show how skewed differences affect t. It has less power if
-few units differ.
+the t statistics of the resamples, computed around the observed means, have the skewness that skewed differences cause.
+It has less power if few units differ.
 
 Source: J. P. Romano and M. Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, Journal of the
 American Statistical Association 100 (2005), section 4.  Measured: docs/calibration.md.
@@ -34,8 +34,8 @@ AT_ONCE = 2**20  # drawn units in memory at once
 class BootstrapResult:
     """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order given.
 
-    p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the bound on the
-        largest |t| over all columns, with t by its linearised error; infinite if there are too few resamples.
+    p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the quantile of
+        the largest |t| over all columns, with the linearised error in t; infinite if there are too few resamples.
     """
 
     p_value: tuple[float, ...]
@@ -56,9 +56,10 @@ def bootstrap_max_t(
 ) -> BootstrapResult:
     """Compute two-sided p-values of k means, family-wise adjusted p-values, and bounds for simultaneous intervals.
 
-    means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
+    means: k means. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the
+        caller.
     shares: (units x k), weights over their mean, 0 if a column lacks the unit; None for all 1.
-    levels: of the simultaneous intervals, in (0, 1). resamples, seed, workers: as in `sign_flip`.
+    levels: levels of simultaneous intervals, in (0, 1). resamples, seed, workers: as in `sign_flip`.
     least_values: a column with fewer differing units has p = 1 and is left out of every maximum.
 
     Raises ValueError for wrong settings, as `sign_flip` does.
@@ -133,13 +134,13 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
 
 
 def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """Return the columns as rows of whole numbers, whose sums over `units` draws are exact, and their exponents."""
+    """Round a table to whole numbers with exact sums over `units` draws; return it transposed, and the exponents."""
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
 def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
-    """Yield how often each unit is drawn, (units x some resamples of the block); a resample draws `units` units."""
+    """Yield tables (units x resamples) of how often each resample of a block draws each unit, `units` in total."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     remaining, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
     while remaining > 0:
@@ -155,9 +156,10 @@ def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[F
 
 
 def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return, per column, how many resamples reach its |t| in the column (row 0) and in it or a later column (row 1).
+    """Count the resamples whose |t| reaches the observed one: in the column (row 0), in it or any later column (row 1).
 
-    The second array holds the largest |t| of every resample.
+    t: (columns x resamples) |t|. reach: (columns,) observed |t|. The second array returned is the largest |t| of every
+    resample.
     """
     from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
     return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]

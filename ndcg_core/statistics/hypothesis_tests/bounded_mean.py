@@ -1,8 +1,9 @@
 """Compute Gaffke's lower bound of the mean of bounded differences, which allows for rare harm that the sample lacks.
 
-The sample is completed by one more query, which loses as much as a query can. The n + 1 queries get random weights,
+One query that loses as much as a query can is added to the sample. The n + 1 queries get random weights,
 Dirichlet(1, …, 1): exponential variables over their sum (the Bayesian bootstrap). The bound is the alpha quantile of
-the weighted mean, and p the chance that the mean is at or below -margin. Nothing is drawn: the chance is an integral.
+the weighted mean, and p the chance that the mean is at or below -margin. No random numbers are drawn: the chance is
+computed as an integral.
 
 Sources: N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
 variable, Mathematical Methods of Statistics 14 (2005); E. Learned-Miller and P. S. Thomas, A new confidence interval
@@ -33,7 +34,7 @@ def not_worse_p_value(
     """Compute the one-sided p-value, in [0, 1], against a mean of -margin or less, by Gaffke's bound.
 
     values: (n,) differences of the units, n >= 1, none below -largest_loss. shares: (n,) weights over their mean, if
-        the mean is weighted; the query that is added then has the largest of the weights.
+        the mean is weighted; the added query then has the largest weight.
     """
     distances, heaviest = values + margin, 1.0
     if shares is not None:
@@ -42,7 +43,7 @@ def not_worse_p_value(
 
 
 def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Compute the two-sided p-value against a mean of 0: twice the one-sided one on the side of the observed mean.
+    """Compute the two-sided p-value against a mean of 0, by Gaffke's bound: twice the smaller one-sided p-value.
 
     values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side. shares: (n,) weights over
         their mean, or None. If all n values are v > 0, p is 2 (1 + v / largest_loss)^-n: rare losses that a sample does
@@ -81,10 +82,10 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
 def queries_to_rule_out(
     margin: float, alpha: float = 0.05, largest_loss: float = 1.0, shares: FloatArray | None = None
 ) -> int:
-    """Return the fewest queries without any difference that rule out a loss of the margin.
+    """Return how many queries rule out a loss of the margin if all of their differences are 0.
 
     The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights
-    over their mean; then the number of queries with such unequal weights.
+    over their mean; the result is then the number of queries with equally unequal weights.
     """
     if margin >= largest_loss:
         return 1
@@ -94,7 +95,7 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """Return the quantile and the deviation of a normal approximation to the weighted mean of the completed sample."""
+    """Approximate the random weighted mean by a normal distribution; return its `target` quantile and its deviation."""
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
     weights = weights / weights.sum()
@@ -105,7 +106,7 @@ def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, 
 
 
 def _chance_not_positive(factors: FloatArray) -> float:
-    """Compute P(sum of factor_i E_i <= 0) of independent standard exponential E_i.
+    """Compute P(sum of factor_i E_i <= 0) for independent standard exponential variables E_i.
 
     This is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
     s = c + i w sinh(u): trapezoids in u, which converge exponentially.
@@ -142,8 +143,8 @@ def _chance_not_positive(factors: FloatArray) -> float:
 def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distinct factors other than 0, rising, and the number of each.
 
-    Many factors are assigned to a grid of _MOST points, each split between its two neighbours, so that the mean stays
-    and the spread grows by less than one part in a million of the range.
+    If there are many factors, they are moved to a grid of _MOST points, each split between its two neighbours, so that
+    the mean stays and the spread grows by less than one part in a million of the range.
     """
     x, counts = np.unique(factors[factors != 0], return_counts=True)
     if len(x) <= _MOST:
@@ -158,7 +159,7 @@ def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:
-    """Find c in (1 / min(x), 0) with counts @ (x / (1 - c x)) = 1 / c, whose slope there only rises."""
+    """Find the saddle point: c in (1 / min(x), 0) with counts @ (x / (1 - c x)) = 1 / c. x: distinct factors."""
     low, high = 1 / float(x[0]), 0.0
     c = max(low / 2, -1 / math.sqrt(float(counts @ np.square(x))))
     for _ in range(_ROUNDS):

@@ -44,10 +44,11 @@ def set_ties_to_zero(differences: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The columns of a family that have any difference, rounded to integer quanta, the largest |statistic| first.
+    """The columns of a family that have any difference, rounded to whole quanta, sorted by falling |statistic|.
 
-    order: (c,) numbers of the columns in the table. rows: (r,) rows on which any column differs. quantised: (c, r)
-    integer quanta. totals: (c,) sums. differing: (c,) numbers of differing rows. scale: (c,) 1 / norm.
+    order: (c,) indices of the columns in the table. rows: (r,) indices of the rows on which any column differs.
+    quantised: (c, r) differences in whole quanta. totals: (c,) sum of each column, in quanta. differing: (c,) number of
+    rows on which each column differs. scale: (c,) 1 / root of each column's sum of squares.
 
     Notes
     -----
@@ -65,7 +66,7 @@ class Family:
 
 
 def standardise_family(table: FloatArray) -> Family:
-    """Return the columns of a (rows x columns) table that have an entry other than 0, in whole quanta."""
+    """Make a `Family` of the columns of a (rows x columns) table that have an entry other than 0."""
     differing = np.count_nonzero(table, axis=0)
     columns, rows = np.flatnonzero(differing), np.flatnonzero(table.any(axis=1))
     differing = differing[columns]
@@ -86,7 +87,7 @@ def standardise_family(table: FloatArray) -> Family:
 
 
 def quantum_bits(column: FloatArray, differing: int) -> int:
-    """Return q, such that 2^-q is a column's quantum: coarse enough that every sum of quanta is exact.
+    """Return q, where 2^-q is the quantum to which a column is rounded: coarse enough that every sum is exact.
 
     Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
     quantum depends on the number of differing rows, not of all rows, so that rows that only other columns need change
@@ -96,13 +97,13 @@ def quantum_bits(column: FloatArray, differing: int) -> int:
 
 
 def enumerated_bits(rows: int, block: int) -> BitTiles:
-    """Yield all patterns of signs in turn: the bits of the numbers from 256 * block on, one column per pattern."""
+    """Yield the 256 patterns of signs of one block of all patterns: the bits of the numbers from 256 * block on."""
     patterns = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
     yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)
 
 
 def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
-    """Yield 256 random flips, as tiles of (rows x 256) bits with the positions of their rows in `rows`.
+    """Yield 256 random patterns of signs, as tiles of (rows x 256) bits with the indices of their rows in `rows`.
 
     Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
     (seed, block, row number) and not on which other rows differ.
@@ -120,10 +121,10 @@ def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
 def reduce_flips(
     family: Family, take: Callable[[FloatArray], Any], resamples: int, seed: int, workers: int | None
 ) -> tuple[int, list[Any]]:
-    """Apply `take` to a family's sums under flips; return the number of flips and the results, one per block.
+    """Apply `take` to the sums of a family under sign flips; return the number of flips, and one result per block.
 
-    Every pattern of signs is a flip if few rows differ; otherwise `resamples` flips are drawn. take: receives signed
-    sums in quanta, (columns x flips), and may overwrite them.
+    If few rows differ, every pattern of signs is used once; otherwise `resamples` patterns are drawn. take: a function
+    of the (columns x flips) signed sums in quanta, which it may overwrite.
     """
     flips, bits = resamples, partial(draw_bits, seed, family.rows)
     if len(family.rows) <= ENUMERABLE:
@@ -138,8 +139,8 @@ def reduce_flips(
 def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int | None) -> list[Any]:
     """Apply `work` to ranges of blocks of flips in threads, and return the results in order.
 
-    flips, rows: determine how many threads are worthwhile. workers: at most so many threads; None for the number of
-        processors of the process.
+    flips, rows: sizes from which the number of threads is chosen. workers: largest number of threads; None for the
+        number of processors of the process.
     """
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers or count_processors(), len(blocks), 1 + flips * rows // WORTH)

@@ -22,9 +22,9 @@ from ndcg_core.statistics.verdicts.verdict import (
     Facts,
     Obstacle,
     Verdict,
+    conclude_not_testable,
     least_differing,
     unit_names,
-    untested,
 )
 
 GAFFKE, STUDENT = "gaffke", "t"
@@ -33,10 +33,10 @@ GAFFKE, STUDENT = "gaffke", "t"
 class Bound(NamedTuple):
     """The evidence that a mean difference is above -margin.
 
-    p_value: one-sided, against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in the
-        metric's unit; None if nothing differs and the range is unknown.
+    p_value: one-sided p-value against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in
+        the metric's unit; None if nothing differs and the range is unknown.
     method: `gaffke` or `t`. is_shown_worse: whether the upper bound shows a mean below -margin.
-    needed: the fewest units without a difference that rule out a loss of the margin; None if unknown.
+    needed: number of units that rule out a loss of the margin if all of them are ties; None if unknown.
     """
 
     p_value: float
@@ -46,8 +46,8 @@ class Bound(NamedTuple):
     needed: int | None
 
 
-def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
-    """Compute the bound of one column with two units or more.
+def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
+    """Compute the evidence on the margin from one column with two units or more.
 
     Raises ValueError for a difference below -largest_loss, and for a margin that is not above 0.
     """
@@ -67,15 +67,16 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
     if np.isinf(worst) and not pairs.differences.any():
         return Bound(1.0, None, STUDENT, False, None)
     if np.isinf(worst):
-        p_value = estimates.not_worse_p_value(of, margin)
-        return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
+        p_value = estimates.not_worse_p_value(moments, margin)
+        return Bound(p_value, estimates.lower_bound(moments, alpha), STUDENT, p_value > 1 - alpha, None)
     values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
     needed = bounded.queries_to_rule_out(margin, alpha, worst, shares)
     return Bound(
         bounded.not_worse_p_value(values, margin, worst, shares),
-        of.clip(bounded.lower_bound(values, alpha, worst, shares)),
+        moments.clip(bounded.lower_bound(values, alpha, worst, shares)),
         GAFFKE,
-        of.mean < -margin and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
+        moments.mean < -margin
+        and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
         needed,
     )
 
@@ -86,23 +87,28 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
     No number of differing queries is required: the bound allows for few of them.
     """
     if facts.test is None or bound is None:
-        return untested(facts)
+        return conclude_not_testable(facts)
     if bound.p_value < facts.alpha:
         return Conclusion(Verdict.NOT_WORSE)
-    if facts.differing and facts.of is not None and facts.of.mean < 0 and is_shown(facts.test.harm, facts):
+    if (
+        facts.differing
+        and facts.moments is not None
+        and facts.moments.mean < 0
+        and shows_difference(facts.test.harm, facts)
+    ):
         return Conclusion(Verdict.WORSE)
     lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
     return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
 
 
-def is_shown(p_value: float | None, facts: Facts) -> bool:
-    """Return whether a p-value shows a difference, by the rule of primary metrics."""
+def shows_difference(p_value: float | None, facts: Facts) -> bool:
+    """Return whether a p-value shows a difference, as for primary metrics: at most alpha, and enough units differ."""
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """Return notes on a guardrail's result; none without a bound, which identical systems do not have."""
+    """Return notes on a guardrail's result, as sentences; empty if there is no bound (identical systems)."""
     if bound is None:
         return ()
     notes = []
@@ -120,29 +126,30 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def queries_to_decide(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
-    """Return how many units like these decide an open guardrail with 80 % probability; None if no number does.
+def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: float) -> int | None:
+    """Estimate how many units like these decide an undecided guardrail with 80 % probability; None if no number does.
 
-    The guardrail is decided if it is shown to hold (measured loss within the margin), or shown to be worse (otherwise).
+    If the measured loss is within the margin, the guardrail must be shown to hold; otherwise it must be shown to be
+    worse.
     """
     worst = pairs.column.largest_loss
-    if of.mean > -margin and np.isfinite(worst):
+    if moments.mean > -margin and np.isfinite(worst):
         values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
         if shares is not None:  # as the bound counts them: by how far from -margin, next to the heaviest one
             values = shares / shares.max() * (values + margin) - margin
         return queries_to_hold(values, margin, worst, alpha, POWER)
-    effect = of.mean + margin if of.mean > -margin else -of.mean
-    sides = 2 if of.mean > -margin else 1  # the bound is one-sided, the test for harm is not
-    if of.deviation == 0 or effect <= 0:
+    effect = moments.mean + margin if moments.mean > -margin else -moments.mean
+    sides = 2 if moments.mean > -margin else 1  # the bound is one-sided, the test for harm is not
+    if moments.deviation == 0 or effect <= 0:
         return None
-    return queries_needed(effect, of.deviation, sides * alpha, POWER)
+    return queries_needed(effect, moments.deviation, sides * alpha, POWER)
 
 
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
-    """Return whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as equivalence needs.
+    """Return whether Gaffke's bounds, too, lie within the smallest effect on both sides, as equivalence requires.
 
-    The result is True if the interval does not lie within the smallest effect anyway, or if a query's largest loss is
-    unknown.
+    narrow: the simultaneous interval. level: level of the bounds. The result is True if `narrow` does not lie within
+    the smallest effect anyway, or if the largest loss of a query is unknown.
     """
     margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
     if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
@@ -158,7 +165,7 @@ def difference_p_value(pairs: Paired) -> float | None:
 
 
 def _bounded_values(pairs: Paired) -> FloatArray | None:
-    """Return the units' values; None if the largest loss is unknown, or a value lies beyond it."""
+    """Return the values of the units; None if the largest loss is unknown, or if a value is beyond it."""
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
@@ -166,11 +173,11 @@ def _bounded_values(pairs: Paired) -> FloatArray | None:
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """Return M, if a largest loss (or gain) on one query in M reaches the smallest effect and may go unseen.
+    """Return the M for which losses on one query in M may be missing in the sample, yet matter; None if there is none.
 
-    A sample of n queries has no such query with probability alpha if one query in n / -log(alpha) has the loss: one in
-    n / 3 at .05. The result is None if n is so large that the mean loss would be less than the smallest effect, or if
-    the largest loss is unknown.
+    If one query in M = n / -log(alpha) has the largest loss (n / 3 at .05), a sample of n queries has no such query
+    with probability alpha. The result is None if n is so large that the mean loss would be less than the smallest
+    effect, or if the largest loss is unknown.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

@@ -1,6 +1,7 @@
 """Adjust the p-values of a family: two step-down max-T tests if it decides, else Benjamini-Hochberg.
 
-The bound for simultaneous intervals of a family comes from flips of the centred columns (`simultaneous_quantiles`).
+The width of simultaneous intervals of a family comes from sign flips of the centred columns
+(`simultaneous_quantiles`).
 
 Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
 bootstrap). Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndcg_core.statistics.estimates.mean_difference import Moments, check_probability, reach_alone, reach_together
+from ndcg_core.statistics.estimates.mean_difference import Moments, check_probability, half_width, joint_half_width
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.flips import (
@@ -30,7 +31,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     standardise_family,
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import monotone_p_values, sign_flip, sign_flip_p_values
-from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
+from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, count_flippable_units, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, HalfWidths, TestResult
 
 EFFORT, OF_DRAWING = 2_000_000_000, 60
@@ -40,7 +41,7 @@ AT_LEAST = 100
 
 
 class FamilyTest(NamedTuple):
-    """The settings of a family's test; see `verdicts.comparison.compare_family`. size: number of tested columns."""
+    """The settings of a family's test, as for `verdicts.comparison.compare_family`. size: number of tested columns."""
 
     alpha: float
     seed: int = DEFAULT_SEED
@@ -64,9 +65,9 @@ class FamilyTest(NamedTuple):
 
 
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
-    """Return p-values from each column's own rows: `p_values` if the column's units are `done`, else new tests.
+    """Compute each column's p-value from its own rows, or take it from `p_values` if the column has the units `done`.
 
-    Flips belong to row numbers: units that only other columns have would shift the rows of a column.
+    Random flips belong to row numbers: units that only other columns have would shift the rows of a column.
     """
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
@@ -76,15 +77,15 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     return p_values
 
 
-def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test a family by sign flips: p_value from each column alone, p_adjusted from all columns together."""
+def sign_flip_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
+    """Test a family by sign flips: p_value from each column alone, p_adjusted by step-down max-T."""
     units = all_units(paired)
     flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.drawing)
     p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
     p_adjusted = monotone_p_values(flipped.p_adjusted, p_values, flipped.statistic)
     quantiles = None
     if len(paired) > 1:  # a comparison without company has t's interval, of which the quantile of flips is an estimate
-        residuals = [_scaled_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)]
+        residuals = [_scaled_residuals(pairs, each) for pairs, each in zip(paired, moments, strict=True)]
         quantiles = simultaneous_quantiles(
             units_table(paired, residuals, units),
             _interval_levels(how.alpha),
@@ -96,29 +97,31 @@ def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> l
     return [
         TestResult(p_value, adjusted, procedure, jointly, reach, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
-            p_values.tolist(), p_adjusted, words, _reaches(of, how.alpha, quantiles), strict=True
+            p_values.tolist(), p_adjusted, words, _half_widths(moments, how.alpha, quantiles), strict=True
         )
     ]
 
 
-def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test a family by the studentised bootstrap: p_value, p_adjusted and reaches come from shared resamples."""
+def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
+    """Test a family by the studentised bootstrap: p_value, p_adjusted and half-widths come from shared resamples."""
     units = all_units(paired)
-    residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+    residuals = units_table(
+        paired, [centre_units(pairs, each) for pairs, each in zip(paired, moments, strict=True)], units
+    )
     shares = _weights_table(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels, how = _interval_levels(how.alpha), how.for_bootstrap(len(units), len(paired))
-    means = [each.mean for each in of]
+    means = [each.mean for each in moments]
     resampled = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
-    reaches = _reaches(of, how.alpha)
+    reaches = _half_widths(moments, how.alpha)
     if len(paired) > 1:
         bounds = list(zip(resampled.quantiles, levels, strict=True))
         reaches = [
             HalfWidths(*(_studentised(each, bound, error, level) for bound, level in bounds))
-            for each, error in zip(of, linear.tolist(), strict=True)
+            for each, error in zip(moments, linear.tolist(), strict=True)
         ]
     return [
         TestResult(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
@@ -126,15 +129,15 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
     ]
 
 
-def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """Return an interval's half-width in standard errors, from a bound in linearised errors; at least `reach_alone`."""
-    if of.deviation == 0:
-        return reach_alone(of, level)
-    return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
+def _studentised(moments: Moments, quantile: float, linear_error: float, level: float) -> float | None:
+    """Convert a half-width from linearised to standard errors; the result is at least `half_width`, or None."""
+    if moments.deviation == 0:
+        return half_width(moments, level)
+    return None if np.isinf(quantile) else max(quantile * linear_error / moments.error, half_width(moments, level))
 
 
 def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
-    """Combine a sign-flip test and a bootstrap test: the larger p_adjusted and the wider intervals."""
+    """Combine a sign-flip test and a bootstrap test: take the larger p_adjusted and the wider intervals."""
     larger = max((flipped, resampled), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, resampled.reaches, strict=True)
     return replace(
@@ -148,21 +151,26 @@ def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
 
 
 def _interval_levels(alpha: float) -> tuple[float, ...]:
-    """Return the levels of the intervals that decide: 1 - alpha for sizes, 1 - 2 alpha (> 0) for equivalence."""
+    """Return the levels of the intervals that verdicts use: 1 - alpha for sizes, 1 - 2 alpha (> 0) for equivalence."""
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
-def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[HalfWidths]:
+def _half_widths(
+    moments: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None
+) -> list[HalfWidths]:
     """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
     levels = _interval_levels(alpha)
     if quantiles is None:
-        return [HalfWidths(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
-    return [HalfWidths(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
+        return [HalfWidths(*(half_width(each, level, len(moments)) for level in levels)) for each in moments]
+    return [
+        HalfWidths(*(joint_half_width(each, *known) for known in zip(quantiles, levels, strict=True)))
+        for each in moments
+    ]
 
 
-def _scaled_residuals(pairs: Paired, of: Moments) -> FloatArray:
-    values = centre_units(pairs, of)
-    if of.deviation == 0:
+def _scaled_residuals(pairs: Paired, moments: Moments) -> FloatArray:
+    values = centre_units(pairs, moments)
+    if moments.deviation == 0:
         return values
     # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
@@ -171,16 +179,16 @@ def _scaled_residuals(pairs: Paired, of: Moments) -> FloatArray:
 def _weights_table(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
     """Return the weights over their mean as a (units x columns) table; None if no column has weights."""
     sides = [pairs.units for pairs in paired]
-    if all(of.shares is None for of in sides):
+    if all(side.shares is None for side in sides):
         return None
-    shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in sides]
+    shares = [np.ones(len(side.names)) if side.shares is None else side.shares for side in sides]
     return units_table(paired, shares, units)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return k >= 0 p-values adjusted for the false discovery rate (Benjamini-Hochberg), in the order given.
 
-    The p-value of rank i (1 the smallest) is multiplied by k / i, and never above that of a larger p-value. Valid for
+    The i-th smallest p-value is multiplied by k / i, and is at most the adjusted value of any larger p-value. Valid for
     independent and positively dependent tests.
     """
     values = np.asarray(p_values, dtype=np.float64)
@@ -191,25 +199,25 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted.tolist())
 
 
-def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
+def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
-    exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
+    exact = [count_flippable_units(pairs) <= ENUMERABLE for pairs in paired]
     words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
     return [
         TestResult(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
-            p_values, benjamini_hochberg(p_values), words, _reaches(of, how.alpha), strict=True
+            p_values, benjamini_hochberg(p_values), words, _half_widths(moments, how.alpha), strict=True
         )
     ]
 
 
-def adjust_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
+def adjust_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
     """Test the columns of a family: by sign flips and bootstrap if it decides, else by Benjamini-Hochberg."""
     if not paired:
         return []
     if how.exploratory:
-        return false_discovery_family(paired, of, how)
-    tests = zip(max_t(paired, of, how), bootstrap_family(paired, of, how), strict=True)
+        return false_discovery_family(paired, moments, how)
+    tests = zip(sign_flip_family(paired, moments, how), bootstrap_family(paired, moments, how), strict=True)
     return [combine_tests(flipped, drawn) for flipped, drawn in tests]
 
 
@@ -225,7 +233,7 @@ def simultaneous_quantiles(
     """Return, per level, the quantile of the largest |sum| / norm over all columns under sign flips.
 
     residuals: (n queries x k comparisons), each column centred on its mean; 0 if a column does not have the query.
-    levels: in (0, 1), of the k intervals together. resamples, seed, workers: as in `sign_flip`.
+    levels: levels of the k intervals together, in (0, 1). resamples, seed, workers: as in `sign_flip`.
     shares: (n x k), weights over their mean by which the residuals were multiplied, 0 if a column does not have the
         query. Then a flip's t statistic has the standard error of `mean_difference.compute_moments`, and is given as
         the |sum| / norm, z, that it would have without weights: t = z sqrt((n - 1) / (n - z^2)).
@@ -257,10 +265,9 @@ def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
-    """Return the columns to sum for weighted t statistics, and a function from sums to the largest statistic.
+    """Return the columns to sum for weighted t statistics, and a function from their sums to the largest statistic.
 
-    The residuals are summed, and below them the products residual * share. `second` and `unbiased` are S2 and B of
-    `mean_difference.compute_moments`.
+    The columns are the residuals, followed by the products residual * share.
     """
     own = shares.T[family.order]
     n, second = (each[:, np.newaxis] for each in (np.count_nonzero(own, axis=1).astype(np.float64), _squares(own)))

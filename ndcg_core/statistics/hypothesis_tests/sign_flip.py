@@ -42,8 +42,7 @@ class SignFlip:
     p_adjusted: family-wise over all columns, in (0, 1]; never below p_value.
     statistic: sum of the differences over the root of their sum of squares, signed, without unit; 0 without a
         difference.
-    enumerated: whether p_value counts every pattern of signs.
-    jointly_enumerated: whether p_adjusted counts every pattern of signs of the whole family.
+    enumerated: whether p_value is exact, from every pattern of signs. jointly_enumerated: whether p_adjusted is exact.
     """
 
     p_value: tuple[float, ...]
@@ -114,9 +113,9 @@ def monotone_p_values(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """Return max-T p-values made monotone: none below its own p_value, or below that of a larger |statistic|.
+    """Raise adjusted p-values so that none is below its own p_value, or below the p_adjusted of a larger |statistic|.
 
-    The sequences have k numbers, the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
+    All sequences have k numbers; the result is in the same order. (Westfall and Young, algorithm 4.1: its last step.)
     """
     raised = np.maximum(p_adjusted, p_value)
     order = np.lexsort((-raised, -np.abs(statistic)))  # of equal statistics the larger p first: then both get it
@@ -125,7 +124,7 @@ def monotone_p_values(
 
 
 def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
-    """Return the p-values of a family's columns, with exact ones for columns that differ on few rows.
+    """Replace the p-values of columns that differ on few rows by exact ones.
 
     An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
     """
@@ -141,7 +140,7 @@ def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
-    """Count the flips that reach a column's sum in the column (row 0), and in it or a later column (row 1)."""
+    """Count the flips whose |sum| reaches the observed one: in the column (row 0), in it or a later column (row 1)."""
     np.abs(sums, out=sums)
     reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
     reached = sums >= reach  # each of the two sums may be off by differing / 2

@@ -20,10 +20,10 @@ from ndcg_core.statistics.estimates.mean_difference import (
     correlate_sizes,
     detectable_effect,
     effective_number,
+    half_width,
+    interval_from_half_width,
     interval_from_moments,
-    interval_reaching,
     mean_difference,
-    reach_alone,
 )
 from ndcg_core.statistics.estimates.power import queries_to_detect
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, guardrails
@@ -32,7 +32,7 @@ from ndcg_core.statistics.paired import (
     Column,
     Paired,
     baseline_mean,
-    flippable_count,
+    count_flippable_units,
     mean_of,
     moments_of,
     sort_by_query,
@@ -45,9 +45,9 @@ from ndcg_core.statistics.verdicts.verdict import (
     Facts,
     TestResult,
     Verdict,
+    conclude,
     least_differing,
     unit_names,
-    verdict,
 )
 
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
@@ -118,19 +118,19 @@ def compare_family(
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
     paired = sort_by_query(columns)
-    moments = [moments_of(pairs) for pairs in paired]
+    all_moments = [moments_of(pairs) for pairs in paired]
     testable = [
-        (at, pairs, of)
-        for at, (pairs, of) in enumerate(zip(paired, moments, strict=True))
-        if of is not None and len(pairs.query_ids) >= least_queries
+        (at, pairs, moments)
+        for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True))
+        if moments is not None and len(pairs.query_ids) >= least_queries
     ]
     how = FamilyTest(alpha, seed, resamples, workers, family, exploratory, least_queries, len(testable))
-    tested = adjust_family([pairs for _, pairs, _ in testable], [of for _, _, of in testable], how)
+    tested = adjust_family([pairs for _, pairs, _ in testable], [moments for _, _, moments in testable], how)
     tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
     comparisons = []
-    for at, (pairs, of) in enumerate(zip(paired, moments, strict=True)):
-        facts = _facts(pairs, of, tests.get(at), len(testable), how)
-        row = _comparison(pairs, facts, verdict(facts), how)
+    for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True)):
+        facts = _facts(pairs, moments, tests.get(at), len(testable), how)
+        row = _comparison(pairs, facts, conclude(facts), how)
         comparisons.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
     return comparisons
 
@@ -187,22 +187,22 @@ def check_guardrails(
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = sort_by_query(columns)
     all_moments = [moments_of(pairs) for pairs in paired]
-    tested = [pairs for pairs, of in zip(paired, all_moments, strict=True) if of is not None]
-    moments = [of for of in all_moments if of is not None]
+    tested = [pairs for pairs, moments in zip(paired, all_moments, strict=True) if moments is not None]
+    tested_moments = [moments for moments in all_moments if moments is not None]
     how = FamilyTest(alpha, seed, resamples, workers, family, size=len(tested))
-    harm_of = iter(adjust_family(tested, moments, how))
+    harm_of = iter(adjust_family(tested, tested_moments, how))
     comparisons = []
-    for pairs, of in zip(paired, all_moments, strict=True):
+    for pairs, moments in zip(paired, all_moments, strict=True):
         margin = pairs.column.smallest_effect
-        if of is None or margin is None:
-            facts = _facts(pairs, of, None, 1, how)
+        if moments is None or margin is None:
+            facts = _facts(pairs, moments, None, 1, how)
             comparisons.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
             continue
-        bound, harm = guardrails.bound_of(pairs, of, margin, alpha), next(harm_of)
+        bound, harm = guardrails.bound_of(pairs, moments, margin, alpha), next(harm_of)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
         test = TestResult(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
-        facts = _facts(pairs, of, test, 1, how)
+        facts = _facts(pairs, moments, test, 1, how)
         row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
         comparisons.append(
@@ -213,7 +213,7 @@ def check_guardrails(
                 bound_method=bound.method,
                 needed=bound.needed,
                 harm_p_adjusted=harm.p_adjusted,
-                queries_needed=guardrails.queries_to_decide(pairs, of, margin, alpha) if is_open else None,
+                queries_needed=guardrails.queries_to_decide(pairs, moments, margin, alpha) if is_open else None,
                 reach=harm.reaches.wide,
             )
         )
@@ -221,9 +221,9 @@ def check_guardrails(
 
 
 def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
-    column, differences, n, of, test = pairs.column, pairs.differences, facts.queries, facts.of, facts.test
+    column, differences, n, moments, test = pairs.column, pairs.differences, facts.queries, facts.moments, facts.test
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    between = interval_from_moments(of, 1 - how.alpha) if of else None
+    between = interval_from_moments(moments, 1 - how.alpha) if moments else None
     clusters = _clusters(pairs)
     return Comparison(
         baseline=column.baseline,
@@ -234,14 +234,14 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyT
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
-        difference=of.mean if of else mean_of(pairs),
+        difference=moments.mean if moments else mean_of(pairs),
         low=between.low if between else None,
         high=between.high if between else None,
         p_value=test.p_value if test else None,
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=notes(facts, concluded.kind) + unit_notes(pairs, of),
+        notes=verdict_notes(facts, concluded.kind) + unit_notes(pairs, moments),
         family=how.family,
         family_size=how.size,
         procedure=test.procedure if test else "not tested",
@@ -258,7 +258,7 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyT
         lower_bound=None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
-        descriptive=describe_differences(pairs, of, 1 - how.alpha) if of else None,
+        descriptive=describe_differences(pairs, moments, 1 - how.alpha) if moments else None,
         size=concluded.size,
         underpowered=concluded.underpowered,
         obstacle=concluded.obstacle,
@@ -267,23 +267,23 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyT
         clusters=clusters,
         bounded_p_value=guardrails.difference_p_value(pairs) if concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
-        measured_error=of.error if of else None,
+        measured_error=moments.error if moments else None,
         reach=test.reaches.wide if test else None,
         narrow_reach=test.reaches.narrow if test else None,
     )
 
 
-def _facts(pairs: Paired, of: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
+def _facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
     alpha = how.alpha
-    narrow = _reaching(of, test.reaches.narrow if test else None)
+    narrow = _reaching(moments, test.reaches.narrow if test else None)
     return Facts(
         queries=len(pairs.query_ids),
-        differing=flippable_count(pairs) or int(pairs.differences.any()),
-        of=of,
-        together=_reaching(of, test.reaches.wide if test else None),
+        differing=count_flippable_units(pairs) or int(pairs.differences.any()),
+        moments=moments,
+        together=_reaching(moments, test.reaches.wide if test else None),
         narrow=narrow,
         test=test,
-        mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
+        mde=_detectable(moments, test, size, alpha) if moments and moments.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
         alpha=alpha,
         least_queries=how.least_queries,
@@ -295,25 +295,30 @@ def _facts(pairs: Paired, of: Moments | None, test: TestResult | None, size: int
     )
 
 
-def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
-    return None if of is None or reach is None else interval_reaching(of, reach)
+def _reaching(moments: Moments | None, reach: float | None) -> Interval | None:
+    return None if moments is None or reach is None else interval_from_half_width(moments, reach)
 
 
-def _detectable(of: Moments, test: TestResult | None, size: int, alpha: float) -> float:
-    """Return the mean difference that a family's test of this size detects; by Bonferroni if there is no reach."""
+def _detectable(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
+    """Return the mean difference that a family's test of this size detects; by Bonferroni without half-widths."""
     reach = test.reaches.wide if test else None
     if reach is None:
-        reach = reach_alone(of, 1 - alpha, size if test else 1)
-    return detectable_effect(of, reach, POWER)
+        reach = half_width(moments, 1 - alpha, size if test else 1)
+    return detectable_effect(moments, reach, POWER)
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     """Return how many queries the family's test needs to find the smallest effect; None unless it is undecided."""
-    if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
+    if (
+        conclusion is not Verdict.UNDECIDED
+        or facts.mde is None
+        or facts.smallest_effect is None
+        or facts.moments is None
+    ):
         return None
     if not facts.rules_out_rare:
         return None  # no loss of this size is detected; what is open is whether rare ones hide
-    return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
+    return queries_to_detect(facts.moments, facts.mde, facts.smallest_effect, POWER)
 
 
 def _clusters(pairs: Paired) -> Clusters | None:
@@ -322,23 +327,23 @@ def _clusters(pairs: Paired) -> Clusters | None:
     count = len(pairs.units.names)
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
-    return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
+    return Clusters(count, count_flippable_units(pairs), int(sizes.min()), int(sizes.max()), effective)
 
 
-def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
-    """Return the notes on a verdict, in words; often none."""
+def verdict_notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
+    """Return the notes on a verdict, as sentences; often empty."""
     if facts.test is None or facts.differing == 0:
         return ()
     texts = []
     least = 1 if kind.is_guardrail else least_differing(facts.alpha)
-    if facts.of is not None and facts.of.deviation == 0:
+    if facts.moments is not None and facts.moments.deviation == 0:
         texts.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
         texts.append("small sample")
     if facts.differing >= least and not facts.test.certain:
-        if _at_floor(facts.test, facts.alpha):
+        if _is_at_floor(facts.test, facts.alpha):
             texts.append("resamples are too few for so many comparisons; raise resamples")
-        elif _near_alpha(facts.test, facts.alpha):
+        elif _is_near_alpha(facts.test, facts.alpha):
             texts.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
         texts.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
@@ -352,34 +357,34 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _at_floor(test: TestResult, alpha: float) -> bool:
-    """Return whether no flip reached the difference, and multiplying the p-value still lifts it above alpha."""
+def _is_at_floor(test: TestResult, alpha: float) -> bool:
+    """Return whether no flip reached the observed difference, and yet the adjusted p-value is above alpha."""
     floor = 1 / (test.resamples + 1)
     return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
-def _near_alpha(test: TestResult, alpha: float) -> bool:
+def _is_near_alpha(test: TestResult, alpha: float) -> bool:
     """Return whether p_adjusted is within three Monte-Carlo standard errors of alpha."""
     share = alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
     return abs(test.p_adjusted - alpha) <= 3 * error
 
 
-def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
-    """Return notes on the sampled units: weights that leave few units or reverse the sign, and misleading clusters."""
-    if of is None:
+def unit_notes(pairs: Paired, moments: Moments | None) -> tuple[str, ...]:
+    """Return notes on the sampled units: on weights that leave few units or reverse the sign, and on bad clusters."""
+    if moments is None:
         return ()
-    return (*_cluster_notes(pairs), *_weight_notes(pairs, of))
+    return (*_cluster_notes(pairs), *_weight_notes(pairs, moments))
 
 
-def _weight_notes(pairs: Paired, of: Moments) -> list[str]:
+def _weight_notes(pairs: Paired, moments: Moments) -> list[str]:
     units, texts = pairs.units, list[str]()
     if pairs.shares is None:
         return texts
-    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
+    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * moments.n):
         many = "queries" if units.members is None else "clusters"
-        texts.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
-    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
+        texts.append(f"the weights leave {count:.0f} of {moments.n} {many}: the interval may be too narrow")
+    if (plain := mean_difference(pairs.differences)) * moments.mean < 0:
         texts.append(f"without weights the difference is {plain:+.4f}")
     return texts
 

@@ -31,7 +31,7 @@ class ProxyCorrected:
         the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted.
     careful_queries: number of queries scored by careful judgments. cheap_queries: number of queries with proxy
         judgments, including the careful ones.
-    correlation: of careful and proxy differences, in [-1, 1]; None if the proxy differences do not vary.
+    correlation: correlation of careful and proxy differences, in [-1, 1]; None if the proxy differences do not vary.
     share: factor of the proxy differences, >= 0; 0 if they are useless.
     saved: number of further careful queries that would give an equally narrow interval, >= 0.
     seen_queries: number of queries left out, since the proxy judge may have seen their careful grades; None if unknown.
@@ -59,7 +59,7 @@ class Unjudged:
     state: the state on judged results, or a weaker one of the same direction, that still holds at `label_factor`;
     UNKNOWN
         if no direction holds, or if the measure has no expected value. A state that is open on judged results stays.
-    label_factor: >= 1, by how much unjudged results may be better or worse than judged ones.
+    label_factor: >= 1, the factor by which unjudged results may gain more or less often than judged ones.
     tipping_factor: the smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
     low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;
         None if the metric has no bounds in closed form.

@@ -1,4 +1,4 @@
-"""Reduce a comparison to a state: the direction that is shown, and its relation to the smallest effect."""
+"""Reduce a comparison to a state: better, worse, equal or open, and whether by more than the smallest effect."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
 class State(StrEnum):
-    """The state of one comparison: what the queries show, by the deciding test and the smallest effect."""
+    """The state of one comparison, by the deciding test and the smallest effect."""
 
     BETTER_BY_MORE = "better_by_more"
     """Better, and the simultaneous interval lies beyond the smallest effect."""
@@ -42,8 +42,8 @@ class State(StrEnum):
         """Return whether the state is open or unknown."""
         return self in (State.OPEN, State.UNKNOWN)
 
-    def stands_as(self, other: "State") -> bool:
-        """Return whether a state under other assumptions has the same direction; the size may differ."""
+    def has_same_direction(self, other: "State") -> bool:
+        """Return whether another state, under other assumptions, has the same direction; its size may differ."""
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
         if self in (State.SAME, State.SMALLER):
@@ -65,7 +65,7 @@ _STATES = {
 
 
 def state_of(conclusion: Verdict, size: Size | None) -> State:
-    """Return the state that a verdict and the size of the difference (None: unknown) stand for."""
+    """Convert a verdict and the size of the difference (None if unknown) to a state."""
     if conclusion.is_detected and size is Size.SMALLER_THAN:
         return State.SMALLER
     if conclusion.is_detected and size is Size.BY_MORE_THAN:

@@ -1,8 +1,8 @@
 """Compute the tipping factor: how much better or worse than judged results unjudged ones must be to change a verdict.
 
 Unjudged results have random grades, as judged results at similar ranks (`ndcg_core.measures.unjudged`). At a factor f,
-those that only the favoured system shows gain 1/f times as often, and those that only the other system shows gain f
-times as often. The tipping factor is the smallest f at which the state of the comparison changes (docs/labels.md).
+those that only the favoured system returns gain 1/f times as often, and those that only the other system returns gain
+f times as often. The tipping factor is the smallest f at which the state of the comparison changes (docs/labels.md).
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ndcg_core.statistics.distributions import ndtri
-from ndcg_core.statistics.estimates.mean_difference import Moments, interval_reaching, reach_alone
+from ndcg_core.statistics.estimates.mean_difference import Moments, half_width, interval_from_half_width
 from ndcg_core.statistics.hypothesis_tests.guardrails import bound_of
 from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query, weigh
 from ndcg_core.statistics.verdicts.record import Comparison
@@ -35,9 +35,10 @@ def find_tipping(
 
     The factor is the smallest of `FACTORS` at which the state changes; None if no factor changes it. The state is the
     measured state, a weaker one of the same direction, or UNKNOWN.
-    column, row: the differences with unjudged results gaining nothing, and the comparison made from them. label_factor:
-    >= 1. assume: returns the differences at a factor against the candidate (`CANDIDATE`) or the baseline (`BASELINE`).
-    A state that the queries leave open stays open.
+    column, row: the differences if unjudged results gain nothing, and the comparison made from them. label_factor: >=
+        1.
+    assume: function of a factor and of the system it is adverse to (`CANDIDATE` or `BASELINE`) that returns the
+    expected differences. A state that is open on judged results stays open.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
@@ -49,7 +50,7 @@ def find_tipping(
         return [state_under(column, row, assume(factor, side)) for side in sides]
 
     def keeps_state(states: list[State]) -> bool:
-        return all(measured.stands_as(state) for state in states)
+        return all(measured.has_same_direction(state) for state in states)
 
     tipping = next((factor for factor in FACTORS if not keeps_state(states(factor))), None)
     reached = states(label_factor)
@@ -59,17 +60,18 @@ def find_tipping(
 
 
 def weakest(states: Iterable[State]) -> State:
-    """Return the weakest of states with one direction: without "by more" if one of them lacks it."""
+    """Return the weakest of states with one direction: "better" or "worse" rather than "by more"."""
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
     return weaker if weaker in others else first
 
 
 def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
-    """Return the state of a comparison under assumed grades, with the critical values of the measured differences.
+    """Return the state of a comparison under assumed grades of unjudged results.
 
-    Nothing is resampled: `row.reach` and `row.narrow_reach` are those of the family's tests on the measured
-    differences, in standard errors. The standard error includes the assumed differences and the random grades.
+    Nothing is resampled: the critical values `row.reach` and `row.narrow_reach`, in standard errors, come from the
+    family's tests on the measured differences. The standard error includes the assumed differences and the random
+    grades.
     """
     furthest = column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
     assumed_differences, variances = assumed
@@ -77,39 +79,39 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     (pairs,) = sort_by_query([replace(column, differences=differences, baseline_values=None)])
     if not pairs.differences.any() and not variances.any():
         return State.SAME
-    of = moments_of(pairs)
-    if of is None:
+    moments = moments_of(pairs)
+    if moments is None:
         return State.OPEN
     order = np.argsort(np.array(column.query_ids, dtype=object), kind="stable")
     factors = weigh(weigh(np.ones(len(order)), pairs.shares), pairs.scales)
     label_variance = float(np.sum(np.square(factors) * variances[order])) / len(order) ** 2
-    spread = of._replace(deviation=math.sqrt(of.deviation**2 + of.n * label_variance))
+    spread = moments._replace(deviation=math.sqrt(moments.deviation**2 + moments.n * label_variance))
     margin = row.smallest_effect
     if row.bound_method is not None:
         assert margin is not None
-        low = bound_of(pairs, of, margin, row.alpha).low
+        low = bound_of(pairs, moments, margin, row.alpha).low
         doubt = float(ndtri(1 - row.alpha)) * math.sqrt(label_variance)
-        if low is not None and of.mean - math.hypot(of.mean - low, doubt) > -margin:
+        if low is not None and moments.mean - math.hypot(moments.mean - low, doubt) > -margin:
             return State.HOLDS
-        return State.WORSE if of.mean < 0 and _is_shown(spread, row) else State.OPEN
+        return State.WORSE if moments.mean < 0 and _is_shown(spread, row) else State.OPEN
     if _is_shown(spread, row):
-        together = interval_reaching(spread, _reach(row.reach, spread, row, 1))
+        together = interval_from_half_width(spread, _reach(row.reach, spread, row, 1))
         return state_of(Verdict.IMPROVED if spread.mean > 0 else Verdict.REGRESSED, size_of(together, margin))
-    narrow = interval_reaching(spread, _reach(row.narrow_reach, spread, row, 2))
+    narrow = interval_from_half_width(spread, _reach(row.narrow_reach, spread, row, 2))
     return State.SMALLER if margin is not None and is_within(narrow, margin) else State.OPEN
 
 
-def _is_shown(of: Moments, row: Comparison) -> bool:
-    """Return whether a mean is shown to differ from 0, by the critical value of the measured differences.
+def _is_shown(moments: Moments, row: Comparison) -> bool:
+    """Return whether a mean differs from 0 by more than the critical value of the measured differences.
 
-    If the measured difference is shown, its own distance from 0 is the highest critical value that is required.
+    If the measured difference is shown, the critical value is at most its distance from 0 in standard errors.
     """
-    critical = _reach(row.reach, of, row, 1)
+    critical = _reach(row.reach, moments, row, 1)
     if row.measured_error and row.difference is not None and (row.conclusion.is_detected or row.conclusion.is_harm):
         critical = min(critical, abs(row.difference) / row.measured_error)
-    return abs(of.mean) > critical * of.error * (1 - 1e-12)
+    return abs(moments.mean) > critical * moments.error * (1 - 1e-12)
 
 
-def _reach(reach: float | None, of: Moments, row: Comparison, sides: int) -> float:
-    """Return a half-width of the family's intervals in standard errors, or Bonferroni's if the family has none."""
-    return reach_alone(of, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach
+def _reach(reach: float | None, moments: Moments, row: Comparison, sides: int) -> float:
+    """Return `reach`, or without one, the half-width by Bonferroni. sides: 1 for level 1 - alpha, 2 for 1 - 2 alpha."""
+    return half_width(moments, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
     @property
     def traits(self) -> "Traits":
-        """Return the traits of the verdict, on which other code bases its decisions."""
+        """Return the properties of the verdict on which other code bases its decisions."""
         return _TRAITS[self]
 
     @property
@@ -79,7 +79,7 @@ class Verdict(StrEnum):
 
     @property
     def fails_margin(self) -> bool:
-        """Return whether a guardrail is not proven: neither shown to be not worse, nor identical."""
+        """Return whether the verdict does not prove a guardrail: neither not worse nor identical."""
         return self.traits.fails_margin
 
 
@@ -154,8 +154,9 @@ class Obstacle(StrEnum):
 class Conclusion(NamedTuple):
     """A verdict with its qualifiers.
 
-    size: for improved and regressed; None without a smallest effect or if the simultaneous interval covers it.
-    underpowered: for undecided, whether the mde is above the smallest effect. obstacle: for not testable and undecided.
+    size: for improved and regressed, the size of the difference; None without a smallest effect or if the simultaneous
+    interval covers it. underpowered: for undecided, whether the mde is above the smallest effect. obstacle: for not
+    testable and undecided, the reason.
     """
 
     kind: Verdict
@@ -170,7 +171,7 @@ _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Ver
 class HalfWidths(NamedTuple):
     """The half-widths, in standard errors, of a family's simultaneous intervals; None if there is no such interval.
 
-    wide: at level 1 - alpha, for sizes and the mde. narrow: at 1 - 2 alpha, for equivalence.
+    wide: half-width at level 1 - alpha, for sizes and the mde. narrow: half-width at 1 - 2 alpha, for equivalence.
     """
 
     wide: float | None = None
@@ -185,9 +186,9 @@ class TestResult:
     """The result of a test procedure for one comparison.
 
     p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
-        error. reaches: empty for guardrails, which are tested alone. factor: p_adjusted over the share of flips that it
-        comes from. resamples: number drawn for p_adjusted. harm: for a guardrail the adjusted p-value of the two-sided
-        test.
+        error. reaches: half-widths of the simultaneous intervals; None for guardrails, which are tested alone. factor:
+        p_adjusted divided by the share of flips from which it was computed. resamples: number of resamples drawn for
+        p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test.
     """
 
     p_value: float
@@ -205,13 +206,14 @@ class Facts:
     """The numbers from which a verdict is concluded.
 
     queries: number of queries. clusters: number of clusters; None if every query is a unit. differing: number of units
-        that the test can flip. of: moments of the differences; None for fewer than two.
+        that the test can flip. moments: moments of the differences; None for fewer than two.
     together, narrow: simultaneous intervals of the mean at 1 - alpha and at 1 - 2 alpha, or None.
-    test: None if there are too few queries for one.
+    test: result of the test; None if there are too few queries for one.
     mde: minimal detectable effect in this family; None if nothing varies.
-    smallest_effect: delta, or a guardrail's margin. least_queries: fewer are not tested; >= 2.
-    unseen: M, if a loss of `largest_loss` on one query in M reaches the smallest effect and goes unseen with a chance
-        of 5 %; else None. largest_loss: how much a query can lose; math.inf if unknown.
+    smallest_effect: the smallest effect that matters, or a guardrail's margin. least_queries: with fewer queries there
+        is no test; >= 2.
+    unseen: M, if losses of `largest_loss` on one query in M would reach the smallest effect, and are missing in such a
+        sample with a chance of 5 %; else None. largest_loss: the most that one query can lose; math.inf if unknown.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
         that rare harm cannot hide; True if the largest loss is unknown.
     is_drawn: whether the queries were drawn from a log, and the differences scaled.
@@ -219,7 +221,7 @@ class Facts:
 
     queries: int
     differing: int
-    of: Moments | None
+    moments: Moments | None
     together: Interval | None
     narrow: Interval | None
     test: TestResult | None
@@ -245,21 +247,21 @@ def unit_names(clusters: int | None) -> tuple[str, str]:
 
 
 def least_differing(alpha: float) -> int:
-    """Return how many differing queries can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""
+    """Return the fewest differing queries that can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""
     return max(TESTABLE, math.ceil(1 - math.log2(alpha)))
 
 
-def verdict(facts: Facts) -> Conclusion:
-    """Return the first verdict that applies, from top to bottom (docs/statistics.md)."""
-    if facts.test is None or facts.of is None:
-        return untested(facts)
+def conclude(facts: Facts) -> Conclusion:
+    """Return the first of the verdicts in docs/statistics.md that applies, from top to bottom."""
+    if facts.test is None or facts.moments is None:
+        return conclude_not_testable(facts)
     if facts.differing == 0:
         return Conclusion(Verdict.IDENTICAL)
     if facts.differing < least_differing(facts.alpha):
         return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
     margin = facts.smallest_effect
     if facts.test.p_adjusted <= facts.alpha:
-        direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
+        direction = Verdict.IMPROVED if facts.moments.mean > 0 else Verdict.REGRESSED
         return Conclusion(direction, size=size_of(facts.together, margin))
     # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987); and, as for guardrails, rare harm.
     if margin is not None and is_within(facts.narrow, margin) and facts.rules_out_rare:
@@ -319,12 +321,12 @@ def sentence(
             return "undecided (zero variance)"
         case Verdict.UNDECIDED:
             lacking = f" > {margin}" if underpowered else ""
-            return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
+            return f"undecided (MDE {format_effect(mde, smallest_effect)}{lacking})"
         case _:
             assert_never(kind)
 
 
-def readable(effect: float, margin: float | None = None) -> str:
+def format_effect(effect: float, margin: float | None = None) -> str:
     """Format an effect > 0 with three decimals, or with two significant digits if three decimals would be 0.000.
 
     More decimals are used if the effect would otherwise look equal to a margin that it does not equal.
@@ -335,8 +337,8 @@ def readable(effect: float, margin: float | None = None) -> str:
     return f"{effect:.{decimals}f}"
 
 
-def untested(facts: Facts) -> Conclusion:
-    """Return a not testable conclusion with its reason."""
+def conclude_not_testable(facts: Facts) -> Conclusion:
+    """Return the conclusion "not testable" with its reason."""
     obstacle = Obstacle.ONE_CLUSTER if facts.clusters == 1 else Obstacle.ONE_HEAVY_QUERY
     few = facts.queries < facts.least_queries
     return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if few else obstacle)

@@ -10,7 +10,7 @@ import ndcg_ab
 from ndcg_ab.comparing.families import paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.unjudged import read_shown
+from ndcg_ab.labels.unjudged import read_ranked_results
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.score import Result
 from ndcg_core.statistics.verdicts.record import Unjudged
@@ -62,11 +62,12 @@ def test_shown_results_give_the_differences_of_the_sql(seed: int) -> None:
     evaluation = evaluation_of([*rankings], METRICS)
     with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, METRICS)
-        shown = read_shown(engine, evaluation.metric_list)
+        shown = read_ranked_results(engine, evaluation.metric_list)
         for column in paired_columns(engine, evaluation, Sampling()):
             metric = evaluation.metric_named(column.metric)
             pair = shown.pair(metric, column.candidate, column.baseline, column.query_ids)
-            assert pair.measure() == pytest.approx(np.asarray(column.differences), abs=1e-12), column.metric
+            expected = pytest.approx(np.asarray(column.differences), abs=1e-12)
+            assert pair.measured_differences() == expected, column.metric
 
 
 TEN = [f"q{number}" for number in range(10)]

@@ -20,8 +20,8 @@ from ndcg_core.measures.registry import (
     Discount,
     Divisor,
     Gain,
+    GainSource,
     Measure,
-    Pool,
     Quotient,
     RankedGains,
 )
@@ -88,7 +88,7 @@ def test_traits_by_hand() -> None:
     assert {name for name, measure in MEASURES.items() if not measure.has_cutoff} == {"rprec", "bpref", "infap"}
     assert {name for name, measure in MEASURES.items() if not measure.is_monotone} == {"infap"}
     assert {name for name, measure in MEASURES.items() if not measure.is_bounded} == {"dcg", "cg"}
-    assert {name for name, ideal in IDEALS.items() if ideal.pool is Pool.RETURNED} == {"local", "recall"}
+    assert {name for name, ideal in IDEALS.items() if ideal.pool is GainSource.RETURNED} == {"local", "recall"}
 
 
 @pytest.mark.slow

@@ -16,10 +16,10 @@ from ndcg_core.sampling.draws import (
 )
 from ndcg_core.sampling.plan import (
     Population,
-    error_of_draw,
-    error_of_random,
+    drawn_standard_error,
     expected_probabilities,
     queries_to_decide,
+    random_standard_error,
 )
 from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.power import queries_needed
@@ -110,16 +110,16 @@ def test_expected_probabilities_fill_the_count():
 def test_the_plan_of_a_random_sample_is_that_of_power():
     relative = np.ones(1000)
     population = Population(np.ones(1000), relative, None, 0.1)
-    assert error_of_random(population, 50)[0] == pytest.approx(0.1 / 50**0.5)
-    assert error_of_draw(population, 50) == pytest.approx(error_of_random(population, 50))
-    assert queries_to_decide(population, 0.03, error_of_random) == queries_needed(0.03, 0.1)
-    assert queries_to_decide(population, 1e-6, error_of_random) is None
+    assert random_standard_error(population, 50)[0] == pytest.approx(0.1 / 50**0.5)
+    assert drawn_standard_error(population, 50) == pytest.approx(random_standard_error(population, 50))
+    assert queries_to_decide(population, 0.03, random_standard_error) == queries_needed(0.03, 0.1)
+    assert queries_to_decide(population, 1e-6, random_standard_error) is None
 
 
 def test_half_of_the_queries_changed_is_half_of_the_variance():
     changed = np.arange(1000) % 2 == 0
     population = Population(changed * 1.0, changed * 1.0, None, 0.1)
-    drawn, plain = (error(population, 50)[0] ** 2 for error in (error_of_draw, error_of_random))
+    drawn, plain = (error(population, 50)[0] ** 2 for error in (drawn_standard_error, random_standard_error))
     assert drawn / plain == pytest.approx(0.5)
 
 
@@ -127,5 +127,5 @@ def test_the_plan_expects_squares_by_the_cube_of_the_disagreement():
     """Two queries of disagreement 1 and 2: squares of 1 and 8, in the mean the square of the deviation."""
     population = Population(np.array([1.0, 2.0, 0.0]), np.array([0.7, 1.3, 0.0]), None, 0.3)
     assert population.spread == pytest.approx(np.array([1.0, 8.0, 0.0]) * 0.09 / 3)
-    assert error_of_draw(population, 1)[0] ** 2 == pytest.approx((0.03 / 0.35 + 0.24 / 0.65) / 9)
-    assert error_of_draw(population, 2)[0] ** 2 == pytest.approx(0.27 / 9)
+    assert drawn_standard_error(population, 1)[0] ** 2 == pytest.approx((0.03 / 0.35 + 0.24 / 0.65) / 9)
+    assert drawn_standard_error(population, 2)[0] ** 2 == pytest.approx(0.27 / 9)

@@ -101,8 +101,11 @@ def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeyp
 
 @pytest.mark.soak
 def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedures, "reach_together", lambda of, quantile, level: estimates.reach_alone(of, level))
-    monkeypatch.setattr(procedures, "_studentised", lambda of, quantile, error, level: estimates.reach_alone(of, level))
+    def alone(moments: estimates.Moments, *arguments: float) -> float:
+        return estimates.half_width(moments, arguments[-1])
+
+    monkeypatch.setattr(procedures, "joint_half_width", alone)
+    monkeypatch.setattr(procedures, "_studentised", alone)
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
 

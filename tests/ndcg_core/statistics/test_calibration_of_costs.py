@@ -43,12 +43,12 @@ def test_true_differences_are_those_of_large_samples() -> None:
 
 def test_draws_that_know_nothing_beyond_the_sample_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain quantiles of Rubin's bootstrap, without what lies beyond all queries: the intervals are too short."""
-    drawn = cost_quantiles.draw_quantiles
+    drawn = cost_quantiles.draw_quantile_bounds
 
     def plain(values: Any, shares: Sequence[float], **keys: Any) -> Any:
         low, _ = drawn(values, shares, **keys)
         return low, low
 
-    monkeypatch.setattr(simulate_costs, "draw_quantiles", plain)
+    monkeypatch.setattr(simulate_costs, "draw_quantile_bounds", plain)
     rows = [row for place in (0, 1) for row in simulate_costs.measured(place, SEED, repetitions=200)]
     assert [row for row in rows if not row.holds(errors=3)] != []

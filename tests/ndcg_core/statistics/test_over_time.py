@@ -16,7 +16,7 @@ from ndcg_core.statistics.over_time import (
     Evidence,
     Split,
     detectable_at,
-    monitor_looks,
+    monitor_tests,
     spend_alpha,
     split_change,
 )
@@ -43,10 +43,10 @@ def test_all_looks_together_spend_alpha() -> None:
 
 
 def test_the_same_p_is_enough_for_early_looks_only() -> None:
-    found = monitor_looks([of(0.0015)] * 5, 0.05)
+    found = monitor_tests([of(0.0015)] * 5, 0.05)
     assert [p_value <= level for level, p_value in found] == [True, True, True, False, False]
     assert [level for level, _ in found] == [spend_alpha(0.05, look) for look in range(1, 6)]
-    assert [p_value <= level for level, p_value in monitor_looks([of(0.04)] * 2, 0.05)] == [False, False], (
+    assert [p_value <= level for level, p_value in monitor_tests([of(0.04)] * 2, 0.05)] == [False, False], (
         "alpha is for all looks"
     )
 

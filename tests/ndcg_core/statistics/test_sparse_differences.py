@@ -19,11 +19,11 @@ from ndcg_core.sampling import draws, plan
 from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
-from ndcg_core.statistics.estimates.judged_shares import describe_labels
+from ndcg_core.statistics.estimates.judged_shares import describe_judged_shares
 from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.estimates.prediction_powered import check_balance, correct_difference, correct_drawn
 from ndcg_core.statistics.hypothesis_tests import bounded_mean
-from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_looks, split_change
+from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_tests, split_change
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
 
@@ -203,7 +203,7 @@ def test_moments_intervals_and_power(number: int) -> None:
             means.not_worse_p_value(of, case.margin),
             means.t_p_value(of),
             [mde, detected, looked],
-            describe_labels(case.column("a", "ndcg", values), 0.5, None, case.alpha),
+            describe_judged_shares(case.column("a", "ndcg", values), 0.5, None, case.alpha),
         ]
     )
 
@@ -241,7 +241,7 @@ def test_costs_and_nights(number: int) -> None:
     members = None if case.members is None else np.unique(case.members, return_inverse=True)[1]
     sample = cost_quantiles.Sample(case.weights, members)
     tails = cost_quantiles.Tails(0.025, 0.025)
-    low, high = cost_quantiles.draw_quantiles(values, (0.5, 0.95), draws=FEW, seed=1, sample=sample)
+    low, high = cost_quantiles.draw_quantile_bounds(values, (0.5, 0.95), draws=FEW, seed=1, sample=sample)
     between = [cost_quantiles.interval_from_draws(low[:, 0, at], high[:, 0, at], tails) for at in (0, 1)]
     assert_finite([between, cost_quantiles.mean_interval(values[:, 0], tails, sample)], endless=("[0]", "[1]"))
     both = np.stack([case.differences() for _ in range(4)]).reshape(2, 2, case.n)
@@ -249,7 +249,7 @@ def test_costs_and_nights(number: int) -> None:
     assert_finite(split_change(both, weights))
     p_values = case.generator.choice((1e-300, 1e-9, 0.001, 0.05, 1.0), 30).tolist()
     looks = [Evidence(p_value, case.pick((None, 0.0, p_value)), 3, FEW, p_value) for p_value in p_values]
-    assert_finite(monitor_looks(looks, case.alpha))
+    assert_finite(monitor_tests(looks, case.alpha))
 
 
 @sparse(60)
@@ -270,7 +270,7 @@ def test_drawn_queries(number: int) -> None:
     mean = draws.mean_disagreement(relative, case.weights)
     assert_finite(draws.scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean))
     population = plan.Population(disagreements, relative, case.weights, 0.16)
-    errors = (plan.error_of_draw, plan.error_of_random)
+    errors = (plan.drawn_standard_error, plan.random_standard_error)
     assert_finite([plan.queries_to_decide(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
     if relative.any() and disagreements.any():
         assert_finite(plan.unit_deviation([case.differences()], relative, disagreements))

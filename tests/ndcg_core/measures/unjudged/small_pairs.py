@@ -1,4 +1,4 @@
-"""Small random pairs of rankings with judgments, as `ShownPair` and as dictionaries, for tests by enumeration."""
+"""Small random pairs of rankings with judgments, as `SystemPair` and as dictionaries, for tests by enumeration."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, order_results, score_query
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults
-from ndcg_core.measures.unjudged.expected_values import ShownPair
+from ndcg_core.measures.unjudged.expected_values import SystemPair
 
 GRADES = (0.0, 1.0, 2.0, 3.0)
 DOCS = tuple(f"d{number}" for number in range(9))
@@ -53,9 +53,9 @@ class Pair(NamedTuple):
         assert values[0] is not None and values[1] is not None
         return values[0] - values[1]
 
-    def shown(self, metric: Metric) -> ShownPair:
+    def shown(self, metric: Metric) -> SystemPair:
         """Return the pair as arrays."""
-        return ShownPair(
+        return SystemPair(
             metric,
             judged_of([self.judgments]),
             *(ranked_results(metric, [each], [self.judgments]) for each in self.rankings),

@@ -11,14 +11,14 @@ from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
 from ndcg_core.measures.score import Result
 from ndcg_core.measures.unjudged import expected_values
 from ndcg_core.measures.unjudged.contributions import lacks_expected_value
-from ndcg_core.measures.unjudged.expected_values import ShownPair, find_grade_effects
-from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of
+from ndcg_core.measures.unjudged.expected_values import SystemPair, find_grade_effects
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, rank_band
 from tests.ndcg_core.measures.unjudged.small_pairs import DOCS, GRADES, METRICS, Pair, draw_pair
 
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
 
 
-class Certain(ShownPair):
+class Certain(SystemPair):
     """A pair whose chances are the same in every band."""
 
     chances = GradeChances(np.array(GRADES), np.tile(CHANCES, (6, 1)))  # type: ignore[assignment]
@@ -33,7 +33,8 @@ def certain(pair: Pair, name: str) -> Certain:
 def test_the_measured_difference_is_that_of_the_core(name: str) -> None:
     random = Random(3)
     for pair in (draw_pair(random) for _ in range(40)):
-        assert pair.shown(parse(name)).measure()[0] == pytest.approx(pair.difference(parse(name)), abs=1e-12)
+        metric = parse(name)
+        assert pair.shown(metric).measured_differences()[0] == pytest.approx(pair.difference(metric), abs=1e-12)
 
 
 def test_an_unjudged_document_is_in_the_band_of_its_better_rank() -> None:
@@ -42,7 +43,7 @@ def test_an_unjudged_document_is_in_the_band_of_its_better_rank() -> None:
     candidate, baseline = ([Result(doc, -float(rank)) for rank, doc in enumerate(order)] for order in orders)
     found = Pair({"d1": 1.0}, (candidate, baseline)).shown(parse("dcg")).unjudged
     assert found.doc.tolist() == [0, 2, 3, 4, 5, 6]
-    assert found.band.tolist() == band_of(np.array([1, 2, 3, 4, 5, 3])).tolist()
+    assert found.band.tolist() == rank_band(np.array([1, 2, 3, 4, 5, 3])).tolist()
 
 
 @pytest.mark.first_case
@@ -55,7 +56,7 @@ def test_expectation_and_variance_are_those_over_all_completions(name: str) -> N
         for grades, difference in pair.completions(parse(name)):
             chance = float(np.prod([CHANCES[GRADES.index(grade)] for grade in grades]))
             first, second = first + chance * difference, second + chance * difference**2
-        differences, variances = certain(pair, name).expect(1.0, 1.0)
+        differences, variances = certain(pair, name).expected_differences(1.0, 1.0)
         assert differences[0] == pytest.approx(first, abs=1e-12)
         if parse(name).traits.is_additive:
             assert variances[0] == pytest.approx(second - first**2, abs=1e-12)
@@ -65,8 +66,8 @@ def test_expectation_and_variance_are_those_over_all_completions(name: str) -> N
 def test_exchanging_the_systems_reverses_the_sign(name: str) -> None:
     random = Random(5)
     for pair in (draw_pair(random) for _ in range(20)):
-        found = certain(pair, name).expect(0.5, 2.0)
-        other = certain(Pair(pair.judgments, pair.rankings[::-1]), name).expect(2.0, 0.5)
+        found = certain(pair, name).expected_differences(0.5, 2.0)
+        other = certain(Pair(pair.judgments, pair.rankings[::-1]), name).expected_differences(2.0, 0.5)
         assert found[0] == pytest.approx(-other[0], abs=1e-12)
         assert found[1] == pytest.approx(other[1], abs=1e-12)
 
@@ -81,7 +82,7 @@ def test_better_unjudged_results_of_the_candidate_never_lower_the_difference(nam
     random = Random(6)
     for pair in (draw_pair(random) for _ in range(20)):
         shown = certain(pair, name)
-        found = [float(shown.expect(factor, 1.0)[0][0]) for factor in (0.2, 0.5, 1.0, 1.5, 5.0)]
+        found = [float(shown.expected_differences(factor, 1.0)[0][0]) for factor in (0.2, 0.5, 1.0, 1.5, 5.0)]
         assert found == sorted(found) or np.allclose(found, sorted(found), atol=1e-12)
 
 
@@ -92,7 +93,7 @@ def test_a_measure_that_divides_by_something_else_has_no_expected_value(monkeypa
     metric = Metric("f1", 3)
     assert lacks_expected_value(metric)
     with pytest.raises(ValueError, match="f1@3: its measure has no expected value"):
-        draw_pair(Random(1)).shown(metric).expect(1.0, 1.0)
+        draw_pair(Random(1)).shown(metric).expected_differences(1.0, 1.0)
     with pytest.raises(TypeError, match="divisor"):
         Measure("f1", cumulated)  # type: ignore[call-arg]
 

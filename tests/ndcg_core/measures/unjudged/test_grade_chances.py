@@ -5,7 +5,7 @@ import pytest
 
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults
-from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, estimate_chances, expect_gain, rank_band
 
 
 def results_of(rank: list[int], grade: list[float]) -> RankedResults:
@@ -19,7 +19,7 @@ JUDGED = JudgedCounts(np.array([0, 0]), np.array([0.0, 2.0]), np.array([1, 1]), 
 
 
 def test_bands_end_where_the_design_says() -> None:
-    assert band_of(np.array([1, 2, 3, 5, 6, 10, 11, 20, 21, 50, 51, 900])).tolist() == [
+    assert rank_band(np.array([1, 2, 3, 5, 6, 10, 11, 20, 21, 50, 51, 900])).tolist() == [
         0,
         0,
         1,

@@ -11,10 +11,12 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
     Sample,
     Tails,
     _weights_beyond,
-    draw_quantiles,
     interval_from_draws,
     least_queries,
     mean_interval,
+)
+from ndcg_core.statistics.estimates.cost_quantiles import (
+    draw_quantile_bounds as quantile_bounds,
 )
 
 TAILS = Tails(0.025, 0.025)
@@ -63,7 +65,7 @@ def test_nothing_has_no_quantile() -> None:
 def test_the_interval_of_one_quantile_is_that_of_order_statistics(share: float, count: int) -> None:
     """The smallest rank whose chance to lie below the quantile is at most .025, and the largest on the other side."""
     values = np.arange(1.0, count + 1)[:, None]
-    low, high = draw_quantiles(values, [share], draws=20_000, seed=1)
+    low, high = quantile_bounds(values, [share], draws=20_000, seed=1)
     found = interval_from_draws(low[:, 0, 0], high[:, 0, 0], TAILS)
     for end, tail in ((found.high, TAILS.high), (found.low, TAILS.low)):
         if math.isinf(end):
@@ -84,7 +86,7 @@ def test_the_interval_of_one_quantile_is_that_of_order_statistics(share: float, 
 def test_how_many_queries_an_upper_end_needs(share: float, count: int) -> None:
     assert least_queries(share, 0.025) == count
     for queries, is_open in ((count - 10, True), (count + 10, False)) if count > 10 else ((5, True), (7, False)):
-        low, high = draw_quantiles(np.arange(float(queries))[:, None], [share], draws=20_000, seed=2)
+        low, high = quantile_bounds(np.arange(float(queries))[:, None], [share], draws=20_000, seed=2)
         assert math.isinf(interval_from_draws(low[:, 0, 0], high[:, 0, 0], TAILS).high) == is_open
 
 
@@ -94,7 +96,7 @@ def test_a_difference_keeps_the_pairs() -> None:
     apart = generator().permutation(base) + 5
 
     def width(other: np.ndarray) -> float:
-        low, high = draw_quantiles(np.stack([base, other], axis=1), [0.5], draws=2_000, seed=3)
+        low, high = quantile_bounds(np.stack([base, other], axis=1), [0.5], draws=2_000, seed=3)
         ends = interval_from_draws(low[:, 1, 0] - high[:, 0, 0], high[:, 1, 0] - low[:, 0, 0], TAILS)
         assert ends.low < 5 < ends.high
         return ends.high - ends.low
@@ -104,7 +106,7 @@ def test_a_difference_keeps_the_pairs() -> None:
 
 def test_where_the_baseline_is_constant_the_difference_has_the_candidates_interval() -> None:
     values = np.stack([np.full(120, 2.0), generator().permutation(np.arange(120.0))], axis=1)
-    low, high = draw_quantiles(values, [0.95], draws=5_000, seed=1)
+    low, high = quantile_bounds(values, [0.95], draws=5_000, seed=1)
     alone = interval_from_draws(low[:, 1, 0], high[:, 1, 0], TAILS)
     both = interval_from_draws(low[:, 1, 0] - high[:, 0, 0], high[:, 1, 0] - low[:, 0, 0], TAILS)
     assert (both.low, both.high) == (alone.low - 2, alone.high - 2)
@@ -112,22 +114,25 @@ def test_where_the_baseline_is_constant_the_difference_has_the_candidates_interv
 
 def test_draws_depend_on_the_seed_alone_and_the_first_are_the_same_of_more() -> None:
     values = generator().normal(size=(40, 2))
-    first, again = (draw_quantiles(values, SHARES, draws=300, seed=1) for _ in range(2))
-    longer, other = draw_quantiles(values, SHARES, draws=600, seed=1), draw_quantiles(values, SHARES, draws=300, seed=2)
+    first, again = (quantile_bounds(values, SHARES, draws=300, seed=1) for _ in range(2))
+    longer, other = (
+        quantile_bounds(values, SHARES, draws=600, seed=1),
+        quantile_bounds(values, SHARES, draws=300, seed=2),
+    )
     assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
     assert np.array_equal(longer[0][:300], first[0])
     assert not np.array_equal(other[0], first[0])
-    alone = draw_quantiles(values[:, :1], SHARES, draws=300, seed=1)
+    alone = quantile_bounds(values[:, :1], SHARES, draws=300, seed=1)
     assert np.array_equal(alone[0][:, 0], first[0][:, 0]), "another system changes nothing"
 
 
 def test_queries_of_a_cluster_are_one_unit() -> None:
     """Ten copies of every query tell no more than the queries do; equal weights nothing at all."""
     values = generator().normal(size=(30, 1))
-    plain = draw_quantiles(values, [0.5], draws=1_000, seed=1)
+    plain = quantile_bounds(values, [0.5], draws=1_000, seed=1)
     members = np.repeat(np.arange(30), 10)
-    clustered = draw_quantiles(np.repeat(values, 10, axis=0), [0.5], draws=1_000, seed=1, sample=Sample(None, members))
-    weighed = draw_quantiles(values, [0.5], draws=1_000, seed=1, sample=Sample(np.full(30, 7.0), None))
+    clustered = quantile_bounds(np.repeat(values, 10, axis=0), [0.5], draws=1_000, seed=1, sample=Sample(None, members))
+    weighed = quantile_bounds(values, [0.5], draws=1_000, seed=1, sample=Sample(np.full(30, 7.0), None))
     for at in range(2):
         assert np.array_equal(plain[at], clustered[at])
         assert np.array_equal(plain[at], weighed[at])
@@ -136,14 +141,14 @@ def test_queries_of_a_cluster_are_one_unit() -> None:
 def test_a_heavy_query_is_where_the_quantile_is() -> None:
     weights = np.ones(20)
     weights[7] = 1000.0
-    low, high = draw_quantiles(np.arange(20.0)[:, None], [0.5], draws=500, seed=1, sample=Sample(weights, None))
+    low, high = quantile_bounds(np.arange(20.0)[:, None], [0.5], draws=500, seed=1, sample=Sample(weights, None))
     assert np.median(low) == np.median(high) == 7
 
 
 def test_what_lies_beyond_weighs_as_the_queries_near_it() -> None:
     """Slow queries are heavy: a slower one, that is not in the sample, is heavy, too."""
     weights = np.linspace(1, 9, 60)
-    low, high = draw_quantiles(np.arange(60.0)[:, None], [0.95], draws=20_000, seed=5, sample=Sample(weights, None))
+    low, high = quantile_bounds(np.arange(60.0)[:, None], [0.95], draws=20_000, seed=5, sample=Sample(weights, None))
     near = weights[np.cumsum(weights) >= 0.95 * weights.sum()].mean()
     gaps = generator().standard_exponential((20_000, 61))
     beyond = near * gaps[:, 60]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone
+from ndcg_core.statistics.estimates.mean_difference import Moments, half_width
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import BootstrapResult, bootstrap_max_t, draw_counts
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, max_t
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, sign_flip_family
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts import verdict
 from ndcg_core.statistics.verdicts.comparison import compare_family
@@ -119,9 +119,9 @@ def test_a_family_by_the_bootstrap() -> None:
     known, found = bootstrapped(columns)
     assert {row.procedure for row in found} == {"studentised bootstrap, step-down max-T"}
     for moments, row in zip(known, found, strict=True):
-        assert row.reaches.wide > reach_alone(moments, 0.95)
+        assert row.reaches.wide > half_width(moments, 0.95)
     moments, (alone,) = bootstrapped(columns[:1])
-    assert alone.reaches.wide == reach_alone(moments[0], 0.95)
+    assert alone.reaches.wide == half_width(moments[0], 0.95)
     short = dataclasses.replace(
         columns[1], query_ids=columns[1].query_ids[:25], differences=columns[1].differences[:25]
     )
@@ -134,7 +134,7 @@ def test_a_family_that_decides_has_the_larger_p_and_the_wider_reach_of_both_test
     rows = compare_family(columns, resamples=RESAMPLES, seed=3)
     paired = sort_by_query(columns)
     known, drawn = bootstrapped(columns)
-    flipped = max_t(paired, known, HOW)
+    flipped = sign_flip_family(paired, known, HOW)
     for row, moments, one, other in zip(rows, known, flipped, drawn, strict=True):
         assert (row.p_value, row.p_adjusted) == (one.p_value, max(one.p_adjusted, other.p_adjusted))
         reach = max(one.reaches.wide, other.reaches.wide)

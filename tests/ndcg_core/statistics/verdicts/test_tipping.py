@@ -38,7 +38,7 @@ def test_a_shown_difference_tips_where_the_assumed_one_is_not_shown(step: float,
     assert found == factor
     turned = factor is not None and factor <= 1.2
     assert (state is State.UNKNOWN) == turned
-    assert turned or state_of(row.conclusion, row.size).stands_as(state)
+    assert turned or state_of(row.conclusion, row.size).has_same_direction(state)
 
 
 def test_by_more_may_weaken_and_stands() -> None:
@@ -106,7 +106,7 @@ def test_measured_differences_have_the_measured_state() -> None:
     for mean in (0.028, 0.03, 0.05, 0.1):
         (row,) = compare_family([column(mean)])
         found = state_under(column(mean), row, (mean + NOISE, np.zeros(len(QUERIES))))
-        assert state_of(row.conclusion, row.size).stands_as(found)
+        assert state_of(row.conclusion, row.size).has_same_direction(found)
 
 
 def test_the_factors_are_those_of_the_documentation() -> None:
