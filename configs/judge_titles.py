@@ -9,7 +9,7 @@ from ndcg_ab import Document, Query
 
 
 def words_in_title(query: Query, document: Document, most: int = 3) -> int | None:
-    """From 0 to `most`; None, which says that it cannot tell, where the title is not known."""
+    """Return a grade from 0 to `most`, the number of the query's words in the title; None if the title is unknown."""
     if document.title is None:
         return None
     title = document.title.lower().split()

@@ -1,4 +1,4 @@
-"""Draws what the documentation shows of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md,
+"""Draw the documentation's views of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md,
 forms in inputs.md, and the glossary that `ndcg-ab help terms` prints.
 
 python docs/draw.py          writes them (make docs)
@@ -42,7 +42,7 @@ STAGES = {  # the hundreds of the file numbers
 
 
 def render_pipeline_page() -> str:
-    """The whole page, as Markdown with Mermaid."""
+    """Return docs/pipeline.md, Markdown with Mermaid."""
     return "\n".join(page_lines()) + "\n"
 
 
@@ -59,7 +59,7 @@ def page_lines() -> Iterator[str]:
 
 
 def overview_lines(files: Sequence[SqlFile]) -> Iterator[str]:
-    """The stages, and which needs which; an arrow that a longer way says already is left out."""
+    """Yield a Mermaid diagram of the stages; an arrow that a longer way implies is left out."""
     stage_of = {file.name: file.number // 100 for file in files if file.number < CLICKS}
     needs: dict[int, set[int]] = {stage: set() for stage in stage_of.values()}
     for file in files:
@@ -74,7 +74,7 @@ def overview_lines(files: Sequence[SqlFile]) -> Iterator[str]:
 
 
 def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
-    """The stages that a stage needs, directly or through others."""
+    """Return the stages that a stage needs, directly or through others."""
     direct = needs[stage] - {stage}
     return direct | {first for second in direct for first in reachable_stages(needs, second)}
 
@@ -86,7 +86,7 @@ def format_entry(file: SqlFile) -> str:
 
 
 def package_of(module: str) -> str:
-    """The package that a module's box stands for: ``ndcg_ab.sources`` for ``ndcg_ab.sources.files.file``."""
+    """Return the package whose box stands for a module: ``ndcg_ab.sources`` for ``ndcg_ab.sources.files.file``."""
     parts = module.split(".")
     if parts[:2] == ["ndcg_ab", "flows"]:
         return "flows"
@@ -100,8 +100,8 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield ".".join([package, *(part for part in inside if part != "__init__")]), path
 
 
-def imported(module: str, path: Path) -> Iterator[str]:
-    """Every module of ours that a module imports, at its top or inside functions."""
+def imported_modules(module: str, path: Path) -> Iterator[str]:
+    """Yield every module of the project that a module imports, at its top or inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("ndcg_"):
             yield node.module or ""
@@ -109,12 +109,12 @@ def imported(module: str, path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name.startswith("ndcg_"))
 
 
-def arrows() -> set[tuple[str, str]]:
-    """(package, package that it imports)."""
+def find_package_imports() -> set[tuple[str, str]]:
+    """Return the pairs (package, package that it imports)."""
     known = {name for name, _ in modules()}
     found = set()
     for module, path in modules():
-        for name in imported(module, path):
+        for name in imported_modules(module, path):
             first, second = package_of(module), package_of(name if name in known else name.rpartition(".")[0])
             if first != second and "ndcg_ab" not in (first, second) and not second.startswith("ndcg_core."):
                 found.add((first, second))
@@ -123,8 +123,8 @@ def arrows() -> set[tuple[str, str]]:
     return found
 
 
-def reduced(found: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Without the arrows that a longer way says already."""
+def drop_implied_arrows(found: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the arrows in order, without those that a longer way implies."""
 
     def reaches(start: str, goal: str) -> bool:
         return any(second == goal or reaches(second, goal) for first, second in found if first == start)
@@ -136,13 +136,13 @@ def reduced(found: set[tuple[str, str]]) -> list[tuple[str, str]]:
     )
 
 
-def drawing() -> str:
+def draw_packages() -> str:
     lines = ["```mermaid", "flowchart TD"]
-    lines += [f"    {first} --> {second}" for first, second in reduced(arrows())]
+    lines += [f"    {first} --> {second}" for first, second in drop_implied_arrows(find_package_imports())]
     return "\n".join([*lines, "```"])
 
 
-def codes() -> str:
+def list_codes() -> str:
     """Return an entry for each code of a finding: what it means, its severity, and after an arrow what to do."""
     entries = []
     for code, entry in CODES.items():
@@ -154,7 +154,7 @@ def codes() -> str:
     return "\n\n".join(entries)
 
 
-def forms() -> str:
+def list_forms() -> str:
     """Return the names of all forms of files, a list for each kind."""
     lines = []
     for kind, option in OPTIONS.items():
@@ -163,7 +163,7 @@ def forms() -> str:
     return "\n".join(lines)
 
 
-def tree() -> str:
+def draw_tree() -> str:
     """Return every top folder and the packages in it, each with the first line of its docstring."""
     lines = ["```"]
     for folder in FOLDERS:
@@ -174,28 +174,28 @@ def tree() -> str:
     return "\n".join([*lines, "```"])
 
 
-def with_drawing(page: str, drawn: str, begin: str = BEGIN, end: str = END) -> str:
+def insert_drawing(page: str, drawn: str, begin: str = BEGIN, end: str = END) -> str:
     head, _, rest = page.partition(begin)
     _, _, tail = rest.partition(end)
     return f"{head}{begin}\n\n{drawn}\n\n{end}{tail}"
 
 
-def pages() -> dict[Path, str]:
-    """Every page that is drawn, as it should be."""
+def render_pages() -> dict[Path, str]:
+    """Return the path and the up-to-date text of every drawn page."""
     architecture, findings, inputs = (DOCS / name for name in ("architecture.md", "findings.md", "inputs.md"))
     return {
         DOCS / "pipeline.md": render_pipeline_page(),
         DOCS / "glossary.md": TERMS.read_text(encoding="utf-8"),
-        architecture: with_drawing(
-            with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
+        architecture: insert_drawing(
+            insert_drawing(architecture.read_text(encoding="utf-8"), draw_packages()), draw_tree(), TREE, END_OF_TREE
         ),
-        findings: with_drawing(findings.read_text(encoding="utf-8"), codes()),
-        inputs: with_drawing(inputs.read_text(encoding="utf-8"), forms()),
+        findings: insert_drawing(findings.read_text(encoding="utf-8"), list_codes()),
+        inputs: insert_drawing(inputs.read_text(encoding="utf-8"), list_forms()),
     }
 
 
 def main() -> None:
-    for path, text in pages().items():
+    for path, text in render_pages().items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT), file=sys.stderr)
 

@@ -1,8 +1,8 @@
-"""Draws the README's pictures from the demo: what the terminal shows, and the page in a browser.
+"""Draw the README's pictures from the demo: the terminal output, and the page in a browser.
 
     make pictures
 
-The page needs Chromium; without one it keeps its picture, and says so.
+The page needs Chromium; without one its picture stays, and a line says so.
 """
 
 import re
@@ -28,8 +28,8 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 
-def terminal(result: ndcg_ab.CompareResult) -> str:
-    """The answer as a terminal shows it, as SVG; no font is fetched from anywhere."""
+def draw_terminal(result: ndcg_ab.CompareResult) -> str:
+    """Return the printed answer as SVG, which fetches no font."""
 
     def show(console: Console) -> None:
         console.print(f"[dim]$[/] [bold]{COMMAND}[/]\n", highlight=False)
@@ -38,14 +38,14 @@ def terminal(result: ndcg_ab.CompareResult) -> str:
     return draw_picture(show, WIDTH, MONOKAI)
 
 
-def words(drawn: str) -> str:
-    """What stands in such a picture."""
+def words_in_picture(drawn: str) -> str:
+    """Return the text in an SVG picture."""
     lines = re.findall(r"<text [^>]*>(.*?)</text>", drawn)
     return " ".join(" ".join(lines).replace("&#160;", " ").split())
 
 
-def page(result: ndcg_ab.CompareResult, path: Path) -> bool:
-    """The first screen of the page; False where there is no browser."""
+def photograph_page(result: ndcg_ab.CompareResult, path: Path) -> bool:
+    """Take a picture of the page's first screen; return False without a browser."""
     browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if browser is None:
         return False
@@ -65,8 +65,8 @@ def page(result: ndcg_ab.CompareResult, path: Path) -> bool:
 
 def main() -> None:
     result = ndcg_ab.evaluate(ROOT / "configs" / "demo.yaml")
-    (IMAGES / "terminal.svg").write_text(terminal(result), encoding="utf-8")
-    if not page(result, IMAGES / "page.png"):
+    (IMAGES / "terminal.svg").write_text(draw_terminal(result), encoding="utf-8")
+    if not photograph_page(result, IMAGES / "page.png"):
         print("docs/images/page.png: no Chromium is here, so it is as it was", file=sys.stderr)
 
 

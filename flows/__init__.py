@@ -1,1 +1,1 @@
-"""How an evaluation is run: from the command line, as a Prefect flow, on a schedule."""
+"""Run evaluations: from the command line, as a Prefect flow, on a schedule."""

@@ -1,6 +1,6 @@
-"""Run an evaluation as a Prefect flow, with a task for each step.
+"""Run an evaluation as a Prefect flow, with a task for each part of a stage.
 
-The work and its order are in `ndcg_ab.pipeline`.  Tasks have no arguments: Prefect would look into what they hold.
+The work and its order are defined in `ndcg_ab.pipeline`.  Tasks have no arguments, because Prefect would inspect them.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
@@ -28,7 +28,7 @@ OPENED: ContextVar[contextlib.AbstractContextManager[Context]] = ContextVar("ope
 
 
 def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
-    """Do one part of a stage as a task, which is tried again if it talks to the outside and may answer later."""
+    """Perform one part of a stage as a Prefect task and return its message; Prefect retries it if that may help."""
 
     @task(
         name=stage.task or stage.part_name(part),
@@ -48,13 +48,13 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
 
 
 def should_retry(_task: Any, _run: Any, state: Any) -> bool:
-    """Return whether Prefect tries a task again that failed."""
+    """Return whether Prefect should retry a failed task: whether its error may not occur again."""
     return is_worth_retrying(state.result(raise_on_failure=False))
 
 
 @contextlib.contextmanager
 def hide_secrets_in_errors() -> Iterator[None]:
-    """Remove secrets from errors that are raised inside, since Prefect stores and logs their messages."""
+    """Remove secrets from errors raised in the block, because Prefect stores and logs their messages."""
     try:
         yield
     except Exception as error:
@@ -64,33 +64,33 @@ def hide_secrets_in_errors() -> Iterator[None]:
         raise safe_error from None
 
 
-def tasks(*chosen: Stage) -> Callable[[Context], None]:
-    """Return a step of the flow that runs the remaining parts of some stages, each part as a Prefect task."""
+def as_tasks(*chosen: Stage) -> Callable[[Context], None]:
+    """Return a function that runs the remaining parts of some stages, each part as a Prefect task."""
     return partial(run_stages, stages=chosen, call=perform_as_task)
 
 
-pull_queries = tasks(stages.PULL_QUERIES)
-pull_judgments = tasks(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
-pull_scores = tasks(stages.PULL_SCORES)
-pull_rankings = tasks(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
-find_same = tasks(keeping.FIND_SAME)
-check = tasks(stages.CHECK_DATA)
-score_in_sql = tasks(stages.SCORE)
-verify_in_python = tasks(stages.VERIFY)
-score_by_other_judgments = tasks(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
-compare_with_previous = tasks(keeping.COMPARE_WITH_PREVIOUS)
-test_differences = tasks(stages.TEST_DIFFERENCES)
-keep = tasks(keeping.KEEP)
-publish = tasks(keeping.DRAW_PAGE, keeping.PUBLISH)
-remove_old = tasks(keeping.REMOVE_OLD)
+pull_queries = as_tasks(stages.PULL_QUERIES)
+pull_judgments = as_tasks(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
+pull_scores = as_tasks(stages.PULL_SCORES)
+pull_rankings = as_tasks(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
+find_same = as_tasks(keeping.FIND_SAME)
+check = as_tasks(stages.CHECK_DATA)
+score_in_sql = as_tasks(stages.SCORE)
+verify_in_python = as_tasks(stages.VERIFY)
+score_by_other_judgments = as_tasks(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
+compare_with_previous = as_tasks(keeping.COMPARE_WITH_PREVIOUS)
+test_differences = as_tasks(stages.TEST_DIFFERENCES)
+keep = as_tasks(keeping.KEEP)
+publish = as_tasks(keeping.DRAW_PAGE, keeping.PUBLISH)
+remove_old = as_tasks(keeping.REMOVE_OLD)
 
 
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
-    """Compare the systems of one evaluation and keep the results.
+    """Compare the systems of one evaluation and store the results.
 
-    evaluation: what is compared, and how.  force: compute again even if inputs and configuration are those of an
-    earlier evaluation.  at: the moment that it stands for; by default now.
+    evaluation: the configuration.  force: compute again even if inputs and configuration equal those of an earlier
+    evaluation.  at: the nominal time of the evaluation; by default now.
     """
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)

@@ -1,4 +1,4 @@
-"""Make the events on which automations of Prefect can act (docs/scheduling.md)."""
+"""Make the events that trigger Prefect automations (docs/scheduling.md)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,11 +15,11 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 def events_of(
     evaluation: Evaluation, common: dict[str, Any], outcome: Outcome, since: SinceLast | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of Prefect's `emit_event` for each event.
+    """Yield the arguments of Prefect's `emit_event` for each event of an evaluation.
 
-    There is an event of a failed gate, of each candidate that regressed, and of each system that dropped.
-    A drop is an event only in the first evaluation that has it.
-    common: properties of every payload.  `message` in each payload is a sentence that can be posted as it is.
+    There is an event for a failed gate, for each candidate that regressed, and for each system that dropped. A drop
+    makes an event only in the first evaluation that has it.
+    common: properties of every payload.  `message` in each payload is a sentence that can be posted unchanged.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}

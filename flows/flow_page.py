@@ -1,4 +1,4 @@
-"""Show a finished evaluation in Prefect: name and state of its flow run, artifacts, and events."""
+"""Display a finished evaluation in Prefect: name and state of its flow run, artifacts, and events."""
 
 import re
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ GATE_FAILED = "GateFailed"
 
 
 def flow_run_name() -> str:
-    """Return what is evaluated and when: ``demo 2026-11-20 02:00``."""
+    """Return the name of the flow run: ``demo 2026-11-20 02:00``, the evaluation and its nominal time."""
     context = FlowRunContext.get()
     parameters = (context.parameters or {}) if context else {}
     evaluation, at = parameters.get("evaluation"), parameters.get("at")
@@ -32,7 +32,7 @@ def flow_run_name() -> str:
 
 
 def show_results(run: Context) -> Any:
-    """Make artifacts for the flow run's page and events for automations; return the flow's final state."""
+    """Make artifacts for the flow run's page, and events for automations; return the flow's final state."""
     assert run.outcome is not None
     evaluation, outcome, url = run.evaluation, run.outcome, run.published["url"]
     logger, name = get_run_logger(), artifact_key(evaluation.name)
@@ -67,5 +67,5 @@ def show_results(run: Context) -> Any:
 
 
 def artifact_key(text: str) -> str:
-    """Return a text as a key of artifacts: lower-case letters, digits and dashes."""
+    """Return a text as an artifact key: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -1,4 +1,4 @@
-"""Run an evaluation as a Prefect flow; if the Prefect server is away, hangs or dies, return why."""
+"""Run an evaluation as a Prefect flow; if the Prefect server is unavailable, hangs or dies, return the reason."""
 
 import contextlib
 import http.client
@@ -38,10 +38,10 @@ LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 
 
 def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
-    """Do a run as a flow of Prefect; return why Prefect has no record of it, or None.  Raises what a stage raised.
+    """Perform a run as a Prefect flow; return the reason if Prefect has no record of it, else None.
 
-    evaluation: as it is configured, for the flow's parameters.  A server that dies or hangs ends the flow with an error
-    of Prefect's client: what is done then stays done.
+    Raise the error of a stage that failed.  evaluation: the configuration, for the flow's parameters.  A server that
+    dies or hangs ends the flow with an error of Prefect's client; what was done until then remains.
     """
     url, trouble = server_for_run()
     if trouble:
@@ -62,7 +62,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
 
 @contextlib.contextmanager
 def report_if_stopped(run: Context, url: str) -> Iterator[Context]:
-    """Yield the run; if a signal stops it, tell Prefect, which would show it as running for ever."""
+    """Yield the run; if a signal stops it, mark its flow run as cancelled, which would else stay running forever."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     flow_run = context.flow_run.id
@@ -84,7 +84,7 @@ def report_if_stopped(run: Context, url: str) -> Iterator[Context]:
 
 
 def configured_server() -> str | None:
-    """Return the address of the server that Prefect's settings name."""
+    """Return the address of the server that Prefect's settings name, or None."""
     address: str | None = PREFECT_API_URL.value()
     return address
 
@@ -92,8 +92,8 @@ def configured_server() -> str | None:
 def server_for_run() -> tuple[str, str | None]:
     """Return the address of the Prefect server for this run, and the reason if it cannot be used, else None.
 
-    The server is the one that the settings name, else a temporary one that is started here. The address is empty if
-    none is named and temporary ones are switched off.
+    The server is the configured one, or a temporary one that is started here. The address is empty if none is
+    configured and temporary ones are switched off.
     """
     if url := configured_server():
         return url, explain_no_answer(url)
@@ -107,7 +107,7 @@ def server_for_run() -> tuple[str, str | None]:
 
 
 def explain_no_answer(api_url: str) -> str | None:
-    """Return why the Prefect server does not answer, or None."""
+    """Return the reason why the Prefect server at an address does not answer, or None if it answers."""
 
     address = without_password(remember_address(api_url))
 

@@ -1,4 +1,4 @@
-"""Run an evaluation in this process, as a flow of Prefect if a server is named."""
+"""Run an evaluation in this process, as a Prefect flow if a server is named."""
 
 import os
 import sys
@@ -26,10 +26,10 @@ def run_evaluation(
     force: bool = False,
     at: datetime | None = None,
 ) -> Context:
-    """Run an evaluation, as a flow of Prefect if a server is named, and raise what a stage raised.
+    """Run an evaluation, as a Prefect flow if a server is named; raise the error of a stage that failed.
 
-    If that server is away or hangs, the rest of the run is done without it.  The work is done in a thread, so that a
-    signal interrupts this call at once.
+    If the server is unavailable or hangs, the rest of the run is done without it.  The work is done in a thread, so
+    that a signal interrupts this call at once.
     """
 
     def work() -> Context:
@@ -49,7 +49,7 @@ def run_evaluation(
 
 
 def is_server_named(evaluation: Evaluation) -> bool:
-    """Return whether the configuration, the environment or a profile of Prefect names a Prefect server.
+    """Return whether the configuration, the environment or a Prefect profile names a Prefect server.
 
     Prefect is imported only if its profiles may name one.
     """
@@ -65,7 +65,7 @@ def is_server_named(evaluation: Evaluation) -> bool:
 
 
 def may_name_server(path: Path) -> bool:
-    """Return whether a file of settings may name a Prefect server."""
+    """Return whether a Prefect settings file may name a server, judged by its text."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").lower()
     except OSError:

@@ -1,4 +1,4 @@
-"""Run evaluations on a schedule: from this process, or by the workers of a Prefect server."""
+"""Run evaluations on a schedule, in this process or by the workers of a Prefect server."""
 
 import asyncio
 import contextlib
@@ -43,9 +43,9 @@ GUARDED_ENGINE = (
 
 
 def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
-    """Make a Prefect deployment of an evaluation, with its name and schedule.
+    """Return a Prefect deployment of an evaluation, with its name and schedule.
 
-    pool: the work pool whose workers run the evaluation; None if this process does.
+    pool: the work pool whose workers run the evaluation; None if this process runs it.
     """
     content = evaluation.model_dump(mode="json")
     settings: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
-    """Describe what is compared in Markdown, for the page of a deployment."""
+    """Return a description of the comparison in Markdown, for the page of a deployment."""
     candidates = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     lines = [f"{', '.join(candidates) or 'no candidate'} against {evaluation.baseline_name}", ""]
     lines += [f"- metrics: {', '.join(evaluation.metrics)}"]
@@ -80,7 +80,10 @@ def describe_evaluation(evaluation: Evaluation) -> str:
 
 
 def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
-    """Return the next time of the schedule in its time zone, or None without one; raise InputError if no time fits."""
+    """Return the next time of an evaluation's schedule, in its time zone, or None without a schedule.
+
+    Raise InputError if the schedule never has a time.
+    """
     schedule = evaluation.schedule
     if schedule is None:
         return None
@@ -97,7 +100,7 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause a new deployment and its schedules as those of its name on the server are; return whether any is paused.
+    """Pause a new deployment and its schedules if the server's deployment of its name is paused; return whether it is.
 
     Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
     """
@@ -114,7 +117,7 @@ def preserve_pause(deployment: RunnerDeployment) -> bool:
 
 
 def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
-    """Delete the schedules of a deployment on the server if its configuration has none now; Prefect would keep them."""
+    """Delete a deployment's schedules on the server if its configuration has none now; Prefect would keep them."""
     if evaluation.schedule is None:
         with get_client(sync_client=True) as client:
             for schedule in client.read_deployment_schedules(deployment_id):
@@ -123,7 +126,7 @@ def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
 
 @contextlib.contextmanager
 def find_server() -> Iterator[str]:
-    """Yield the address of the Prefect server; raise InputError if it does not answer, or refuses a request inside."""
+    """Yield the address of the Prefect server; raise InputError if it does not answer or rejects a request."""
     url = PREFECT_API_URL.value()
     if not url:
         raise InputError(
@@ -143,7 +146,7 @@ def find_server() -> Iterator[str]:
 
 
 def ignore_local_settings() -> None:
-    """Keep this process, and the processes of its flow runs, from reading settings files of the current folder."""
+    """Prevent this process and those of its flow runs from reading Prefect settings files of the current folder."""
     guard_prefect()
     command = command_to_string([sys.executable, "-c", GUARDED_ENGINE])
     starter = functools.partial(EngineCommandStarter, command=command)
@@ -171,9 +174,9 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
 
 
 async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP, then cancel what is running and pause the schedules.
+    """Serve until SIGINT, SIGTERM or SIGHUP, then cancel the running flow runs and pause the schedules.
 
-    Prefect's own handler of SIGTERM never awaits its end, which leaves flow runs in the state Running for ever.
+    Prefect's own handler of SIGTERM does not wait for this, which leaves flow runs in the state Running forever.
     """
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
 

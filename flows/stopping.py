@@ -1,6 +1,6 @@
 """End the program in order after Ctrl-C, SIGTERM or SIGHUP: print a sentence, and remove unfinished files.
 
-This module imports nothing that takes time: signals are obeyed before the rest of the program is imported.
+This module imports nothing that takes time: signals are handled before the rest of the program is imported.
 """
 
 import _thread
@@ -21,7 +21,7 @@ SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, a
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal that asks the program to end."""
+    """Raised by a signal that asks the program to end."""
 
     number: int | None = None
     code: int | None = None  # with which the program ends by itself
@@ -29,10 +29,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def obey_signals() -> None:
-    """Make SIGNALS end this process in order, and a second one at once.
+    """Handle SIGNALS: the first one ends this process in order, a second one at once.
 
-    From here on the interpreter is not torn down at the end: threads of native libraries abort the process then, and
-    a signal would come to nothing.
+    At its end the process then exits without tearing down the interpreter, in which threads of native libraries would
+    abort it, and a signal would be lost.
     """
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it
@@ -63,13 +63,13 @@ def end_later() -> None:
 
 
 def end_at_exit() -> None:
-    """End the process after all other exit functions, since this one is registered first."""
+    """End the process after all other exit functions have run, because this one is registered first."""
     if Stopped.code is not None or Stopped.number is not None:
         end_process_and_children(Stopped.code or 0)
 
 
 def end_process_and_children(code: int) -> NoReturn:
-    """End the process and its children at once; the exit code is that of the signal that stopped it, if one did."""
+    """End the process and its children at once, with `code`, or the exit code of the signal that stopped it."""
     for clean_up in CLEAN_UP:
         with contextlib.suppress(OSError):
             clean_up()

@@ -1,8 +1,8 @@
-"""Start a temporary Prefect server for a run without one: a process without output that ends with its parent.
+"""Start a temporary Prefect server for a run that has none: a child process without output that ends with its parent.
 
 The server watches its standard input, a pipe from its parent: however the parent ends, the pipe closes.  (Prefect's own
-temporary server outlives a run that is killed, holds its standard output, is stopped by the Ctrl-C that is meant for
-the run, and reads settings files of the current folder.)
+temporary server outlives a run that is killed, holds its standard output, is stopped by a Ctrl-C meant for the run, and
+reads settings files of the current folder.)
 """
 
 import atexit
@@ -27,10 +27,10 @@ SETTINGS = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFEC
 
 
 class TemporaryServer:
-    """A Prefect server in a child process, which ends with this process."""
+    """A Prefect server in a child process that ends with this process."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start the server.  settings: those of Prefect, as environment variables."""
+        """Start the server.  settings: Prefect's settings, as environment variables."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -47,7 +47,7 @@ class TemporaryServer:
         atexit.register(self.stop)
 
     def wait(self, seconds: float) -> str | None:
-        """Wait until the server answers; return the reason if it does not."""
+        """Wait up to `seconds` until the server answers; return the reason if it does not, else None."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:

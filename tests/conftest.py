@@ -85,7 +85,7 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Let DuckDB's types be collected at the end: it prints a list of those that are not.
 
-    Hypothesis times the garbage collector by a callback that lives longer than the modules of the tests, and keeps them.
+    Hypothesis times the garbage collector by a callback that outlives the test modules, and keeps them.
     """
     gc.unfreeze()
     gc.callbacks.clear()

@@ -146,9 +146,11 @@ def test_pictures_are_current() -> None:
         pytest.skip("the picture was made with Python 3.11, whose documentation the demo searches")
     pictures = script("pictures")
     drawn = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
-    shown = pictures.words(pictures.terminal(evaluate(ROOT / "configs" / "demo.yaml")))
+    shown = pictures.words_in_picture(pictures.draw_terminal(evaluate(ROOT / "configs" / "demo.yaml")))
     # The last digits, and so findings, depend on which modules this machine has.
-    told = [sorted(re.findall("[a-z]{2,}", text.partition("! ")[0])) for text in (pictures.words(drawn), shown)]
+    told = [
+        sorted(re.findall("[a-z]{2,}", text.partition("! ")[0])) for text in (pictures.words_in_picture(drawn), shown)
+    ]
     assert told[0] == told[1], "make pictures"
 
 
@@ -262,7 +264,7 @@ def script(name: str) -> Any:
 
 
 def drawn() -> dict[Path, str]:
-    pages: dict[Path, str] = script("draw").pages()
+    pages: dict[Path, str] = script("draw").render_pages()
     return pages
 
 

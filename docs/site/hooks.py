@@ -1,4 +1,4 @@
-"""What the site shows otherwise than GitHub: links out of docs/, and drawings, which would be fetched from afar."""
+"""Adapt pages for the site: links that leave docs/, and drawings, whose script would be fetched from elsewhere."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")  # what the theme wo
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Return a page with files of the repository by name, drawings as lists, and a heading for each word explained."""
+    """Return a page with repository files as names, drawings as lists, and a heading for each glossary term."""
     depth = page.file.src_uri.count("/")
     if page.file.src_uri == "glossary.md":
         markdown = TERM.sub(name_term, markdown)
@@ -23,7 +23,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def name_term(found: re.Match[str]) -> str:
-    """Return a word of the glossary as a heading, so that the search finds it."""
+    """Return a glossary term as a heading, so that the search finds it."""
     return f"### {(found[1] + found[2]).replace('*', '')}\n\n"
 
 
@@ -35,7 +35,7 @@ def name_outside(found: re.Match[str], depth: int) -> str:
 
 
 def list_arrows(drawing: str) -> str:
-    """``a → b, c``, a line for each beginning."""
+    """Return a drawing as lines ``a → b, c``, one for each start."""
     ends: dict[str, list[str]] = {}
     for start, end in ARROW.findall(drawing):
         ends.setdefault(start, []).append(end)

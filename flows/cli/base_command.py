@@ -1,4 +1,4 @@
-"""Parse the arguments of a command, and say what to write instead of arguments that cannot be parsed."""
+"""Parse the arguments of a command, and suggest a correct command line for arguments that cannot be parsed."""
 
 import itertools
 import os
@@ -49,10 +49,10 @@ MOST_USED = frozenset(
 
 
 class Command(TyperCommand):
-    """A command that answers usual mistakes, such as a configuration instead of files, with a command to paste.
+    """A command that answers common mistakes, such as a configuration instead of files, with a command to paste.
 
-    Its options are made when they are needed: they are read from the models of a configuration, which take a while to
-    import, and a list of all commands needs none.
+    Its options are made when they are first needed: they are read from the models of a configuration, which take a
+    while to import, and a list of all commands needs none.
     """
 
     def __init__(self, function: Callable[..., None], **settings: Any) -> None:
@@ -89,7 +89,7 @@ class Command(TyperCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        refuse_little_room()
+        refuse_small_address_space()
         if self.name not in (*TOPICS, "sql"):  # which read no data
             import_without_extras()
         ctx.params = replace_pipes(str(self.name), ctx.params)
@@ -97,7 +97,7 @@ class Command(TyperCommand):
 
 
 class ShortHelp(Command):
-    """A command whose `--help` shows only the most used options, and `--help-all` shows them all."""
+    """A command whose `--help` lists only the most used options; `--help-all` lists all of them."""
 
     shows_all = False
 
@@ -128,10 +128,11 @@ HelpAll = Annotated[
 ]
 
 
-def refuse_little_room() -> None:
-    """Raise InputError if `ulimit -v` leaves too little address space for what numpy, Arrow and DuckDB map when loaded.
+def refuse_small_address_space() -> None:
+    """Raise InputError if `ulimit -v` leaves less address space than numpy, Arrow and DuckDB map when loaded.
 
-    With less OpenBLAS tries to allocate for ever, and threads of the others end the process without a word.
+    With less, OpenBLAS retries to allocate forever, and threads of the other libraries end the process without a
+    message.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     needed = LEAST + FOR_A_CORE * (os.cpu_count() or 1)
@@ -143,7 +144,7 @@ def refuse_little_room() -> None:
 
 
 def insert_gate_word(args: Sequence[str]) -> list[str]:
-    """Replace ``--gate proof`` by ``--gate --require proof``: typer has no option with an optional value."""
+    """Replace ``--gate proof`` by ``--gate --require proof``, because typer has no options with an optional value."""
     found: list[str] = []
     for given in args:
         found += ["--require", given] if given == "proof" and found[-1:] == ["--gate"] else [given]
@@ -180,7 +181,7 @@ def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
 
 
 def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
-    """Raise InputError for an unknown option or a missing argument, with a command that works."""
+    """Raise InputError, with a command that works, for an unknown option or a missing argument."""
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
     options = {option: each for each in command.params for option in each.opts}
     if hasattr(error, "possibilities"):
@@ -204,7 +205,10 @@ def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
 
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
-    """Return arguments as text, with one option replaced; `replacement` may begin a value: ``--metric ndcg@``."""
+    """Return a command's arguments as text with one option replaced.
+
+    replacement: the new option, or an option with the beginning of its value: ``--metric ndcg@``.
+    """
     at = next(index for index, each in enumerate(args) if each.startswith(name))
     value = args[at].removeprefix(name).removeprefix("=")
     option, _, start = replacement.partition(" ")
@@ -213,7 +217,7 @@ def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
 
 
 def refuse_non_number(error: Any, args: Sequence[str]) -> None:
-    """Raise InputError for a value that is no number, which the parser does not name."""
+    """Raise InputError, which names the option, for a value that is not a number."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
     found = re.search(r" valid (float|number|int)", str(error.message))

@@ -1,4 +1,4 @@
-"""Print results and progress, for all commands."""
+"""Print results and progress of commands."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
 
 
-def end_where_a_gate_failed(outcome: "Outcome") -> None:
+def exit_if_gate_failed(outcome: "Outcome") -> None:
     """Print a sentence for each failed gate, and exit with code 1 if there is one."""
     for gate in outcome.failures:
         write_error(f"gate failed: {gate.name}: {gate.message}")
@@ -31,7 +31,7 @@ def end_where_a_gate_failed(outcome: "Outcome") -> None:
 
 
 class Progress:
-    """Progress on standard error: a spinner on a terminal, else a line for each step after the first second."""
+    """A progress display on standard error: a spinner on a terminal, else a line per step after the first second."""
 
     def __init__(self, quiet: bool) -> None:
         from rich.console import Console
@@ -62,7 +62,7 @@ class Progress:
 
 
 def program_name() -> str:
-    """Return the name or path with which ``ndcg-ab`` can be started from a printed command."""
+    """Return the name or path by which a printed command can start ``ndcg-ab``."""
     return command_to_paste("ndcg-ab")
 
 
@@ -77,22 +77,22 @@ def output_console() -> "Console":
 
 
 def print_safely(printer: Callable[..., None], *things: object, **options: object) -> None:
-    """Call a printing function of `ndcg_ab.report` with results from whose texts control characters are removed."""
+    """Call a printing function of `ndcg_ab.report` with results, after escaping control characters in their texts."""
     printer(output_console(), *map(visible_record, things), **options)
 
 
 def print_line(text: object) -> None:
-    """Print a line on standard output, with control characters made visible."""
+    """Print a line to standard output with control characters escaped."""
     print(visible(str(text)), flush=True)
 
 
 def print_to_stderr(text: object) -> None:
-    """Print a line on standard error, with control characters made visible."""
+    """Print a line to standard error with control characters escaped."""
     print(visible(str(text)), file=sys.stderr)
 
 
 def print_wrapped(lines: Iterable[str]) -> None:
-    """Print sentences on standard output, wrapped to the width of the terminal."""
+    """Print sentences to standard output, wrapped to the width of the terminal."""
     console = output_console()
     for line in lines:
         console.print(visible(line), markup=False)

@@ -1,4 +1,4 @@
-"""End the program with a sentence and an exit code if it was stopped or something went wrong."""
+"""End the program with a sentence and an exit code if it was stopped or an error occurred."""
 
 import contextlib
 import logging
@@ -41,7 +41,7 @@ class Program(TyperGroup):
     """The group of all commands, which turns every error of a command into a sentence and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments; ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
+        """Parse arguments, where ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
         elif args and (message := self.explain_command(args)):
@@ -51,7 +51,7 @@ class Program(TyperGroup):
         return parsed
 
     def explain_command(self, args: Sequence[str]) -> str | None:
-        """Return what to write instead of a first argument that is no command, such as a file; None for a command."""
+        """Return a sentence with the command to write if the first argument is not a command; None if it is."""
         first, program = args[0], command_to_paste("ndcg-ab")
         if first in ("-v", "-V", "version"):
             return f"{first}: is no command → {program} --version"
@@ -88,7 +88,7 @@ class Program(TyperGroup):
 
 
 def leave_program(code: int) -> NoReturn:
-    """End the process; at once if a signal stopped it, or if threads are left that may never end."""
+    """End the process with an exit code; at once if a signal stopped it or abandoned threads may never end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -103,9 +103,9 @@ def leave_program(code: int) -> NoReturn:
 
 
 def write_error(text: str) -> None:
-    """Print a message on standard error without secrets, shortened; print nothing if standard error is unusable.
+    """Print a message to standard error without secrets, shortened; print nothing if standard error is unusable.
 
-    Here alone a message is cut, when no secret is in it any more.
+    Messages are shortened only here, after their secrets are removed.
     """
     with contextlib.suppress(OSError):
         for line in fit_lines(visible(redact(text)).splitlines()):
@@ -113,7 +113,7 @@ def write_error(text: str) -> None:
 
 
 def fit_lines(lines: Sequence[str]) -> list[str]:
-    """Return as many lines as fit into LONGEST characters, and a line that counts the others."""
+    """Return the first lines, within LONGEST characters, and a line with the number of the others."""
     lines_found: list[str] = []
     room = LONGEST
     for number, line in enumerate(lines):
@@ -126,7 +126,7 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
 
 
 def exit_code_for(error: BaseException) -> int:
-    """Print a sentence about an error, and return the exit code."""
+    """Print a sentence about an error to standard error, and return the exit code."""
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number
     if isinstance(error, KeyboardInterrupt):
@@ -148,13 +148,13 @@ def exit_code_for(error: BaseException) -> int:
         return BROKEN
     write_error(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
-        f" ({keep_traceback(error)})"
+        f" ({save_traceback(error)})"
     )
     return BROKEN
 
 
-def keep_traceback(error: BaseException) -> str:
-    """Write the traceback of an error to a file, or to standard error if NDCG_AB_DEBUG is set; return where it is."""
+def save_traceback(error: BaseException) -> str:
+    """Write the traceback of an error to a file, or to standard error if NDCG_AB_DEBUG is set; return its location."""
     text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):
         print(text, file=sys.stderr, end="")
@@ -167,11 +167,11 @@ def keep_traceback(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error as one line of at most 300 characters."""
+    """Return the message of an error on one line of at most 300 characters."""
     return on_one_line(message_of(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Return whether memory ran out: in Python, numpy, Arrow or DuckDB."""
+    """Return whether an error says that memory ran out, in Python, numpy, Arrow or DuckDB."""
     names = {type(error).__name__, type(error.__cause__).__name__}
     return isinstance(error, MemoryError) or "OutOfMemoryException" in names

@@ -1,6 +1,6 @@
 """Find the configuration or the files among the arguments of a command.
 
-Standard input and pipes are read once, into a file that is gone with the process.
+Standard input and pipes are read once, into a temporary file that is removed when the process ends.
 """
 
 import io
@@ -35,7 +35,10 @@ _numbers = itertools.count()
 
 
 def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
-    """Return the options with `judgments` and `system` from the files without an option (`assign_files`)."""
+    """Return the options with `judgments` and `system` taken from the files that follow no option.
+
+    command, otherwise: the command and an alternative to it, for messages.
+    """
     from ndcg_ab.config.options.positional import assign_files
 
     inputs = assign_files(options, command, otherwise)
@@ -43,7 +46,7 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
-    """Return the name and file of each system, of a table of several systems each of them."""
+    """Return the name and file of each system; a table of several systems is split into its systems."""
     from ndcg_ab.sources import make_source
     from ndcg_ab.sources.tables.one_system import split_by_system
 
@@ -51,7 +54,7 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
-    """Return the configuration that the files without an option are, or None."""
+    """Return the configuration file if the arguments are one instead of data files, else None."""
     from ndcg_ab.studies.first_configuration import is_configuration
 
     return Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
@@ -60,9 +63,9 @@ def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
 def evaluation_from_config(
     config: Path, options: Mapping[str, Any], of_files: Sequence[Group], more_settings: Sequence[str] = ()
 ) -> "Evaluation":
-    """Return the evaluation of a configuration at a time; raise InputError if options of files are given beside it.
+    """Return the evaluation of a configuration; raise InputError if options for data files are given beside it.
 
-    options: `settings`, `at`, those of resources, and those that go with files. of_files: the groups of the latter.
+    options: `settings`, `at`, the resource options, and the options for data files. of_files: the groups of the latter.
     """
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
@@ -80,14 +83,14 @@ def evaluation_from_config(
 
 
 def refuse_options_of_config(options: Mapping[str, object]) -> None:
-    """Raise InputError if options of a configuration are given beside files."""
+    """Raise InputError if `--at` or `--set`, which only apply to a configuration, are given with data files."""
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """Return the time of a text in UTC; a time without a zone counts as UTC."""
+    """Return the time that a text names, in UTC; a time without a zone counts as UTC; None without a text."""
     if text is None:
         return None
     try:
@@ -104,7 +107,7 @@ def parse_moment(text: str | None) -> datetime | None:
 
 
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a command with a file instead of each pipe; raise InputError if one is named twice."""
+    """Return a command's parameters with each pipe replaced by a file; raise InputError if a pipe is named twice."""
     files = {name: value for name, value in parameters.items() if name in FILES and value}
     texts = [str(each) for value in files.values() for each in (value if isinstance(value, list | tuple) else [value])]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
@@ -125,7 +128,7 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """Return ``NAME=`` or nothing, and the path; ``-`` is standard input."""
+    """Return the ``NAME=`` of an argument, or an empty text, and its path; ``-`` becomes the path of standard input."""
     name, equals, file = text.partition("=")
     is_named = bool(equals) and not Path(text).exists()
     path = file if is_named else text
@@ -133,7 +136,7 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def is_pipe(path: str) -> bool:
-    """Return whether a path is a pipe, or a socket of this process; devices such as /dev/zero have no end."""
+    """Return whether a path is a pipe or a socket of this process, but not an endless device such as /dev/zero."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -142,7 +145,7 @@ def is_pipe(path: str) -> bool:
 
 
 def store_pipe(path: str) -> str:
-    """Return the path of a file with the content of a pipe: its own, if it is a descriptor that can be replaced."""
+    """Copy the content of a pipe to a file and return its path: the pipe's own, if its descriptor can be replaced."""
     from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
     from ndcg_ab.temporary import folder_of_process
 

@@ -1,4 +1,4 @@
-"""Start the program."""
+"""Start the command line."""
 
 import os
 
@@ -12,7 +12,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main() -> None:
-    """Run the command line; signals are obeyed before its modules are imported, which takes a moment."""
+    """Run the command line; install signal handlers before importing its modules, which takes a moment."""
     obey_signals()
     from .app import app
 

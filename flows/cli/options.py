@@ -1,4 +1,4 @@
-"""The options that several commands have: type, name of the value, help; and the groups that commands take."""
+"""Define the options that several commands share (type, metavar, help), and the groups in which commands take them."""
 
 import functools
 import inspect
@@ -67,7 +67,7 @@ C = TypeVar("C", bound=Callable[..., None])
 
 
 def takes(*groups: Group) -> Callable[[C], C]:
-    """Return a decorator that gives a command groups of options, which are made when it is called (`add_options`)."""
+    """Return a decorator that gives a command groups of options, made by `add_options` when the command is called."""
 
     def mark(command: C) -> C:
         command.groups = groups  # type: ignore[attr-defined]
@@ -94,7 +94,7 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def options_of(*groups: Group) -> dict[str, Any]:
-    """Return the options of groups by the names of their parameters: those that are no keys, and those of models."""
+    """Return the types of the options in groups, by parameter name: options that set no key, then those of keys."""
     from ndcg_ab.config.options.from_options import OPTIONS
 
     options: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def options_of(*groups: Group) -> dict[str, Any]:
 
 
 def type_of(option: "Option") -> Any:
-    """Return the type of what a command is given for a key: a list, a switch, a number or a text."""
+    """Return the type of a command's parameter for a configuration key: a list, a switch, a number or a text."""
     from ndcg_ab.config.loading.keys import fields_of
     from ndcg_ab.config.model.keys import inner_types
     from ndcg_ab.config.options import from_options
@@ -127,7 +127,7 @@ def type_of(option: "Option") -> Any:
 
 
 def make_option(option: "Option") -> Any:
-    """Return the typer option of a key of the configuration, with names, group and help text from the key's model."""
+    """Return the typer option for a configuration key, with names, group and help text from the key's model."""
     from ndcg_ab.config.loading.keys import fields_of
 
     *_, field = fields_of(option.key_path)

@@ -1,4 +1,4 @@
-"""Write the results of a command; a file that cannot be written, or is an input, is refused before any work."""
+"""Write the results of a command; before any work, refuse a file that cannot be written or is an input."""
 
 import json
 import os
@@ -29,13 +29,13 @@ SUFFIXES = {  # parameter of an option that names a file -> how its name ends; o
 
 
 class Output:
-    """The outputs of a command: the files of its options, standard output, and the screen.
+    """The destinations of a command's results: the files of its options, standard output, and the screen.
 
-    paths: parameter of an option -> its file, or None. is_taken: whether standard output has a result itself.
+    paths: name of an option's parameter -> its file, or None. is_taken: whether a result is written to standard output.
     """
 
     def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **destinations: str | Path | None) -> None:
-        """Raise InputError if a file cannot be written, is an input, or is named twice."""
+        """Check the files of options; raise InputError if one cannot be written, is an input, or is named twice."""
         self.quiet = quiet
         self.on_stdout = [name for name, each in destinations.items() if each == "-" and name not in SUFFIXES]
         self.is_taken = bool(self.on_stdout)
@@ -53,22 +53,25 @@ class Output:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether tables are printed: not with ``--quiet``, nor if a result is written to standard output."""
+        """Return whether tables are printed: not with ``--quiet``, nor if standard output gets a result."""
         return not self.quiet and not self.is_taken
 
     def write(self, name: str, text: Callable[[], str]) -> None:
-        """Write a text to its file or standard output (in which nothing is left that a terminal could obey)."""
+        """Write a result to the file of an option, or with control characters escaped to standard output.
+
+        name: the parameter of the option. text: returns the result; called only if it is written.
+        """
         if path := self.paths[name]:
             write_text(path, text())
         if name in self.on_stdout:
             sys.stdout.write(visible_json(text()))
 
     def write_json(self, **content: object) -> None:
-        """Write a JSON document of this content, as `write` does."""
+        """Write a JSON document with the given content to the destination of ``--json``."""
         self.write("json", lambda: json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n")
 
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
-        """Write what `printer` prints as a picture if one is wanted, and print it unless printing is switched off."""
+        """Print what `printer` prints unless tables are switched off, and draw it as a picture if the option is set."""
         if picture := self.paths.get("picture"):
             from ndcg_ab.report.terminal.grid import draw_picture
 
@@ -77,7 +80,7 @@ class Output:
             print_safely(printer, *things, **options)
 
     def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
-        """Warn of texts in a CSV file that a spreadsheet takes for formulas."""
+        """Print a warning if texts of a CSV file would be run as formulas by a spreadsheet."""
         path = self.paths[name]
         if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
             return
@@ -90,14 +93,14 @@ class Output:
             )
 
     def print_written_files(self) -> None:
-        """Print the last line: every file that was written; on standard error if standard output has a result."""
+        """Print a line with all files that were written, to standard error if standard output has a result."""
         names = ", ".join(str(path) for path in self.paths.values() if path)
         if names and not self.quiet:
             (print_to_stderr if self.is_taken else print_line)(f"written: {names}")
 
 
 def option_of(name: str) -> str:
-    """Return the option of a parameter: ``--per-query`` of ``per_query``."""
+    """Return the option of a parameter: ``--per-query`` for ``per_query``."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -109,7 +112,7 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
 
 
 def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
-    """Return the path of an output; raise InputError if its name does not end as it must. A device may have any."""
+    """Return the path of an output file; raise InputError for a wrong extension. A device may have any name."""
     path = check_writable(option_of(name), file, inputs)
     suffixes = SUFFIXES.get(name, ())
     if suffixes and path.suffix.lower() not in suffixes and (path.is_file() or not path.exists()):
@@ -119,7 +122,7 @@ def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
 
 
 def check_writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
-    """Return the path of an output; raise InputError if it cannot be written or is an input."""
+    """Return the path of an output file; raise InputError if it cannot be written or is an input."""
     path = Path(name)
     if not path.parent.is_dir():
         raise InputError(

@@ -1,7 +1,7 @@
 """Guard standard output and standard error against closed pipes, odd encodings, control characters and secrets.
 
-They may be closed early by `| head`, or have an encoding without boxes and arrows. They show text of others: no
-control sequence in it reaches the terminal, except colours.
+`| head` may close them early, and their encoding may lack boxes and arrows. They print text of other people: no control
+sequence in it reaches the terminal, except colours.
 """
 
 import io
@@ -15,9 +15,9 @@ from ndcg_ab.visible import visible_but_colours
 
 
 class GuardedStream:
-    """A stream that hides secrets and shows control characters instead of sending them; its reader may leave early.
+    """A stream that hides secrets and escapes control characters, and whose reader may leave early.
 
-    What comes after the reader left goes nowhere, and the program goes on to its end.
+    After the reader left, text is discarded, and the program continues to its end.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -48,11 +48,11 @@ class GuardedStream:
             raise self._name_stream(error) from None
 
     def close(self) -> None:
-        """Flush the stream and keep it open: libraries close it, and more is written later."""
+        """Flush the stream and leave it open, because libraries close it and more is written later."""
         self.flush()
 
     def _name_stream(self, error: OSError) -> OSError:
-        """Return the error with the name of the stream."""
+        """Return an OSError that names the stream."""
         if error.errno is not None:
             error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
         return error
@@ -64,14 +64,14 @@ class GuardedStream:
 
 
 class ClosedStream(io.TextIOBase):
-    """A standard output that was closed when the program began: writing to it raises OSError."""
+    """The replacement of a standard output that was closed from the start: writing to it raises OSError."""
 
     def write(self, text: str) -> int:
         raise OSError("standard output is closed, and the result has no other place: say > /dev/null, or --quiet")
 
 
 def prepare_streams() -> None:
-    """Guard standard output and standard error, and replace closed ones; to be called before anything is written."""
+    """Guard standard output and standard error, and replace closed ones, before anything is written."""
     while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed
         pass
     os.close(made)
@@ -90,5 +90,5 @@ def prepare_streams() -> None:
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:
-    """Return the stream behind a Guarded one, for a spinner, which moves the cursor."""
+    """Return the stream behind a GuardedStream, for a spinner, which moves the cursor."""
     return stream._stream if isinstance(stream, GuardedStream) else stream

@@ -1,1 +1,1 @@
-"""Store past evaluations: a bundle on disk for each, and one history database for all evaluations of a name."""
+"""Store past evaluations: a bundle on disk for each, and one database of all."""

@@ -1,1 +1,1 @@
-"""Run evaluations whose results are stored: in a bundle folder, a row of the history, a page and a tracker."""
+"""Run evaluations and store them: a bundle folder, a row in the history, a page and a tracker."""

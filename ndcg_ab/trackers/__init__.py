@@ -1,4 +1,4 @@
-"""Find the tracker that stores an evaluation's results for dashboards: MLflow, JSON Lines, or an extension."""
+"""Find the tracker that stores an evaluation's results: MLflow, JSON Lines, or an extension."""
 
 from importlib import import_module
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Write a metric as one SQL query for any database; the command `ndcg-ab sql` prints it."""
+"""Write a metric as one SQL query for any database, for `ndcg-ab sql`."""

@@ -1,1 +1,1 @@
-"""The commands, in groups: each parses its options, and calls functions of other packages."""
+"""Define the commands: each parses its options and calls functions of other packages."""

@@ -1,4 +1,4 @@
-"""Define the commands that need only files: compare, explain, sensitivity."""
+"""Define the commands that only need files: compare, explain, sensitivity."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import Progress, end_where_a_gate_failed
+from ..console import Progress, exit_if_gate_failed
 from ..inputs import assign_inputs
 from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, takes
 from ..outputs import Output, local_inputs
@@ -90,7 +90,7 @@ def compare(
 
         output.show(print_outcome, outcome, details=details, explain=explain)
     output.print_written_files()
-    end_where_a_gate_failed(outcome)
+    exit_if_gate_failed(outcome)
 
 
 @takes("files", "judges", "queries", FORMS, "metric")

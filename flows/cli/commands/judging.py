@@ -134,7 +134,7 @@ def draw(
 
 
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
-    """Return the evaluation for a draw; options may replace the log and the metrics of a configuration."""
+    """Return the evaluation for a draw, in which options may replace the log and the metrics of a configuration."""
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics
     from ndcg_ab.config.options.positional import name_systems

@@ -79,7 +79,7 @@ def judgments(
 
 
 def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Return the values of an option for the first and the second file; one value counts for both files."""
+    """Return the values of an option for the first and the second file; a single value applies to both."""
     if not values:
         return None, None
     if len(values) > 2:
@@ -160,7 +160,7 @@ def clicks(
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:
-    """Return the numbers of a text such as ``0.25,0.5``, or None without a text; raise InputError for other texts."""
+    """Return the numbers of a text such as ``0.25,0.5``; None without a text; raise InputError for other texts."""
     if text is None:
         return None
     try:

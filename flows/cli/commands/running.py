@@ -10,7 +10,7 @@ import typer
 
 from ndcg_ab.errors import InputError, needs
 
-from ..console import Progress, end_where_a_gate_failed, print_line, print_safely, print_wrapped, program_name
+from ..console import Progress, exit_if_gate_failed, print_line, print_safely, print_wrapped, program_name
 from ..exit_codes import PENDING, write_error
 from ..inputs import configuration_in, evaluation_from_config, parse_moment, refuse_options_of_config
 from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, takes
@@ -78,7 +78,7 @@ def check(
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
-    """Raise InputError if the results of a run could not be stored, or not be logged to the tracker."""
+    """Raise InputError if a run could not store its results or log them to the tracker."""
     from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.history.working_folder import refuse_output
     from ndcg_ab.trackers import refuse_unknown_tracker
@@ -143,7 +143,7 @@ def run(
         changes = "".join(f" --set {shlex.quote(text)}" for text in settings)
         command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
         write_error(f"the results are safe; the next run delivers them, or: {command}")
-    end_where_a_gate_failed(done.outcome)
+    exit_if_gate_failed(done.outcome)
     if done.pending:
         raise typer.Exit(PENDING)
 
@@ -249,7 +249,7 @@ def publish(
 
 
 def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """Return the bundles to publish, and the evaluation that names the tracker: None if the path is itself a bundle."""
+    """Return the bundles to publish, and the evaluation that names the tracker; None if `path` is a bundle itself."""
     if path.is_dir():
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
@@ -300,7 +300,7 @@ def deploy(
 
 
 def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
-    """Read the configurations; raise InputError if two have one name, or if their Prefect servers differ."""
+    """Read configurations; raise InputError if two have the same name or name different Prefect servers."""
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.trackers import refuse_unknown_tracker
