@@ -34,7 +34,7 @@ METRIC = Field("metric", pa.string(), other="measure")
 IDS = (Field("system_id", pa.string()), Field("query_id", pa.string()), METRIC)
 VALUE, HASH = Field("value", pa.float64()), Field("metric_hash", pa.string(), required=False)
 SCORE = Layout("value", (*IDS, VALUE, HASH))
-OF_ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
+ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
@@ -126,10 +126,9 @@ class Scores(Source):
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
             return self.complete(self.of_columns(value_columns, read), keys, locate)
-        names_systems = SCORE.choose_columns(names, columns)["system_id"] in names
-        layout = SCORE if system is None or names_systems else OF_ONE_SYSTEM
+        layout = SCORE if system is None or SCORE.choose_columns(names, columns)["system_id"] in names else ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
-        return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is OF_ONE_SYSTEM)
+        return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
         """Return a table with one column per metric or system as a table with one row per value (SCORE)."""
@@ -199,17 +198,14 @@ class Scores(Source):
         def locate(values: Mapping[str, str]) -> str:
             known = canonical_ids(values)
             found = [
-                location
-                for location, each in records()
-                if canonical_ids({name: each[name] for name in values}) == known
+                where for where, each in records() if canonical_ids({name: each[name] for name in values}) == known
             ]
-            return " and ".join(f"{self.origin}, {location}" for location in found)
+            return " and ".join(f"{self.origin}, {where}" for where in found)
 
         plain = (
-            (f"{self.origin}, {location}", each | {"value": python_number(each["value"])})
-            for location, each in records()
+            (f"{self.origin}, {where}", each | {"value": python_number(each["value"])}) for where, each in records()
         )
-        table = self.complete(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], locate, has_means=True)
+        table = self.complete(records_table(plain, ONE_SYSTEM), ["query_id", "metric"], locate, has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return table

@@ -27,7 +27,7 @@ from ndcg_ab.sources.base import CostRequest, Pulled, PullRequest, PullResult, S
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, filter_mapped_columns, refuse_unrecorded
 from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
-from ndcg_ab.sources.judgments.grades import as_texts, grade_words_hint, refuse_ratings, replace_grade_words
+from ndcg_ab.sources.judgments.grades import as_texts, grade_words_hint, refuse_ratings, replace_words
 from ndcg_ab.sources.tables.document_rules import (
     AS_IT_IS,
     DocumentRules,
@@ -160,9 +160,7 @@ def answer_within_limits(described: Any, source: Source, layout: Layout, pull: P
             result = answer()
     except WordGradeError as error:
         raise InputError(f"{error}{grade_words_hint(described, source, layout, pull)}") from None
-    if not layout.words:
-        return result
-    return dataclasses.replace(result, table=replace_grade_words(result.table, layout, source))
+    return dataclasses.replace(result, table=replace_words(result.table, layout, source)) if layout.words else result
 
 
 def check_row_count(pulled: Pulled) -> Pulled:

@@ -33,22 +33,20 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     if problem := path_fault(str(directory)):
         raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
     layered = read_layers(path, settings)
+
+    def located(key_path: KeyPath, text: str) -> str:
+        return f"{layered.origin_of(key_path, str(path))}: {text}"
+
     if plain := dict.fromkeys(key_path for key_path, _ in find_plain_secrets(layered.content)):
         remember_plain_secrets(layered.content)
-        messages = [
-            f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}: {PLAIN_SECRET}" for key_path in plain
-        ]
-        raise InputError("\n".join(messages))
+        raise InputError("\n".join(located(key_path, f"{dotted_key(key_path)}: {PLAIN_SECRET}") for key_path in plain))
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
-        messages = [
-            f"{layered.origin_of(key_path, str(path))}: {write_sentence(parts)}"
-            for key_path, parts in problems_by_key(error)
-        ]
+        messages = (located(key_path, write_sentence(parts)) for key_path, parts in problems_by_key(error))
         raise InputError("\n".join(messages)) from None
     for key_path, text in texts_with_dates(evaluation):
-        check_dates(text, f"{layered.origin_of(key_path, str(path))}: {dotted_key(key_path)}")
+        check_dates(text, located(key_path, dotted_key(key_path)))
     return evaluation
 
 

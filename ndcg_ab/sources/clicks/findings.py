@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import format_value
 from ndcg_ab.sources.base import Remark
+from ndcg_ab.sources.forms.nested import ids_text
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_core.statistics.estimates.click_positions import IntArray, JoinedFit
 
@@ -118,12 +119,8 @@ def unlogged_remarks(engine: Engine) -> list[Remark]:
         ((query_id, doc_id),) = engine.rows(
             "click_document", ("query_id", "doc_id"), where={"document": row["document"]}
         )
-        examples.append(f"{document_text(query_id, doc_id)}, place {row['place']}")
+        examples.append(f"{ids_text(query_id, doc_id)}, place {row['place']}")
     return [Remark("click_without_impression", more, tuple(examples), message)]
-
-
-def document_text(query_id: str, doc_id: str) -> str:
-    return f"query {format_value(query_id)}, document {format_value(doc_id)}"
 
 
 def bot_remarks(engine: Engine) -> list[Remark]:
@@ -151,7 +148,7 @@ def one_client_remarks(engine: Engine) -> list[Remark]:
         " or more) come from one client each"
     )
     examples = tuple(
-        f"{document_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
+        f"{ids_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
         for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
     )
     return [Remark("click_one_client", odd.num_rows, examples, message)]

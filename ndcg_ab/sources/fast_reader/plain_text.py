@@ -113,16 +113,12 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     returned, sizes, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )
-    query_index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
-    columns = [
-        doc_ids,
-        number_column(pa.float64(), scores),
-        rank if has_ranks else pa.nulls(len(query_index), pa.int64()),
-    ]
-    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(query_index), query_ids), *columns], schema=KEPT)
+    columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(codes), pa.int64())]
+    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(codes), query_ids), *columns], schema=KEPT)
     met: list[int | None] = [None] * len(sizes)
-    is_kept = np.ones(len(query_index), bool)
+    is_kept = np.ones(len(codes), bool)
     starts = np.cumsum(sizes) - sizes
     for at in np.flatnonzero(sizes == returned).tolist():
         query_id, start = query_ids[at].as_py(), int(starts[at])

@@ -46,15 +46,12 @@ def read_rows(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
 
     The ranks of a TREC ranking are dropped if one of them is no number.
     """
-    trec_remarks = TrecRemarks(path)
-    found = read_records(path, layout, reading, trec_remarks.comments.add)
-    rows = (
-        trec_remarks.collect(found)
-        if reading.format == "trec"
-        else ((f"{path}, {location}", each) for location, each in found)
-    )
-    table = gather_records(rows, layout, writer, trec_remarks.remarks)
-    if not trec_remarks.unread.count:
+    collector = TrecRemarks(path)
+    records = read_records(path, layout, reading, collector.comments.add)
+    located = ((f"{path}, {location}", record) for location, record in records)
+    rows = collector.collect(records) if reading.format == "trec" else located
+    table = gather_records(rows, layout, writer, collector.remarks)
+    if not collector.unread.count:
         return table
     names, schema = layout.schema.names, layout.schema
     at = names.index("rank")

@@ -7,10 +7,10 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Records
 from ndcg_ab.sources.forms.nested import (
     Object,
+    ids_text,
     is_list,
     is_object,
     json_form,
-    location_text,
     majority_fits,
     read_list,
     read_object,
@@ -25,7 +25,7 @@ RELEVANT = "relevant_documents"
 def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
     """Return (location, record) of a judgment; judge: the person who gave the grade, or None."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
-    return location_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
+    return ids_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
 
 # ---- queries with the ratings of each: Quepid, Elasticsearch, OpenSearch
@@ -83,7 +83,7 @@ class RatedQueries(NamedTuple):
             query_id = query.get(self.query_id)
             if query_id is None:
                 raise InputError(f"{location}: {format_value(query)}: has no {self.query_id}: every query needs one")
-            for _, rating in read_objects(self.ratings_of(query), f"{location_text(query_id)}, {self.ratings}"):
+            for _, rating in read_objects(self.ratings_of(query), f"{ids_text(query_id)}, {self.ratings}"):
                 grade = next((rating[key] for key in self.grades if key in rating), None)
                 if not rating.get("unrateable") and not (self.judge and grade in (None, "")):
                     doc_id = rating.get(self.doc_id, query.get(self.doc_id))
@@ -117,14 +117,12 @@ def read_snapshot(value: Any) -> Records:
     for number, entries in read_queries(value["docs"]):
         text = texts.get(str(number))
         if text is None:
-            raise InputError(
-                f"docs, {location_text(number)}: queries has no query_text of it: export the whole snapshot"
-            )
+            raise InputError(f"docs, {ids_text(number)}: queries has no query_text of it: export the whole snapshot")
         rank = 0
-        for entry in read_list(entries, location_text(text), "must be a list of documents"):
-            if not read_object(entry, location_text(text), "must be an object with an id").get("rated_only"):
+        for entry in read_list(entries, ids_text(text), "must be a list of documents"):
+            if not read_object(entry, ids_text(text), "must be an object with an id").get("rated_only"):
                 rank += 1
-                yield location_text(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
+                yield ids_text(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
 
 
 # ---- Rated Ranking Evaluator
@@ -145,11 +143,11 @@ def read_rre_judgments(value: Any) -> Records:
     """
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
     for query_id, documents in rre_queries(value, None, "the document"):
-        for key, rated in read_object(documents, f"{location_text(query_id)}, {RELEVANT}", rule).items():
+        for key, rated in read_object(documents, f"{ids_text(query_id)}, {RELEVANT}", rule).items():
             if is_list(rated):
                 yield from (judgment_record(query_id, doc_id, key) for doc_id in rated)
             else:
-                yield judgment_record(query_id, key, read_object(rated, location_text(query_id, key), rule).get("gain"))
+                yield judgment_record(query_id, key, read_object(rated, ids_text(query_id, key), rule).get("gain"))
 
 
 def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:

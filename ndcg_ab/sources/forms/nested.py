@@ -52,7 +52,7 @@ def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], 
     return Form(words, kind, example, sniff)
 
 
-def location_text(query_id: Any, doc_id: Any = None) -> str:
+def ids_text(query_id: Any, doc_id: Any = None) -> str:
     """Return a location for messages such as ``query 'q1', document 'd1'``."""
     document = "" if doc_id is None else f", document {format_value(doc_id)}"
     return f"query {format_value(query_id)}{document}"
@@ -162,10 +162,10 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
     Documents of a ranking without scores and ranks are ranked in the order of the list.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
-    records = read_list(entries, location_text(query_id), rule)
+    records = read_list(entries, ids_text(query_id), rule)
     is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in records)
     for number, entry in enumerate(records, 1):
-        location = f"{location_text(query_id)}, document {number}"
+        location = f"{ids_text(query_id)}, document {number}"
         if not (is_object(entry) or (kind == RANKING and is_id(entry))):
             raise InputError(f"{location}: {format_value(entry)}: {rule}")
         record = {"query_id": query_id, "doc_id": None, **values_of(entry, kind)}
@@ -173,7 +173,7 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
             raise InputError(f"{location}: {format_value(entry)}: names no document: every entry needs a doc_id")
         if kind == JUDGMENTS:
             record.setdefault("grade", None)
-        yield location_text(query_id, record["doc_id"]), record | ({"rank": number} if is_ordered else {})
+        yield ids_text(query_id, record["doc_id"]), record | ({"rank": number} if is_ordered else {})
 
 
 def values_of(entry: Any, kind: str) -> dict[str, Any]:

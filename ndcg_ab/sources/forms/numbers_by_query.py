@@ -12,10 +12,10 @@ from typing import Any
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.nested import (
+    ids_text,
     is_id,
     is_list,
     is_object,
-    location_text,
     majority_fits,
     read_object,
     read_queries,
@@ -130,12 +130,12 @@ def read_numbers(value: Any, field: str) -> Records:
     names = Counter(chain.from_iterable(value)) if is_list(value) else {}
     for query_id, documents in read_queries(unwrap(value)[0]):
         if names.get(query_id, 1) > 1:
-            raise InputError(f"{location_text(query_id)}: is on {names[query_id]} lines: give a query once")
+            raise InputError(f"{ids_text(query_id)}: is on {names[query_id]} lines: give a query once")
         if not is_object(documents) and not is_query_or_pairs(documents):
             rule = f"must map every doc_id to its {field}, as in {{'q1': {{'d1': 1.0}}}}"
-            raise InputError(f"{location_text(query_id)}: {format_value(documents)}: {rule}")
+            raise InputError(f"{ids_text(query_id)}: {format_value(documents)}: {rule}")
         for doc_id, number in pairs_of(documents):
-            yield location_text(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
+            yield ids_text(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
 
 
 def sniff_values(sample: Sample) -> Reading | None:
@@ -153,10 +153,8 @@ def sniff_values(sample: Sample) -> Reading | None:
 def read_values(value: Any) -> Records:
     """Yield (location, record) for each metric value in {query: {measure: value}}."""
     for query_id, measures in read_queries(value):
-        for measure, number in read_object(
-            measures, location_text(query_id), "must map every measure to its value"
-        ).items():
-            yield f"{location_text(query_id)}, {measure}", {"query_id": query_id, "metric": measure, "value": number}
+        for measure, number in read_object(measures, ids_text(query_id), "must map every measure to its value").items():
+            yield f"{ids_text(query_id)}, {measure}", {"query_id": query_id, "metric": measure, "value": number}
 
 
 SCORES_READING = Reading(SCORES, "json", records=read_values)

@@ -196,10 +196,8 @@ def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
     """Raise the QueryError for a response with a status other than success."""
     status, message = response.status_code, f"status {response.status_code}"
     if response.has_redirect_location:
-        target = redact(response.headers["location"].partition("?")[0])
-        raise QueryError(
-            f"{message}: redirects are not followed, here to {excerpt(target)}: name that address in `url`"
-        )
+        url = redact(response.headers["location"].partition("?")[0])
+        raise QueryError(f"{message}: redirects are not followed, here to {excerpt(url)}: name that address in `url`")
     if text := excerpt(content[:ENOUGH].decode(errors="replace")):
         message += f": {text}"
     pause = response.headers.get("retry-after", "").strip()

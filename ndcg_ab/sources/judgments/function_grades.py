@@ -30,6 +30,7 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.deadlines import Countdown, Say
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
+from ndcg_ab.sources.forms.nested import ids_text
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.functions import is_finite, load_function, prefer_modules_in
 
@@ -162,7 +163,7 @@ class JudgeFunctionCaller:
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
         """Call the function for one pair and return the grade or None; raise InputError if it is no valid grade."""
-        location = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
+        location = ids_text(query.query_id, document.doc_id)
         with translate_foreign_errors(f"python = {self.origin!r} failed on {location}"):
             grade = function(query, document, **arguments)
             if grade is None:

@@ -169,7 +169,7 @@ def as_texts(layout: Layout) -> Layout:
     return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
 
 
-def replace_grade_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
+def replace_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
     """Return the judgments with grades in words replaced by their numbers; a text that is a number stays that number.
 
     Raises InputError for an unknown word, with its location.

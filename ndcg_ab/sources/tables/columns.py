@@ -124,7 +124,7 @@ class TableRules:
                 continue
             if name in OPTIONAL:
                 self.nulls[name] += column.null_count
-                if is_all_null(column):
+                if column.null_count == len(column):
                     continue
             is_word = name == "grade" and pa.types.is_string(column.type)
             if is_word and pc.any(pc.is_in(pc.utf8_trim_whitespace(column), pa.array(NO_GRADE))).as_py():
@@ -153,7 +153,3 @@ def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
         return table
     except UNCLEAR:
         return None
-
-
-def is_all_null(column: pa.ChunkedArray) -> bool:
-    return bool(column.null_count == len(column))
