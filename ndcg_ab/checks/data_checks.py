@@ -1,4 +1,4 @@
-"""Check judgments and rankings before anything is scored, and word the findings."""
+"""Check judgments and rankings before anything is scored, and write the findings."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -50,34 +50,34 @@ def check_tables(
 ) -> list[Finding]:
     """Check the loaded tables and return findings; raise InputError for input that makes scores meaningless.
 
-    Severities are the defaults (`apply_severities` makes them those of the evaluation).
-    one_query: whether the rankings hold a single query, so that other queries are not reported as missing.
+    Severities are the defaults (`apply_severities` replaces them by those of the evaluation). one_query: whether the
+    rankings hold a single query, so that other queries are not reported as missing.
     """
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
     refuse_grades(engine, judgments, metrics)
     refuse_missing_ranks(rankings, metrics)
-    found = check_duplicates(engine, rankings, metrics)
+    findings = check_duplicates(engine, rankings, metrics)
     if one_query:
-        return found
+        return findings
     notices = read_notices(engine)
-    found += check_loaded_rows(notices, judgments, rankings, evaluation)
-    found += check_rankings(engine, notices, rankings)
-    found += remark_findings("judgments", judgments)
-    found += check_spellings(engine, metrics, judgments, rankings)
-    explained = {finding.system for finding in found if finding.code == "id_spelling" and finding.severity == "error"}
-    found += check_judged_results(engine, rankings, explained)
-    found += check_odd_documents(judgments, rankings)
-    found += note_left_out_queries(found, metrics)
-    found += run_added_checks(engine, evaluation)
-    if any(finding.severity == "error" for finding in found):
-        refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
-    found += check_depths(engine, metrics)
-    found += check_grade_order(engine, metrics, judgments, rankings)
-    return [*found, *note_remote_tables(judgments, rankings)]
+    findings += check_loaded_rows(notices, judgments, rankings, evaluation)
+    findings += check_rankings(engine, notices, rankings)
+    findings += remark_findings("judgments", judgments)
+    findings += check_spellings(engine, metrics, judgments, rankings)
+    misspelt = {finding.system for finding in findings if finding.code == "id_spelling" and finding.severity == "error"}
+    findings += check_judged_results(engine, rankings, misspelt)
+    findings += check_odd_documents(judgments, rankings)
+    findings += unanswered_note(findings, metrics)
+    findings += run_extension_checks(engine, evaluation)
+    if any(finding.severity == "error" for finding in findings):
+        refuse_errors(findings, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+    findings += check_depths(engine, metrics)
+    findings += check_grade_order(engine, metrics, judgments, rankings)
+    return [*findings, *remote_table_notes(judgments, rankings)]
 
 
-def note_remote_tables(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+def remote_table_notes(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Return notes on tables that stay on a cluster, for which some checks are skipped."""
     staying = ["the judgments"] * bool(judgments.elsewhere)
     staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
@@ -93,7 +93,10 @@ def check_loaded_rows(
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
 ) -> list[Finding]:
-    """Return findings about the judgments, and about answered and unanswered queries."""
+    """Return findings on the judgments, and on answered and unanswered queries.
+
+    notices: the observations of the SQL.
+    """
     findings = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in notices.items():
@@ -101,9 +104,7 @@ def check_loaded_rows(
             continue
         example, document = row.documents[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
-        words = (
-            agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
-        )
+        words = inflect_words(row.count) | describe_policies(evaluation.metric_list, row.count) | {"document": document}
         message = SENTENCES[code].format(
             subject=subject, count=row.count, example=example, own=pulled.query_ids[0], **words
         )
@@ -116,23 +117,26 @@ def check_loaded_rows(
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
-    """Return a hint to match queries by text, if only one of ranking and judgments uses texts as ids."""
+    """Return a hint to match queries by text, if only one of ranking and judgments uses texts as ids; else ""."""
     are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
         return ""
     return "; if one of them has the texts of the queries, give the file that has their ids and texts: --queries FILE"
 
 
-def agreeing_words(count: int) -> dict[str, str]:
-    """Return nouns and verbs that agree with a count in number."""
+def inflect_words(count: int) -> dict[str, str]:
+    """Return nouns and verbs, such as ``queries`` and ``have``, in the singular if count is 1, by their plural."""
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
 
-def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
-    """Return, in words, how the metrics treat queries that nobody answered or that have nothing relevant."""
-    they_are, each = agreeing_words(count)["they_are"], "it" if count == 1 else "each"
+def describe_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
+    """Return, in words, how metrics treat queries without results (`unanswered`) or without relevant documents.
+
+    The second key is `no_relevant`. count: number of these queries, for singular or plural.
+    """
+    they_are, each = inflect_words(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
     scores = f"{each} scores 0" if "zero" in unanswered else f"{they_are} left out"
     if len(unanswered) > 1:
@@ -152,7 +156,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
         if queries:
             count = len(queries)
             message = (
-                f"{metric.name}: {queries_text(count)} {agreeing_words(count)['have']} grades above 0, but none that"
+                f"{metric.name}: {queries_text(count)} {inflect_words(count)['have']} grades above 0, but none that"
                 " this"
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
@@ -161,7 +165,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
     return findings
 
 
-def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
+def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
     """Return a note on metrics that leave out queries that a system did not answer, if there are such queries."""
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
@@ -175,6 +179,7 @@ def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]
 
 
 def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
+    """Raise InputError if a document of a query has two grades."""
     columns = ("query_id", "doc_id", "lowest", "highest")
     rows = engine.rows("contradicting_judgment", columns, order="query_id, doc_id")
     for query_id, doc_id, lowest, highest in rows:
@@ -218,7 +223,7 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings on documents that occur twice in a ranking, and keep only the better place in the tables.
+    """Return findings on documents that occur twice in a ranking, and drop the worse ranked copy from the tables.
 
     Raises InputError unless every metric has duplicates = first.
     """
@@ -256,7 +261,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 
 
 def copies_hint(pulled: Pulled) -> str:
-    """Return advice on duplicates, with the tags if the file has several."""
+    """Return advice on repeated documents, with the tags if the file has several."""
     tags = [
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
     ]
@@ -277,7 +282,7 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     judged, example, file_id = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
         f"queries: {evaluation.queries.source.display_name} names none of the {judged} {state}"
-        f" {agreeing_words(judged)['queries']}"
+        f" {inflect_words(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {file_id!r}): the query ids of both must be the same"
         + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
     )
@@ -288,8 +293,8 @@ LEAST_RESULTS, LEAST_QUERIES = 50, 5  # of a system that is refused because none
 EVERY_QUERY = 2**62
 
 
-class WholeNeededError(Exception):
-    """A reduced ranking is not enough for a check: the rankings must be read completely."""
+class CompleteRankingNeededError(Exception):
+    """Raised if a reduced ranking is not enough for a check, so that rankings must be read completely."""
 
 
 def check_judged_results(
@@ -297,18 +302,18 @@ def check_judged_results(
 ) -> list[Finding]:
     """Return findings on systems without a single judged result.
 
-    explained: systems to leave out, because another finding gives the reason. Raises WholeNeededError if rankings were
-    reduced and none of the first results is judged.
+    explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if
+    rankings were reduced and none of the first results is judged.
     """
-    none = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
-    none = [name for name in none if name not in explained]
-    if not none:
+    unjudged = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
+    unjudged = [name for name in unjudged if name not in explained]
+    if not unjudged:
         return []
     if any(pulled.reduced for pulled in rankings.values()):
-        raise WholeNeededError
+        raise CompleteRankingNeededError
     findings = []
     for name, (query_id, queries, returned, met) in count_judged(engine, EVERY_QUERY).items():
-        if met or name not in none:
+        if met or name not in unjudged:
             continue
         is_many = returned >= LEAST_RESULTS and queries >= LEAST_QUERIES
         where = {"query_id": query_id}
@@ -326,16 +331,19 @@ def check_judged_results(
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
-    """Return, per system, its first judged query and the numbers of such queries, results and judged results."""
-    found: dict[str, tuple[str, int, int, int]] = {}
+    """Return, per system, its first answered judged query, and numbers of such queries, results and judged results.
+
+    queries: the number of judged queries that are looked up.
+    """
+    counts: dict[str, tuple[str, int, int, int]] = {}
     columns = ("system_id", "query_id", "returned", "met")
     for name, query_id, returned, met in engine.rows("met_query", columns, queries=queries):
-        first, *counts = found.get(name, (query_id, 0, 0, 0))
-        found[name] = (min(first, query_id), counts[0] + 1, counts[1] + returned, counts[2] + met)
-    return found
+        first, *numbers = counts.get(name, (query_id, 0, 0, 0))
+        counts[name] = (min(first, query_id), numbers[0] + 1, numbers[1] + returned, numbers[2] + met)
+    return counts
 
 
-def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Run the configured checks of extensions, in order, and return their findings, coded by the check's name.
 
     Raises InputError for a check that is not installed, fails, or returns anything other than findings.
@@ -360,7 +368,7 @@ def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -
     load_tables(engine, read.judgments, read.queries, rankings, evaluation)
     try:
         return check_tables(engine, read.judgments, rankings, evaluation)
-    except WholeNeededError:
+    except CompleteRankingNeededError:
         rankings = {name: each.with_all_rows() for name, each in rankings.items()}
         load_tables(engine, read.judgments, read.queries, rankings, evaluation)
         return check_tables(engine, read.judgments, rankings, evaluation)

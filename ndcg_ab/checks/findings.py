@@ -12,12 +12,13 @@ from ndcg_ab.sources.tables.on_disk import select_queries
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
-    """Return the findings with the severities of the configuration, the most severe first."""
+    """Return the findings with the severities that the configuration gives, the most severe first."""
     chosen = [replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings]
     return sorted(chosen, key=lambda finding: Severity(finding.severity).traits.rank)
 
 
 def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
+    """Return the severity of a finding by the keys `findings` and `strict`."""
     if finding.code in evaluation.findings:
         chosen = evaluation.findings[finding.code]
         return "ignored" if chosen == "ignore" else chosen
@@ -27,7 +28,7 @@ def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
 def refuse_errors(
     findings: Sequence[Finding], evaluation: Evaluation, origins: Mapping[str, str] | None = None
 ) -> None:
-    """Raise InputError that names every finding of severity error. origins: source of each system, by name."""
+    """Raise InputError that names every finding of severity error; origins: system -> source, for messages."""
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
@@ -55,20 +56,20 @@ def make_finding(
     examples: tuple[str, ...] = (),
     severity: str | None = None,
 ) -> Finding:
-    """Return a finding with the usual severity of its code, unless another one is given."""
+    """Return a finding with the usual severity of its code, or with the given one."""
     return Finding(code, severity or CODES[code].severity, message, count, system, metric, value, examples)
 
 
 def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the first query ids as examples, such as ``query 'q1'``."""
     return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])
 
 
 def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the first examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
 
-    Large tables, and tables on a cluster, have no line.
-
-    ids: (query_id, doc_id); an empty doc_id stands for the query, whose first line is given.
+    Examples from large tables, and from tables on a cluster, have no location. ids: (query_id, doc_id); an empty doc_id
+    stands for the query, whose first location is given.
     """
     return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(ids))[:MOST])
 

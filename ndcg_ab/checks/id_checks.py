@@ -37,7 +37,11 @@ IDS = ("query_id", "doc_id")
 
 
 class Difference(NamedTuple):
-    """The spelling difference between the ids of two tables. is_whole: whether hardly any id matches unchanged."""
+    """The spelling difference between the ids of two tables.
+
+    words: its description. spellings: the spellings that make ids equal. pairs: the ids that they make equal. is_whole:
+    whether hardly any id matches unchanged.
+    """
 
     words: str
     spellings: Sequence[Spelling]
@@ -48,7 +52,10 @@ class Difference(NamedTuple):
 def check_spellings(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled | None, rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
-    """Report tables whose ids match those of the judgments, or of the first ranking, only in another spelling."""
+    """Return findings on tables whose ids match those of the judgments only in another spelling.
+
+    Without judgments, rankings are compared with the first ranking.
+    """
     places = min(LOOKED_AT, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
     files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(read_part, part))) for part in parts]
@@ -60,38 +67,43 @@ def check_spellings(
     if judgments:
         read_judgments = cache(lambda query_ids: engine.rows("judgment", IDS, where={IDS[0]: query_ids}))
         first = IdTable("the judgments", judgments, parts, read_judgments)
-    compared = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
-    compared += [(each, first) for each in systems if each is not first]
+    table_pairs = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
+    table_pairs += [(each, first) for each in systems if each is not first]
 
     @cache  # systems mostly share their queries
     def changed_rankings(shared: tuple[str, ...], field: str, spellings: tuple[Spelling, ...]) -> list[IdTable]:
         sampled = (sample_ids(system, shared, field) for system in systems)
         return [table for table in sampled if respell_ids(table.ids, spellings) != table.ids]
 
-    found = []
-    for own, other in compared:
+    findings = []
+    for own, other in table_pairs:
         shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
-        found += compare_tables(own, other, changed_rankings, shared, "query_id")
+        findings += compare_tables(own, other, changed_rankings, shared, "query_id")
         if shared:
             each = max(places, other.pulled.count // len(other.pulled.query_ids))
-            found += compare_tables(own, other, changed_rankings, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id")
-    return found
+            findings += compare_tables(
+                own, other, changed_rankings, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id"
+            )
+    return findings
 
 
 def read_ranking(engine: Engine, system_id: str, places: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Return the (query_id, doc_id) at the first places of a ranking."""
+    """Return the (query_id, doc_id) pairs at the top ranks of a ranking, for the given queries."""
     where = {"system_id": system_id, "query_id": query_ids}
     return engine.rows("leading_result", IDS, where=where, depth=places)
 
 
 def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Return the (query_id, doc_id) of one file of judgments."""
+    """Return the (query_id, doc_id) pairs of one file of judgments, for the given queries."""
     rows = select_queries(part.table, query_ids)
     return list(zip(*(rows[name].to_pylist() for name in IDS), strict=True))
 
 
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
-    """Return a table with the document ids of shared queries, or with some thousand query ids."""
+    """Return a table with a sample of ids: the document ids of shared queries, or some thousand query ids.
+
+    shared: the queries in both tables. field: doc_id or query_id.
+    """
     if field == "query_id":
         shared_ids = set(shared)
         other_ids = sorted(query_id for query_id in table.pulled.query_ids if query_id not in shared_ids)
@@ -105,7 +117,11 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 def compare_tables(
     first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
 ) -> list[Finding]:
-    """Return the finding about the query ids, or the document ids of shared queries, if there is one."""
+    """Return the finding that ids of `first` match those of `other` in another spelling; empty if they do not.
+
+    changed_rankings: returns the rankings that spellings change. shared: the queries in both tables. field: query_id,
+    or doc_id for document ids of shared queries.
+    """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
     difference = find_difference(first.ids, other.ids)
     if difference is None:
@@ -127,18 +143,18 @@ def compare_tables(
 
 
 def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
-    """Return how ids of two tables differ that match only in another spelling, or None without such ids.
+    """Return the spelling difference between the ids of two tables, or None if no id matches only in another spelling.
 
     A single match among several unmatched ids does not count.
     """
     spellings, needed = find_alike(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
     both = [(ids, other.get(query_id, frozenset())) for query_id, ids in ids_by_query.items()]
-    could = sum(min(len(ids - others), len(others - ids)) for ids, others in both)
-    if not needed or (len(needed) == 1 and could > 2 and not is_form):
+    possible = sum(min(len(ids - others), len(others - ids)) for ids, others in both)
+    if not needed or (len(needed) == 1 and possible > 2 and not is_form):
         return None
     matched = count_equal(ids_by_query, other)
-    is_whole = matched < HARDLY_ANY * (matched + len(needed)) and len(needed) >= HARDLY_ANY * could
+    is_whole = matched < HARDLY_ANY * (matched + len(needed)) and len(needed) >= HARDLY_ANY * possible
     counts = Counter(spelling for each in needed.values() for spelling in each)
     words = " and ".join(
         each.words + (f" ({counts[each]})" if counts[each] < len(needed) else "") for each in spellings
@@ -153,6 +169,6 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
 
 
 def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
-    """Return ``; they match if …`` if query ids match in another spelling, and nothing else."""
+    """Return ``; they match if …`` if query ids match judged ones only in another spelling, else an empty text."""
     difference = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
     return f"; they match {difference.words}" if difference else ""

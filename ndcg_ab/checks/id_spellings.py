@@ -26,8 +26,8 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
 class Spelling(NamedTuple):
     """One way to write ids.
 
-    words: description. expression: Python expression with ``{}`` for an id. respell: the function, for a text of ids in
-        lines. option: command option that writes ids so, or empty.
+    words: its description. expression: a Python expression with ``{}`` for an id. respell: converts a text with one id
+    per line. option: the command-line option that converts ids, or an empty text.
     """
 
     words: str
@@ -44,7 +44,7 @@ class Pair(NamedTuple):
     other: str
 
 
-def remover(pattern: str) -> Callable[[str], str]:
+def make_remover(pattern: str) -> Callable[[str], str]:
     """Return a function that removes every match of a pattern from a text with one id per line."""
     return partial(re.compile(pattern, re.MULTILINE).sub, "")
 
@@ -56,11 +56,11 @@ SPELLINGS: tuple[Spelling, ...] = (
     Spelling("HTML escapes are decoded", "html.unescape({})", html.unescape),
     Spelling("their Unicode form is NFC", 'unicodedata.normalize("NFC", {})', partial(normalize, "NFC")),
     Spelling("their Unicode form is NFKC", 'unicodedata.normalize("NFKC", {})', partial(normalize, "NFKC")),
-    Spelling("spaces and quotes around them are removed", '{}.strip(" \\x22\\x27")', remover("^[ \"']+|[ \"']+$")),
+    Spelling("spaces and quotes around them are removed", '{}.strip(" \\x22\\x27")', make_remover("^[ \"']+|[ \"']+$")),
     Spelling("letters are compared without case", "{}.casefold()", str.casefold),
-    Spelling("http:// and https:// are removed", 're.sub("https?://", "", {})', remover("https?://")),
+    Spelling("http:// and https:// are removed", 're.sub("https?://", "", {})', make_remover("https?://")),
     Spelling("'-' and spaces are replaced by '_'", 're.sub("[- ]", "_", {})', partial(re.compile("[- ]").sub, "_")),
-    Spelling("leading zeros are removed", f're.sub("{ZEROS}", "", {{}})', remover(ZEROS)),
+    Spelling("leading zeros are removed", f're.sub("{ZEROS}", "", {{}})', make_remover(ZEROS)),
 )
 UNICODE_FORMS = frozenset(SPELLINGS[2:4])
 
@@ -73,7 +73,7 @@ def respell(text: str, spellings: Iterable[Spelling]) -> str:
 
 
 def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str, str]:
-    """Return a mapping from each id to the id after applying several spellings in order."""
+    """Return the mapping id -> id after applying several spellings in order."""
     respelled = respell("\n".join(ids), spellings).split("\n")  # at once, unless an id holds a line break
     if len(respelled) != len(ids):
         respelled = [respell(text, spellings) for text in ids]
@@ -81,7 +81,10 @@ def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str
 
 
 def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
-    """Return spellings in order of application, and the pairs of unmatched ids that some of them make equal."""
+    """Return spellings in order of application, and the pairs of unmatched ids that they make equal.
+
+    The pairs are mapped to the spellings that they need.
+    """
     every = frozenset[str]().union(*own.values(), *other.values())
     keys, spellings = respell_all(every, SPELLINGS), SPELLINGS
     pairs = equal_pairs(own, other, keys)
@@ -97,7 +100,10 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
 
 
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
-    """Return the pairs of ids whose keys are equal; an id with the key of a matched id is left out."""
+    """Return the pairs of unmatched ids whose keys are equal; keys: id -> its spelling for the comparison.
+
+    An id whose key belongs to several ids, or to a matched id, is left out.
+    """
     pairs = []
     for query_id, ids in own.items():
         others = other.get(query_id, frozenset())
@@ -114,7 +120,7 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
 
 
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
-    """Return the spellings without which the ids of a pair are not equal."""
+    """Return those of the spellings without which the ids of a pair are not equal."""
     needed = spellings
     for spelling in reversed(spellings):
         fewer = tuple(each for each in needed if each is not spelling)
@@ -124,21 +130,21 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
 
 
 def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
-    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by key.
+    """Return spellings that remove affixes of unmatched ids, so that they equal unmatched ids of the other table.
 
-    matched: (query_id, id) that equal another id. If other ids have the affix as well, the two are different
-        documents, as a chapter and its sections are.
+    matched: (query_id, id) of ids that are equal already. keys: id -> its spelling for the comparison. If other ids
+    have the affix as well, ids with and without it are different documents, as a chapter and its sections are.
     """
     scored = []
     for longer, shorter in ((own, other), (other, own)):
         affixes: dict[tuple[bool, str], list[str]] = defaultdict(list)
         for query_id, ids in longer.items():
             others = shorter.get(query_id, frozenset())
-            keys_here, keys_left = (
+            shorter_keys, longer_keys = (
                 {keys[text] for text in side if (query_id, text) not in matched}
                 for side in (others - ids, ids - others)
             )
-            for is_prefix, text in each_affix(keys_left, keys_here):
+            for is_prefix, text in find_excess_texts(longer_keys, shorter_keys):
                 seam = text[-1] if is_prefix else text[0]
                 affixes[is_prefix, text if seam.isalnum() else seam].append(text)
         every = [keys[text] for ids in shorter.values() for text in ids] if affixes else []
@@ -150,8 +156,8 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
     return [spelling for _, spelling in sorted(scored, key=lambda each: -each[0])[:MOST_AFFIXES]]
 
 
-def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
-    """Yield the text that an id has before (True) or after (False) a shorter id."""
+def find_excess_texts(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
+    """Yield (True, text before) or (False, text after) for each longer id that contains a shorter id."""
     lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
     for text in longer if lengths else ():
         for length in lengths[: bisect_left(lengths, len(text))]:
@@ -168,21 +174,23 @@ def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tupl
 def remove_affix(is_prefix: bool, text: str) -> Spelling:
     """Return the spelling without one prefix or suffix."""
     kind, pattern = ("prefix", f"^{re.escape(text)}") if is_prefix else ("suffix", f"{re.escape(text)}$")
-    return Spelling(f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", remover(pattern))
+    return Spelling(
+        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({template_literal(text)})", make_remover(pattern)
+    )
 
 
 @cache
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
     """Return the spelling without the text before the last, or after the first, occurrence of a character."""
     if is_prefix:
-        expression = f"{{}}.rpartition({literal(sign)})[2]"
-        return Spelling(f"all up to the last {sign!r} is removed", expression, remover(f".*{re.escape(sign)}"))
-    expression = f"{{}}.partition({literal(sign)})[0]"
+        expression = f"{{}}.rpartition({template_literal(sign)})[2]"
+        return Spelling(f"all up to the last {sign!r} is removed", expression, make_remover(f".*{re.escape(sign)}"))
+    expression = f"{{}}.partition({template_literal(sign)})[0]"
     option = f"--document-prefix {shlex.quote(sign)} (in a configuration documents: {{prefix: {sign!r}}})"
-    return Spelling(f"all from {sign!r} on is removed", expression, remover(f"{re.escape(sign)}.*"), option)
+    return Spelling(f"all from {sign!r} on is removed", expression, make_remover(f"{re.escape(sign)}.*"), option)
 
 
-def literal(text: str) -> str:
+def template_literal(text: str) -> str:
     """Return a text as a Python literal in double quotes, for a template of `str.format`."""
     return json.dumps(text).replace("{", "{{").replace("}", "}}")
 
@@ -193,7 +201,8 @@ LINES = ("delimited",)  # formats in which a Unicode form of the whole line is o
 class IdTable(NamedTuple):
     """A table of judgments or of one ranking, with a sample of ids.
 
-    name: used in messages. files: the files that were read. read: returns the (query_id, doc_id) of some queries.
+    name: its name in messages. files: the files that were read. read: returns the (query_id, doc_id) pairs of given
+    queries. system: the system of a ranking; None for judgments.
     """
 
     name: str
@@ -214,7 +223,8 @@ def describe_remedy(
 ) -> str:
     """Return the commands that make pairs of ids equal, or other advice if no command does.
 
-    changed_rankings: returns the rankings whose ids would change. pairs: number of ids that become equal.
+    changed_rankings: returns the rankings whose ids would change. pairs: number of ids that become equal. field:
+    query_id or doc_id.
     """
     expected = count_equal(own.ids, other.ids) + pairs
     respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}
@@ -240,7 +250,7 @@ def describe_remedy(
 
 
 def count_equal(own: Ids, other: Ids) -> int:
-    """Return the number of ids that two tables share, query by query."""
+    """Return the number of ids that two tables share, summed over the queries."""
     return sum(len(ids & other.get(query_id, frozenset())) for query_id, ids in own.items())
 
 
@@ -254,7 +264,7 @@ def respell_ids(ids: Ids, spellings: Sequence[Spelling]) -> Ids | None:
 def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field: str, number: str) -> str | None:
     """Return the command that writes the ids of a text file in another spelling, or None if there is none.
 
-    number: of the new file, if there are several.
+    field: query_id or doc_id. number: the number in the name of the new file, if there are several.
     """
     path = Path(pulled.origin)
     if not isinstance(pulled.source, File) or not path.is_file():

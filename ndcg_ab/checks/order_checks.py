@@ -1,4 +1,4 @@
-"""Check how far a value depends on the order of equal scores, and on ordering by scores or by given ranks."""
+"""Check how far a value depends on the order of equal scores, and on the choice between scores and given ranks."""
 
 import dataclasses
 import shlex
@@ -26,7 +26,11 @@ BOUNDED = 200_000  # results up to which all orders of ties are bounded
 
 @dataclasses.dataclass(frozen=True)
 class TieJudgments:
-    """The judgments of the queries with ties, the highest grade of all, and weights of queries (None: equal)."""
+    """The judgments of the queries with ties.
+
+    grades: query_id -> doc_id -> grade. highest: the highest grade of all judgments. weights: query_id -> weight; None:
+    equal weights. ideals: cache of `ideal`.
+    """
 
     grades: Mapping[str, Mapping[str, float]]
     highest: float
@@ -49,31 +53,32 @@ class TieJudgments:
 
 @paused_garbage_collection()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
-    """Return findings about ranks decided by ties, and about given ranks that disagree with scores.
+    """Return findings on ranks that ties decide, and on given ranks that disagree with scores.
 
-    Each finding is about one metric and does not depend on the others. weights: of the queries, if means are weighted.
+    Each finding is about one metric and does not depend on the others. weights: query_id -> weight; None: equal
+    weights.
     """
     groups: dict[OrderCheckKey, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
         if metric.ties != "given":
             is_condensed = metric.unjudged == "condense"
-            look = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
-            groups[look].append(metric)
+            key = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            groups[key].append(metric)
     findings: dict[OrderCheckKey, list[Finding]] = {}
-    for rule in dict.fromkeys(look.rule for look in groups):
-        looks = [look for look in groups if look.rule == rule]
-        ranks = find_rank_score_disagreements(engine, looks)
-        findings |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
+    for rule in dict.fromkeys(key.rule for key in groups):
+        keys = [key for key in groups if key.rule == rule]
+        ranks = find_rank_score_disagreements(engine, keys)
+        findings |= {key: check_group(engine, key, groups[key], ranks, weights) for key in keys}
     order = {name: index for index, (name,) in enumerate(engine.rows("system", ("system_id",), order="position"))}
     return sorted(
-        (finding for look in groups for finding in findings[look]), key=lambda finding: order[finding.system or ""]
+        (finding for key in groups for finding in findings[key]), key=lambda finding: order[finding.system or ""]
     )
 
 
 class OrderCheckKey(NamedTuple):
     """Key of the metrics that share rank rule and cutoff and are checked together.
 
-    beyond: whether a value can depend on results below the cutoff.
+    is_condensed: whether unjudged results are left out. beyond: whether a value can depend on results below the cutoff.
     """
 
     rule: str
@@ -83,31 +88,31 @@ class OrderCheckKey(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Return the depth to check; unlimited for a condensed ranking, whose judged documents can be at any rank."""
+        """The depth to check; unlimited for a condensed ranking, whose judged documents can be at any rank."""
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
 
-# (system, query) -> the rank from which given ranks are not known to agree with scores; and system -> query -> the
-# rank at which the given ranks show another score, both by one rank rule
+# (system, query) -> the first rank at which given ranks and scores may disagree; system -> query -> the first rank at
+# which a result has another score by given ranks; both by one rank rule
 OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
 
-def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]) -> OwnRanks:
+def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey]) -> OwnRanks:
     """Find the first rank, per system and query, at which given ranks and scores disagree.
 
-    Returns two mappings: the rank from which given ranks are not known to agree with scores, by (system, query); and
-    the rank at which given ranks show another score, by system and query.
+    Returns two mappings: (system, query) -> the first rank at which they may disagree; system -> query -> the first
+    rank at which a result has another score by given ranks.
     """
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
-    reach = max(look.reach for look in looks)
-    engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
+    reach = max(key.reach for key in keys)
+    engine.build("suspicious_query", cutoff=reach, rank_rule=keys[0].rule)
     columns = ("system_id", "query_id", "first_rank")
     suspicious = {(system, query): rank for system, query, rank in engine.iter_rows("suspicious_query", columns)}
     disagreeing: dict[str, dict[str, int]] = defaultdict(dict)
     if suspicious:  # else spares a look at every result
-        beyond = any(look.beyond for look in looks)
-        engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
+        beyond = any(key.beyond for key in keys)
+        engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(key.cutoff for key in keys))
         engine.build("disagreeing_query", cutoff=reach)
         columns = ("system_id", "query_id", "first_rank")
         for system, query, rank in engine.iter_rows("disagreeing_query", columns, order="query_id"):
@@ -116,22 +121,25 @@ def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheckKey]
 
 
 def check_group(
-    engine: Engine, look: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
+    engine: Engine, key: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
-    """Return the findings of metrics that share rank rule and cutoff."""
-    engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
+    """Return the findings on metrics that share rank rule and cutoff (`key`).
+
+    ranks: the result of `find_rank_score_disagreements`. weights: query_id -> weight; None: equal weights.
+    """
+    engine.build("tied_query", cutoff=key.cutoff, rank_rule=key.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))
-    disagree = any(rank <= look.reach for queries in ranks[1].values() for rank in queries.values())
+    disagree = any(rank <= key.reach for queries in ranks[1].values() for rank in queries.values())
     if not tied and not disagree:
         return []
     if disagree:
-        engine.build("own_order", depth=EVERYTHING if look.beyond else look.cutoff)
-    too_many = is_beyond_bound(engine, look)
+        engine.build("own_order", depth=EVERYTHING if key.beyond else key.cutoff)
+    too_many = is_beyond_bound(engine, key)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     judgment = ("query_id", "doc_id", "grade")
     for query_id, doc_id, grade in () if too_many else engine.iter_rows("sensitive_judgment", judgment):
         grades[query_id][doc_id] = grade
-    judged = TieJudgments(grades, engine.rows("highest_grade")[0][0], weights)
+    judgments = TieJudgments(grades, engine.rows("highest_grade")[0][0], weights)
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
     values = [
@@ -139,27 +147,27 @@ def check_group(
     ]
     findings = []
     for (system_id,) in engine.rows("system", ("system_id",), order="position"):  # one at a time: memory
-        mine: dict[str, list[Result]] = defaultdict(list)
+        results: dict[str, list[Result]] = defaultdict(list)
         for query_id, *row in rows_of(sensitive, system_id):
-            mine[query_id].append(Result(*row))
+            results[query_id].append(Result(*row))
         tied_counts = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
-            findings += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
+            findings += rank_finding(engine, metric, system_id, known, judgments, ranks, key.reach)
             if tied_counts:
-                findings.append(tie_finding(metric, system_id, known, mine, judged, tied_counts))
+                findings.append(tie_finding(metric, system_id, known, results, judgments, tied_counts))
     return findings
 
 
-def is_beyond_bound(engine: Engine, look: OrderCheckKey) -> bool:
-    """Return whether more than `BOUNDED` results belong to queries whose top places are decided by ties.
+def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
+    """Return whether more than `BOUNDED` results belong to queries whose top ranks are decided by ties.
 
-    The table `sensitive_doc` is made only if the results in the top places alone are within the bound.
+    The table `sensitive_doc` is made only if the results at the top ranks alone are within the bound.
     """
-    looked_at = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
-    if (looked_at or 0) > BOUNDED:
+    top_results = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
+    if (top_results or 0) > BOUNDED:
         return True
-    engine.build("sensitive_doc", everything=look.beyond)
+    engine.build("sensitive_doc", everything=key.beyond)
     return engine.count("sensitive_doc") > BOUNDED
 
 
@@ -172,10 +180,10 @@ def rank_finding(
     ranks: OwnRanks,
     reach: int,
 ) -> list[Finding]:
-    """Return a finding if given ranks order the results differently from the scores within the first `reach` ranks.
+    """Return a finding if given ranks order results within the first `reach` ranks differently from scores; else none.
 
-    Queries whose given ranks are not known to agree with scores (tied scores, repeated ranks) are ordered by ranks for
-    the comparison, because the metric that the advice names would do so.
+    values: query_id -> value of the metric by scores. Queries whose given ranks may disagree with scores (tied scores,
+    repeated ranks) are ordered by ranks for the comparison, because the metric that the advice names would do so.
     """
     suspicious, disagreeing = ranks
     queries = [
@@ -203,9 +211,9 @@ def rank_finding(
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
-    """Return the value of documents with these grades in this order (None: unjudged).
+    """Return the value of documents with these grades in this order; None: unjudged.
 
-    judged: all grades of the query.
+    judged: the grades of all judged documents of the query. highest: the highest grade of all judgments.
     """
     results = [Result(str(index), rank_given=index) for index in range(len(grades))]
     judgments = {str(index): grade for index, grade in enumerate(grades) if grade is not None}
@@ -222,9 +230,10 @@ def tie_finding(
     judged: TieJudgments,
     tied_counts: Mapping[str, int],
 ) -> Finding:
-    """Return a finding on how many ranks equal scores decide, and the bounds of the mean over their orders.
+    """Return a finding on the number of ranks that ties decide, with bounds of the mean over all orders of ties.
 
-    tied_counts: number of tied ranks within the metric's depth, by query.
+    values: query_id -> value. answers: query_id -> its results; empty if bounds are not computed. tied_counts: query_id
+    -> number of tied ranks within the metric's depth.
     """
     decided = sum(tied_counts.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
@@ -252,7 +261,8 @@ def mean_bounds(
 ) -> tuple[float, float | None, float]:
     """Return the lowest, expected and highest mean over all orders of ties.
 
-    The expected mean is None for measures that are not sums over places.
+    values: query_id -> value. tied: query_id -> its results. The expected mean is None for measures that are not sums
+    over ranks.
     """
     worst, expected, best = dict(values), dict(values), dict(values)
     for query, results in tied.items():

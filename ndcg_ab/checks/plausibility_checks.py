@@ -35,7 +35,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
     """Return findings on systems that return placeholders, or the query itself at rank 1."""
     if judgments.elsewhere:
         return []
-    found = []
+    findings = []
     judged = pc.unique(judgments.table["doc_id"])
     for name, pulled in rankings.items():
         if pulled.elsewhere:
@@ -52,7 +52,9 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if texts := odd_ids.to_pylist():
             count = pc.sum(counts[1].filter(pc.is_in(counts[0], value_set=odd_ids))).as_py()
             message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
-            found.append(make_finding("placeholder_document", message, count, name, examples=document_examples(texts)))
+            findings.append(
+                make_finding("placeholder_document", message, count, name, examples=document_examples(texts))
+            )
         is_own = pc.equal(rows["query_id"].cast(pa.string()), rows["doc_id"])
         if (pc.sum(is_own).as_py() or 0) < LEAST_OWN:
             continue
@@ -63,17 +65,20 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
-            found.append(make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids)))
-    return found
+            findings.append(
+                make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))
+            )
+    return findings
 
 
 def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:
-    """Return the ids that are not judged; looking for a few ids among the judged ones is quicker than the reverse."""
+    """Return the ids that are not judged; judged: all judged ids, each once."""
     known = judged.filter(pc.is_in(judged, value_set=doc_ids))
     return doc_ids.filter(pc.invert(pc.is_in(doc_ids, value_set=known)))
 
 
 def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the first document ids as examples, such as ``document 'd1'``."""
     return tuple(f"document {each!r}" for each in doc_ids[:MOST])
 
 
@@ -98,18 +103,18 @@ def check_grade_order(
     orders = system_orders(engine, graded, judgments)
     if orders.keys() != rankings.keys() or not all(is_reversed(values) for values in orders.values()):
         return []
-    turned = replace(graded, gain=tuple((grade, scale[-1] - grade) for grade in scale))
+    reversed_metric = replace(graded, gain=tuple((grade, scale[-1] - grade) for grade in scale))
     shares = ", ".join(f"{system} {sum(values) / len(values):+.2f}" for system, values in orders.items())
     message = (
         f"lower grades stand higher in every system: is {format_number(scale[0])} the best?"
-        f" → --metric '{turned.name}' (from −1 against the grades to +1: {shares})"
+        f" → --metric '{reversed_metric.name}' (from −1 against the grades to +1: {shares})"
     )
     queries = max(len(values) for values in orders.values())
     return [make_finding("reversed_grades", message, queries)]
 
 
 def grade_scale(judgments: Pulled) -> list[float]:
-    """Return the distinct grades, lowest first; at most one more than MOST_GRADES."""
+    """Return the distinct grades, lowest first; reading stops after MOST_GRADES or at a grade <= 0."""
     grades: set[float] = set()
     for batch in read_batches(judgments.table, ["grade"]):
         grades |= set(pc.unique(batch["grade"]).to_pylist())
@@ -119,7 +124,7 @@ def grade_scale(judgments: Pulled) -> list[float]:
 
 
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
-    """Return, per system, the `concordance` of each query with two different grades among the first ranks."""
+    """Return, per system, the `concordance` of each query with two different grades at the top ranks."""
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
     grades = {(query, doc): grade for query, doc, grade in judged}
@@ -150,7 +155,7 @@ def concordance(grades: Sequence[float]) -> float | None:
 
 
 def is_reversed(values: Sequence[float]) -> bool:
-    """Return whether the mean is far below 0, in value and in standard errors."""
+    """Return whether the mean of concordances is far below 0, in value and in standard errors."""
     if len(values) < FEWEST_QUERIES:
         return False
     mean = sum(values) / len(values)
@@ -183,7 +188,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
-    """Return a description of the clusters that ids suggest, and the number of queries in them; None if none."""
+    """Return a description of the clusters that query ids suggest, and the number of queries in them, or None."""
     parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
     sizes = [size for size in groups.values() if size > 1]
@@ -197,7 +202,10 @@ def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
 
 
 def describe_repeated_texts(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
-    """Return a description of clusters of equal texts, up to case and space, and the number of queries, or None."""
+    """Return a description of queries with equal texts, up to case and space, and their number, or None.
+
+    texts: (query_id, text) pairs.
+    """
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}
     repeats = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]

@@ -37,10 +37,10 @@ HALF = 0.5  # share of the queries from which on a fault is that of the whole ra
 
 @dataclass(frozen=True)
 class TableNotice:
-    """The observations that the SQL made under one code about one subject: a system, or the judgments.
+    """An observation of the SQL, of one code, about one subject: a system, or the judgments.
 
     count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id);
-        the doc_id is empty for observations about a query.
+    the doc_id is empty for observations about a query.
     """
 
     count: int
@@ -73,6 +73,7 @@ def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
 
 
 def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
+    """Return the counts of answered queries by system_id."""
     columns = ("system_id", "queries", "depth", "several", "answered")
     return {name: AnswerCounts(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
 
@@ -80,7 +81,10 @@ def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
 def check_rankings(
     engine: Engine, notices: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
-    """Return all findings on rankings that need no judgments and no metric."""
+    """Return the findings on rankings that need neither judgments nor a metric.
+
+    notices: the observations of the SQL.
+    """
     answers = count_answers(engine)
     findings: list[Finding] = []
     for name, pulled in rankings.items():
@@ -92,13 +96,13 @@ def check_rankings(
 
 
 def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
-    """Return the remarks that a source made while reading, as findings."""
+    """Return findings made from the remarks of a source; table_kind: a system's name, or a word for another table."""
     remarks = [*form_remarks(pulled), *pulled.remarks]
     return findings_of(remarks, f"system {table_kind}" if system else table_kind, system)
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
-    """Return remarks as findings about a subject."""
+    """Return findings made from remarks; about: the subject of the messages."""
     findings = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
@@ -124,7 +128,10 @@ REMARKS = {
 def check_ranks(
     name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
-    """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal."""
+    """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal.
+
+    name: the system.
+    """
     findings = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
@@ -174,7 +181,7 @@ def check_ranks(
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
-    """Return a finding if the rows of nearly every query, without ranks, go from the lowest score to the highest."""
+    """Return a finding if a ranking without ranks lists results of nearly every query by rising score; else none."""
     if pulled.reduced:  # no score of it rises
         return []
     if not pulled.lacks("rank") or pulled.lacks("score"):
@@ -233,13 +240,13 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     findings = []
     for metric in metrics:
         reach = metric.depth if metric.unjudged == "zero" else None
-        looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
-        deepest = max(looked_at, key=lambda name: looked_at[name], default="")
+        depths = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
+        deepest = max(depths, key=lambda name: depths[name], default="")
         shorter = queries_with_shorter_answers(engine, reach)
         for (name,) in engine.rows("system", ("system_id",), order="position"):
             if name not in answers:
                 continue
-            if looked_at[name] < FAR_FEWER * looked_at[deepest]:
+            if depths[name] < FAR_FEWER * depths[deepest]:
                 depth, other = answers[name].depth, answers[deepest].depth
                 message = (
                     f"system {name} typically returns {depth:g} result{'s' * (depth != 1)} for a query, and {deepest}"
@@ -270,15 +277,15 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return findings on systems with equal content: often one file was given under two names."""
+    """Return findings on systems with equal rankings: often one file was given under two names."""
     findings = []
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
     unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
-    looks = {name: copy_signature(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
-    for name, other in combinations(looks, 2):
+    signatures = {name: copy_signature(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
+    for name, other in combinations(signatures, 2):
         pulled, copy = rankings[name], rankings[other]
-        if pulled.count == copy.count and looks[name] == looks[other] and are_copies(pulled, copy):
+        if pulled.count == copy.count and signatures[name] == signatures[other] and are_copies(pulled, copy):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
@@ -291,8 +298,8 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     """Return a value that is equal for copies of a ranking, so that only likely copies are compared row by row.
 
     It is the digest of a remote table, else the lowest query id with its best score and the documents that have the
-    score.
-    scored: whether every ranking with the same number of rows has scores; if not, the value is only the query id.
+    score. scored: whether every ranking with the same number of rows has scores; if not, the value is only the query
+    id.
     """
     if pulled.elsewhere:
         return pulled.digest
@@ -307,8 +314,8 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
 def are_copies(pulled: Pulled, other: Pulled) -> bool:
     """Return whether two rankings with equal numbers of rows are copies.
 
-    Tables on a cluster are compared by digest, and never with local tables. The part kept of a reduced ranking depends
-    on its rows alone, and not on their order.
+    Tables on a cluster are compared by digest, and never equal local tables. The rows that a reduced ranking keeps do
+    not depend on the order of its rows.
     """
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
@@ -320,7 +327,7 @@ def are_copies(pulled: Pulled, other: Pulled) -> bool:
 
 
 def is_copy(table: Any, other: Any) -> bool:
-    """Return whether two rankings hold equal documents with equal scores, or ranks without scores, in any order.
+    """Return whether two rankings have equal documents with equal scores, or ranks without scores, in any order.
 
     One query is compared first, which avoids comparing all rows of nearly all pairs of tables.
     """
@@ -335,6 +342,7 @@ def is_copy(table: Any, other: Any) -> bool:
 
 
 def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
+    """Return whether two tables have equal rows in the given columns, in any order."""
     kinds = pa.schema([RANKING.schema.field(name) for name in columns])
     if isinstance(table, TableOnDisk) or isinstance(other, TableOnDisk):
         first, second = (content_digest(each, kinds, columns).digest() for each in (table, other))

@@ -21,7 +21,7 @@ NO_GAIN = "no query can be scored: no judged document has a grade that gains any
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return warnings of systems with many unjudged results, which count as not relevant."""
+    """Return warnings about systems with many unjudged results, which count as not relevant."""
     findings = []
     for summary in sorted(systems, key=lambda summary: metric_sort_key(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
@@ -35,7 +35,7 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 
 def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return warnings of metrics with a higher judged share for one system than for another."""
+    """Return warnings about metrics with a higher judged share for one system than for another."""
     findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_sort_key):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
@@ -54,7 +54,10 @@ def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding
 
 
 def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
-    """Return an error if no metric scores any query, or a warning for each metric that scores none or few."""
+    """Return an error if no metric scores any query, or a warning for each metric that scores none or few.
+
+    shares: one row per metric, with the number and the share of scored queries.
+    """
     if not any(row.used for row in shares):
         return [make_finding("nothing_scored", NO_GAIN, 0)]
     findings = []
@@ -72,7 +75,10 @@ def metric_sort_key(metric: str) -> tuple[int, str]:
 
 
 def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> list[Finding]:
-    """Return findings on costs. weighted: the queries with a weight, or None if queries are not weighted."""
+    """Return findings on failed requests and missing costs.
+
+    weighted: ids of the queries with a weight, or None if queries are not weighted.
+    """
     findings = []
     for row in (each for each in costs.values if each.statistic == MEAN) if costs else ():
         where = {"cost": row.cost, "system_id": row.system_id}
@@ -102,7 +108,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
 
 
 def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Ask about margins, smallest effects and thresholds of at least half of a metric's range, and return findings.
+    """Return findings on margins, smallest effects and thresholds of at least half of a metric's range.
 
     The range of dcg is known with the highest grade, and that of another tool's metric with its values. Raises
     InputError for a difference that exceeds the range.
@@ -127,7 +133,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def column_spreads(engine: Engine) -> dict[str, float]:
-    """Return, by metric hash, the highest minus the lowest value."""
+    """Return the mapping metric hash -> highest minus lowest value."""
     rows = engine.read("query_score", ("metric_id", "value"))
     least_most = rows.group_by("metric_id").aggregate([("value", "min"), ("value", "max")]).to_pylist()
     return {row["metric_id"]: row["value_max"] - row["value_min"] for row in least_most}

@@ -28,7 +28,7 @@ def check_rankings_alone(
 ) -> tuple[list[Finding], str]:
     """Read and check the rankings of an evaluation without judgments; return findings and a summary.
 
-    Every query is treated as judged, so that equal tables can be made.
+    Every query is treated as judged, so that the same tables can be made. say: receives progress messages.
     """
     rankings = {}
     for system in evaluation.systems:

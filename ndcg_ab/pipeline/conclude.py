@@ -60,9 +60,10 @@ def make_outcome(
 ) -> Outcome:
     """Make the outcome of an evaluation from its scored tables (sql/5x and later).
 
-    parity_queries: number of recomputed queries; None if another tool computed the scores. proxy: the table of
-        `load_proxy_scores`. judges: the comparison of several judges. left_out: the comparisons without the judgments
-        that each system alone contributed. function: the summary of a judge function. ledger: rows about what was read.
+    findings: those of the data check. parity_queries: number of recomputed queries; None if another tool computed the
+    scores. proxy: the table of `load_proxy_scores`. judges: the comparison of several judges. left_out: the comparisons
+    without the judgments that each system alone contributed. function: the summary of a judge function. ledger: rows of
+    what was read.
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
@@ -121,7 +122,7 @@ def compare_systems(
 
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
-    """Return one row per metric and system, in configured order. weights: by query_id; None for equal weights."""
+    """Return one row per metric and system, in configured order; weights: query_id -> weight; None: equal weights."""
     scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
     summaries = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
@@ -157,12 +158,12 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings about the configuration, and about the queries that it names."""
+    """Return findings on differences that the configuration gives, and on its file of queries."""
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:
-    """Return the queries to show on the page if not all can be shown, those with the largest differences first."""
+    """Return the queries to display on the page, those with the largest differences first, at most `SHOWN_QUERIES`."""
     largest = [row["query_id"] for row in extreme_queries(engine)]
     scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
     return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
@@ -180,7 +181,7 @@ def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
 
 
 def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
-    """Return the ledger rows of click logs, judgments, rankings and answered queries, after the data check."""
+    """Return the ledger rows of click logs, judgments, rankings and answered queries; findings: of the data check."""
     judged = {query_id: count for query_id, count in engine.rows("query", ("query_id", "judged")) if count}
     repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
     parts = [*read.files, *([read.by_function] if read.by_function else [])]
@@ -192,7 +193,10 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
 
 
 def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
-    """Return the row of the judgments of all files; used_count: documents with a grade."""
+    """Return the ledger row of the judgments of all files.
+
+    repeated: number of repeated judgments. used_count: number of documents with a grade.
+    """
     comments, unrated = (sum(count_remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
     rows = sum(part.count for part in parts)
     left_out = {
@@ -205,7 +209,7 @@ def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> 
 
 
 def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
-    """Yield the row of each click log that judgments were made from."""
+    """Yield the ledger row of each click log from which judgments were made."""
     for part in parts:
         for remark in part.remarks:
             if remark.code == CLICK_GRADES and remark.total is not None:
@@ -214,9 +218,9 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
 
 
 def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
-    """Yield two ledger rows per system: its results, and the judged queries that it answers, with what is left out.
+    """Yield two ledger rows per system: its results, and the judged queries that it answers, with reasons for the rest.
 
-    judged: number of judged documents by id of each judged query.
+    judged: id of each judged query -> number of its judged documents.
     """
     columns = ("system_id", "results", "unjudged_results", "judged")
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
@@ -237,7 +241,7 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
 
 
 def count_scored(engine: Engine) -> Iterable[LedgerRow]:
-    """Yield the row of the judged queries, and that of each metric: the queries whose value depends on the ranking."""
+    """Yield the ledger rows of the drawn queries, and of each metric's queries whose value depends on the ranking."""
     flags = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
     gaining = engine.read("scored_query", ("metric_id",), where={"is_relevant": True})["metric_id"]
     possible = {row["values"]: row["counts"] for row in pc.value_counts(gaining).to_pylist()}
@@ -253,5 +257,5 @@ def count_scored(engine: Engine) -> Iterable[LedgerRow]:
 
 
 def count_remarked(pulled: Pulled, code: str) -> int:
-    """Return the count of a source's remark with this code; 0 without one."""
+    """Return the count of a source's remarks with this code; 0 without one."""
     return sum(remark.count for remark in pulled.remarks if remark.code == code)

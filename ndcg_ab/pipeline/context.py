@@ -26,18 +26,17 @@ UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0
 class Context:
     """The state of one evaluation on its way through the stages.
 
-    evaluation: its configuration; scores of another tool add systems and metrics once they are read. store: its inputs
-        and tables. say: called with progress messages within a long stage. force: whether to read and compute again
-        what an earlier evaluation already has.
-    start_time: the time that the evaluation stands for. summed_up: whether to compute each system's summaries, besides
-        differences. measures: whether to repeat requests to measure costs, if configured.
-    publishing: the time limit of publishing, which all attempts share. done: the (stage, part) that are done.
-    error: raised by the last part of a stage, or None. pending: reason why the page or the tracker lacks the kept
-        evaluation, or None. is_full: whether the reason is a full disk. unobserved: reason why Prefect has no record of
-        the run, or None.
-    outcome, since_last: of a run that reuses an earlier evaluation, those of the night that runs.
-    findings, ledger, parity_queries, proxy, judges, left_out, bundle, reused, published: results of the stages of these
-        names.
+    evaluation: the configuration; for scores of another tool, systems and metrics are added once scores are read.
+    store: the inputs and tables. say: receives progress messages within a long stage. force: whether to read and
+    compute again what an earlier evaluation already has.
+    start_time: the time for which the evaluation stands. summed_up: whether to compute summaries of each system, beside
+    differences. measures: whether to repeat requests to measure costs, if configured.
+    publishing: the time limit for publishing, which all attempts share. done: the finished (stage, part) pairs. error:
+    the error of the last part of a stage, or None. pending: the reason why the page or the tracker lacks the stored
+    evaluation, or None. is_full: whether the reason is a full disk. unobserved: the reason why Prefect has no record of
+    the run, or None.
+    outcome, since_last: for a run that reuses an earlier evaluation, those of the current night.
+    findings, ledger, parity_queries, proxy, judges, left_out, bundle, reused, published: results of the stages.
     """
 
     evaluation: Evaluation
@@ -70,12 +69,11 @@ class Context:
 class Stage:
     """One stage of the pipeline.
 
-    name: shown to users; ``{name}`` in it is replaced by the part. run: does one part, and returns a message or None.
-    parts: returns the names of its parts; one part with an empty name if there are none.
-    applies: returns whether the stage is to be done, as far as is known.
-    outside: whether it uses the network: then it is retried after an error, and has a time limit.
-    most_retries: limit of retries for a stage with its own time limit; None for the configured number.
-    task: name of the Prefect tasks of all parts; None for each part's own name.
+    name: displayed to users; ``{name}`` in it is replaced by the part. run: does one part, and returns a message or
+    None. parts: returns the names of the parts; a stage without parts has one part with an empty name. applies: returns
+    whether the stage must be done. outside: whether it uses the network; if so, it has a time limit and is retried
+    after an error. most_retries: the limit of retries for a stage with its own time limit; None: the configured number.
+    task: the name of the Prefect tasks of all parts; None: the name of each part.
     """
 
     name: str
@@ -91,13 +89,13 @@ class Stage:
         return self.name.format(name=part)
 
     def retries(self, prefect: Prefect) -> int:
-        """Return how often a failed part is retried."""
+        """Return the number of retries of a failed part."""
         if not self.outside:
             return 0
         return prefect.retries if self.most_retries is None else min(prefect.retries, self.most_retries)
 
     def perform(self, context: Context, part: str) -> str | None:
-        """Do one part and mark it as done; raise InputError if a pull exceeds its time limit."""
+        """Do one part, mark it as done and return its message; raise InputError if a pull exceeds its time limit."""
         seconds = context.evaluation.prefect.timeout_seconds
         try:
             if seconds is None or not self.outside or self.most_retries is not None:

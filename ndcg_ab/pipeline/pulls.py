@@ -31,7 +31,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, make_source, pul
 from ndcg_ab.sources.base import CostRequest, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
-from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgment_source
+from ndcg_ab.sources.judgments.gathering import judgment_source_names, judgments_layout, pull_judgment_source
 from ndcg_ab.sources.judgments.grades import with_grade_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
@@ -39,8 +39,8 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
-    """Read one source of judgments. name: one of `named_judgments`."""
-    at = named_judgments(context.evaluation).index(name)
+    """Read one source of judgments and return a message or None; name: one of `judgment_source_names`."""
+    at = judgment_source_names(context.evaluation).index(name)
     entry, key = context.evaluation.judgment_entries[at], judgments_key(at)
     source, layout, texts = entry.source, judgments_layout(entry, context.evaluation), context.store.queries().texts
     return context.store.add(
@@ -51,6 +51,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
 
 
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
+    """Read the proxy judgments, and the ids of the queries that may correct them; return a message or None."""
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
     layout = with_grade_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
@@ -60,7 +61,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
         lambda: pull_source(source, layout, context.evaluation.directory, texts, resources=resources_for(context)),
         force=context.force,
     )
-    check_coverage_once_pulled(context)
+    check_proxy_queries(context)
     if (unseen := context.evaluation.careful_unseen) is not None:
         context.store.add(
             StoreEntry(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.display_name, "careful unseen", is_remembered=False),
@@ -75,21 +76,24 @@ def digest_texts(texts: Mapping[str, str]) -> str:
 
 
 def resources_for(context: Context) -> Resources:
-    """Return the threads and memory for making judgments, with the folder for what does not fit into memory."""
+    """Return the threads and memory for making judgments, with the folder for data that exceed the memory."""
     with context.store.memory() as memory:
         spill = context.evaluation.spill_folder if memory is None else memory.spill
     return context.evaluation.resources.model_copy(update={"spill": spill})
 
 
-def check_coverage_once_pulled(context: Context) -> None:
-    """Raise InputError if proxy judgments lack a judged query or have too few others; pass until both are pulled."""
+def check_proxy_queries(context: Context) -> None:
+    """Raise InputError if proxy judgments lack a judged query or have too few other queries.
+
+    Nothing is checked before both judgments and proxy judgments are read.
+    """
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
         check_proxy_coverage(judgments, proxy)
 
 
 def pull_named_queries(context: Context, _: str) -> None:
-    """Read the file of queries, and the ids of the queries that a change was meant for."""
+    """Read the file of queries, and the ids of the queries that a change is meant to improve."""
     evaluation, store = context.evaluation, context.store
     queries_read = pull_queries(evaluation)
     if (queries := queries_read.pulled) is not None and evaluation.queries is not None:
@@ -103,6 +107,7 @@ def pull_named_queries(context: Context, _: str) -> None:
 
 
 def pull_ranking(context: Context, name: str) -> str | None:
+    """Read the ranking of the system `name` and return a message or None."""
     evaluation, store = context.evaluation, context.store
     at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     source, key = system.source, ranking_key(at)
@@ -134,7 +139,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
 
 
 def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
-    """Return which costs to record with every request; None if no cost is recorded."""
+    """Return the settings for recording costs; None if no cost is recorded."""
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
         raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
@@ -143,7 +148,7 @@ def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
 
 
 def measure_by_turns(context: Context, _: str) -> str:
-    """Request every query once more from all systems in turns to measure costs; earlier costs count as cold."""
+    """Send every query once more to all systems by turns to measure costs; earlier costs count as cold."""
     evaluation, store = context.evaluation, context.store
     asked, queries = costs_to_record(evaluation), store.queries()
     assert asked is not None
@@ -166,7 +171,7 @@ def measure_by_turns(context: Context, _: str) -> str:
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """Return the query file's values by query_id and column if requests to a source use them; else nothing."""
+    """Return query_id -> {column: value} of the file of queries if requests to the source use them; else empty."""
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
@@ -181,13 +186,16 @@ def judge_with_function(context: Context, _: str) -> str:
         graded, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
     entry = StoreEntry(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)
     store.add(entry, lambda: graded)
-    check_coverage_once_pulled(context)
+    check_proxy_queries(context)
     return f"{graded.count:,} grades ({known:,} answers known)"
 
 
 def pull_scores(context: Context, name: str) -> str | None:
-    """Read one file of scores; after the last one, add systems and metrics to the evaluation."""
-    evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
+    """Read one file of scores; after the last one, add systems and metrics to the evaluation.
+
+    name: one of `score_source_names`.
+    """
+    evaluation, store, at = context.evaluation, context.store, score_source_names(context).index(name)
     described = evaluation.scores[at]
     entry = StoreEntry(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
     message = store.add(entry, lambda: pull_source(described, SCORES, evaluation.directory))
@@ -196,8 +204,8 @@ def pull_scores(context: Context, name: str) -> str | None:
     return message
 
 
-def named_scores(context: Context) -> list[str]:
-    """Return the names of the sources of scores: systems or files, with a number if a name repeats."""
+def score_source_names(context: Context) -> list[str]:
+    """Return a distinct name for each source of scores: the system or file, numbered if it is repeated."""
     names = [each.display_name for each in context.evaluation.scores]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)

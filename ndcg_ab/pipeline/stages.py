@@ -1,6 +1,6 @@
 """List the stages of an evaluation in order, and run them for `compare`, the Python API, `run` and Prefect.
 
-A stage reads and writes the store of its context, and returns a message about its result. With Prefect every stage is a
+A stage reads and writes the store of its context, and returns a message on its result. With Prefect every stage is a
 task, without Prefect a function call.
 """
 
@@ -26,12 +26,12 @@ from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
     judge_with_function,
     measure_by_turns,
-    named_scores,
     pull_judgments,
     pull_named_queries,
     pull_proxy_judgments,
     pull_ranking,
     pull_scores,
+    score_source_names,
 )
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
@@ -40,13 +40,13 @@ from ndcg_ab.scoring import external_scores
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import refuse_missing_gains, score_metrics
-from ndcg_ab.sources.judgments.gathering import named_judgments
+from ndcg_ab.sources.judgments.gathering import judgment_source_names
 
-Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
+Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage and returns a message or None
 
 
 def check_data(context: Context, _: str) -> None:
-    """Load the tables, and add the findings of the data check to the context."""
+    """Load the tables, and store the findings of the data check in the context."""
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
@@ -69,11 +69,11 @@ def verify_sample(context: Context, _: str) -> None:
         context.parity_queries = recompute_sample(engine, context.evaluation.metric_list)
 
 
-# ---- what other judgments say
+# ---- proxy judgments, several judges, judgments by source
 
 
 def score_by_proxy_judgments(context: Context, _: str) -> None:
-    """Score by the proxy judgments in temporary tables, and add the findings about them."""
+    """Score by the proxy judgments in temporary tables, and add findings on them to the context."""
     with context.store.memory() as memory:
         context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, complete=True))
     context.findings = [*context.findings, *findings]
@@ -92,6 +92,7 @@ def leave_out_labels(context: Context, _: str) -> None:
 
 
 def has_several_judges(context: Context) -> bool:
+    """Return whether judgments of several judges or files were combined."""
     judgments = context.store.judgments()
     return judgments is not None and judgments.singles is not None
 
@@ -102,11 +103,11 @@ def names_sources(context: Context) -> bool:
     return judgments is not None and bool(sources_among(context.evaluation, judgments.singles))
 
 
-# ---- what comes of it
+# ---- comparisons
 
 
 def test_differences(context: Context, _: str) -> None:
-    """Compare every candidate with the baseline, and check the gates."""
+    """Compare every candidate with the baseline, check the gates, and store the outcome in the context."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), graded) if (graded := store.get(JUDGED_BY_FUNCTION)) else None
     with store.engine() as engine:
@@ -133,7 +134,7 @@ def has_rankings(context: Context) -> bool:
 
 
 def is_new(context: Context) -> bool:
-    """Return whether no earlier evaluation is reused for this one."""
+    """Return whether the evaluation is computed, instead of reusing an earlier one."""
     return context.bundle is None
 
 
@@ -144,7 +145,7 @@ def of_rankings(context: Context) -> bool:
 PULL_JUDGMENTS = Stage(
     "pull judgments {name}",
     pull_judgments,
-    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_entries)],
+    lambda context: judgment_source_names(context.evaluation)[: len(context.evaluation.judgment_entries)],
     has_rankings,
     outside=True,
     task="pull judgments",
@@ -155,7 +156,7 @@ PULL_PROXY = Stage(
     applies=lambda context: context.evaluation.cheap_judgments is not None,
     outside=True,
 )
-PULL_SCORES = Stage("pull scores {name}", pull_scores, named_scores, outside=True, task="pull scores")
+PULL_SCORES = Stage("pull scores {name}", pull_scores, score_source_names, outside=True, task="pull scores")
 PULL_QUERIES = Stage("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Stage(
     "pull {name}",
@@ -214,7 +215,10 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 
 
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
-    """Do every part of the stages that applies and is not done yet; pass on what a stage raises."""
+    """Do every part of the stages that applies and is not done yet, in order.
+
+    call: does one part of a stage; its errors are raised.
+    """
     for stage in stages:
         parts = stage.parts(context) if stage.applies(context) else ()
         for part in [part for part in parts if (stage.name, part) not in context.done]:
@@ -226,9 +230,9 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
 def evaluate(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, complete: bool = True
 ) -> tuple[Outcome, MemoryStore]:
-    """Run a whole evaluation in memory, and return its outcome and the store with its inputs.
+    """Run a complete evaluation in memory, and return its outcome and the store with its inputs.
 
-    complete: whether complete rankings are needed afterwards, as for the page. Raises InputError, ParityError.
+    complete: whether complete rankings are needed afterwards, as for the page. Raises InputError and ParityError.
     """
     store = MemoryStore(evaluation, engine, complete=complete)
     context = Context(evaluation, store, say)
@@ -244,7 +248,7 @@ def score_systems(
 ) -> list[Finding]:
     """Run the stages until everything is scored and verified, and return the findings.
 
-    summed_up: whether each system's summaries are computed, too.
+    summed_up: whether summaries of each system are computed, too.
     """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)

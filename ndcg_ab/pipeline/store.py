@@ -26,7 +26,7 @@ KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", 
 
 
 def judgments_key(at: int) -> str:
-    """Return the key of a source of judgments. at: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    """Return the key of a source of judgments; at: 0 for `judgments`, 1 for the first of `more_judgments`."""
     return f"judgments{at or ''}"
 
 
@@ -40,10 +40,11 @@ def scores_key(at: int) -> str:
 
 @dataclass(frozen=True)
 class StoreEntry:
-    """One input: its source, layout, name, kind and version.
+    """The description of one input in the store.
 
-    key: name in the store. is_remembered: whether a later run may skip reading it if its content is unchanged.
-    about: text that determines how its rows are read, besides source and layout.
+    key: its key in the store. source: its model in the configuration. layout: its columns. name, kind, version: its
+    name, kind of content and version in the tables of inputs in reports. is_remembered: whether a later run may skip
+    reading it if its content is unchanged. about: further text that determines how its rows are read.
     """
 
     key: str
@@ -57,7 +58,7 @@ class StoreEntry:
 
 
 class Store(ABC):
-    """The inputs and tables that the stages read and write.
+    """The inputs and tables that the stages read and write; the base class of stores.
 
     keeps: whether the evaluation is stored afterwards, so that complete inputs with digests are needed.
     """
@@ -76,13 +77,16 @@ class Store(ABC):
 
     @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
-        """Yield the memory limit for reading, with the folder for what does not fit; None without a limit."""
+        """Yield the memory limit for reading, with the folder for data that exceed it; None without a limit."""
 
     # ---- inputs
 
     @abstractmethod
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Read an input unless it is known, and return a message. force: whether to read a known input again."""
+        """Read an input unless its content is known, and return a message or None.
+
+        read: reads the input. force: whether to read an input whose content is known.
+        """
 
     @abstractmethod
     def has(self, key: str) -> bool:
@@ -94,13 +98,13 @@ class Store(ABC):
 
     @abstractmethod
     def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
-        """Return the writer for an input while it is read."""
+        """Return the writer that receives the rows of an input while it is read."""
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return every system's ranking by name, complete, or reduced to what is needed.
+        """Return the mapping system -> ranking; each is complete, or reduced to the needed results.
 
-        force: whether to ignore what earlier runs know of it.
+        force: whether to ignore results that earlier runs stored.
         """
 
     def needed_results(self) -> NeededResults | None:
@@ -124,7 +128,7 @@ class Store(ABC):
         return None
 
     def files(self) -> list[Pulled]:
-        """Return the judgments of each file."""
+        """Return the judgments of each file, in configured order."""
         return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_entries)))
 
     def judgments(self) -> Pulled | None:
@@ -145,6 +149,7 @@ class Store(ABC):
         return self.get_all(scores_key(at) for at in range(len(self.evaluation.scores)))
 
     def get_all(self, keys: Iterator[str]) -> list[Pulled]:
+        """Return the inputs with these keys that were read."""
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> PulledInputs:
@@ -164,9 +169,9 @@ class Store(ABC):
 class MemoryStore(Store):
     """A store in memory, for `compare`, the Python API and the studies.
 
-    engine: an open engine, which the caller closes; None if inputs are only read.
-    complete: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks
-        need is read, which changes no result.
+    engine: an open engine, which the caller closes; None if inputs are only read. complete: whether complete rankings
+    are needed afterwards, as for the page; if not, only the results that metrics and checks need are read, which
+    changes no number.
     """
 
     def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
@@ -223,7 +228,10 @@ class MemoryStore(Store):
         return judgments is None or holds_enough(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
-        """Describe every input as bundles do, without the digest of an input with more than `digested` rows."""
+        """Return a description of every input, as in bundles.
+
+        An input with more than `digested` rows has no digest; None: every input has one.
+        """
         inputs = []
         for key, entry in self._entries.items():
             pulled, in_memory = self._pulled[key], getattr(entry.source, "in_memory", None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab import extensions
-from ndcg_ab.checks.data_checks import run_added_checks
+from ndcg_ab.checks.data_checks import run_extension_checks
 from ndcg_ab.config.model.inputs.connections import in_memory_file, in_memory_function
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, JudgeSource, PythonSource, ScoresSource
 from ndcg_ab.deadlines import Budget
@@ -181,12 +181,12 @@ def extension_with_a_lazy_mapping(place: Place) -> object:
 
 def check(place: Place) -> object:
     place.adds(lambda *_: place.fail())
-    return run_added_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+    return run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))
 
 
 def lazy_check(place: Place) -> object:
     place.adds(lambda *_: (place.fail() for _ in "1"))
-    return run_added_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+    return run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))
 
 
 def tracker(place: Place) -> object:

@@ -121,7 +121,7 @@ def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, eva
     return gather_judgments([*parts, *filling], evaluation)
 
 
-def named_judgments(evaluation: Evaluation) -> list[str]:
+def judgment_source_names(evaluation: Evaluation) -> list[str]:
     """Return a distinct name for each source of judgments: the name of its file, numbered if it is repeated.
 
     A judge function comes last.
@@ -137,7 +137,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     """Combine the judgment tables of several sources; a single table without judges is returned unchanged."""
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
-    names = named_judgments(evaluation)[: len(parts)]
+    names = judgment_source_names(evaluation)[: len(parts)]
     precedence, combine = evaluation.judgments_precedence, evaluation.combine
     source = CombinedSources(parts)
     singles = pa.concat_tables(
