@@ -30,6 +30,13 @@ def path_fault(path: str) -> str | None:
     return None
 
 
+def new_name(name: str) -> str:
+    """Return a name that no file has: the name itself, or with a number before its suffix (``NEW-2.csv``)."""
+    path = Path(name)
+    names = (f"{path.stem}{f'-{at}' if at > 1 else ''}{path.suffix}" for at in itertools.count(1))
+    return next(each for each in names if not Path(each).exists())
+
+
 @contextlib.contextmanager
 def name_path_in_errors(path: Path) -> Iterator[None]:
     """Add the path to each OSError raised in the block, whose own message may lack it or name the temporary file."""

@@ -5,7 +5,7 @@ import os
 import re
 import resource
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from ndcg_ab.errors import InputError, format_value, shorten
-from ndcg_ab.files import path_fault
+from ndcg_ab.files import new_name, path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
@@ -74,19 +74,18 @@ class Command(TyperCommand):
         for given in args:
             if problem := path_fault(given):
                 raise InputError(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
-        refuse_mistakes(self, args)
+        extra: list[str] = []
         try:
-            used: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]
+            for sentence in find_mistakes(self, args):
+                raise InputError(sentence)
+            _, extra, used = self.make_parser(ctx).parse_args(list(args))
             for each in used:
                 takes_one = each.param_type_name == "option" and not each.multiple and not each.count
                 if takes_one and (not each.is_flag or each.secondary_opts) and (count := used.count(each)) > 1:
                     raise InputError(f"{each.opts[0]}: is given {count} times, and takes one value: give it once")
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            refuse_non_number(error, args)
-            explain_usage(self, error, args)
-            error.message = shorten(str(error.message), LONGEST_COMPLAINT)
-            raise
+            raise InputError(next(explain_usage(self, error, args, extra))) from None
 
     def invoke(self, ctx: Any) -> Any:
         refuse_small_address_space()
@@ -151,21 +150,26 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
     return found
 
 
-def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
-    """Raise InputError for common mistakes in the arguments, before they are parsed."""
+def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each common mistake in arguments that could be parsed."""
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
-    takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
-    if takes_config and files and not files[0].endswith((".yaml", ".yml")) and Path(files[0]).is_file():
+    is_config = bool(files) and files[0].endswith((".yaml", ".yml"))
+    if files and not is_config and Path(files[0]).is_file():
+        from ndcg_ab.sources.forms.recognition import JUDGMENTS, recognise_file
         from ndcg_ab.studies.first_configuration import is_configuration
 
-        if not is_configuration([Path(files[0])]):
+        takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
+        if takes_config and not is_configuration([Path(files[0])]):
             given = shlex.join(files if len(files) > 1 else [*files, "BASELINE", "CANDIDATE"])
-            raise InputError(
+            yield (
                 f"{name} {files[0]}: takes a configuration, and this is data → {program} compare {given}, or for a"
                 f" configuration: {program} init {given}"
             )
+        if name == "draw" and (form := recognise_file(Path(files[0]))) and form.kind == JUDGMENTS:
+            how = shlex.join([*args[1:], "--judgments", files[0]])
+            yield f"{files[0]}: looks like judgments, and draw takes rankings → {program} draw {how}"
     if "--system" not in options:
         return
     for before, given in zip(["", *args], args, strict=False):
@@ -175,14 +179,21 @@ def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
         )
         if equals and f"--{option}" in options and is_text and not Path(given).exists() and not Path(value).exists():
             changed = [part for each in args for part in ([f"--{option}", value] if each == given else [each])]
-            raise InputError(f"{given}: is no file → {program} {name} {shlex.join(changed)}")
-    if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
-        raise InputError(f"{name} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}")
+            yield f"{given}: is no file → {program} {name} {shlex.join(changed)}"
+        if before == "--gate" and re.fullmatch(r"\w+", given) and not Path(given).exists():
+            rest = [each for each in args if each != given]
+            yield f"--gate {given}: is neither proof nor a file → {program} {name} {shlex.join(rest)}"
+    if is_config and "--set" not in options:
+        yield f"{name} {files[0]}: takes files, not a configuration; say ndcg-ab run {files[0]}"
 
 
-def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
-    """Raise InputError, with a command that works, for an unknown option or a missing argument."""
+def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for arguments that cannot be parsed, if possible with a command that works; the first counts.
+
+    extra: arguments that the command does not take.
+    """
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
+    message, parameter = str(error.message), getattr(error, "param", None)
     options = {option: each for each in command.params for option in each.opts}
     if hasattr(error, "possibilities"):
         known = [each for each in OTHER_NAMES.get(name, ()) if each.partition(" ")[0] in options]
@@ -190,18 +201,47 @@ def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
         lists = f"{program} {'--help-all' if '--help-all' in options else '--help'}"
         known = [each for each in meant if "--set" not in args]  # whose values may be secret
         how = f"{program} {replace_option(args, name, known[0])}" if known else next(iter(meant), lists)
-        raise InputError(f"{name}: is no option of {command.name} → {how}")
+        yield f"{name}: is no option of {command.name} → {how}"
     if hasattr(error, "param_type"):  # a parameter is missing
-        what = error.param.opts[0] if error.param.param_type_name == "option" else error.param.metavar
+        what = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
         how = str(command.epilog).removeprefix("Example: ")
-        if error.param.name in OF_CONFIGURATIONS:
+        if parameter.name in OF_CONFIGURATIONS:
             configs = sorted(map(str, Path().glob("[!.]*.y*ml")))
             how = f"{program} {shlex.quote(configs[0])}" if configs else f"{program_name()} init JUDGMENTS BASELINE …"
-        raise InputError(f"{command.name}: {what} is missing → {how}")
-    if name in options and "requires an argument" in str(error.message):
-        raise InputError(f"{name}: needs a value → {program} {shlex.join(args)} {options[name].metavar}")
-    if "--scores" in options and "unexpected extra" in str(error.message):
-        raise InputError(f"{args[0]}: is no option → {program} --scores {shlex.join(args)}")
+        yield f"{command.name}: {what} is missing → {how}"
+    if "requires an argument" in message:
+        yield f"{name}: needs a value → {program} {shlex.join(args)} {options[name].metavar}"
+    if "does not take a value" in message:
+        bare = shlex.join(name if each.startswith(f"{name}=") else each for each in args)
+        yield f"{name}: takes no value → {program} {bare}"
+    if extra:
+        rest = [each for each in args if each not in extra]
+        files = [each for each in args if Path(each).is_file()]
+        if "--scores" not in options:
+            metric = ["--metric", extra[0]] if "@" in extra[0] and "--metric" in options else []
+            yield f"{extra[0]}: is more than {command.name} takes → {program} {shlex.join([*metric, *rest])}".rstrip()
+        if len(files) > 1:  # those that are compared
+            values, made = new_name("values.csv"), [each for each in rest if each not in ("--scores", *files)]
+            how = f"{program_name()} compare {shlex.join(files)} --per-query {values}"
+            how += f" && {program} {shlex.join(['--scores', values, *made])}"
+            yield f"{files[0]}: {command.name} takes what compare writes → {how}"
+        yield f"{extra[0]}: is no option → {program} --scores {shlex.join(args)}"
+    from ndcg_ab.config.loading.hints import is_number, plain_number
+
+    least = re.search(r" equal to (\d+)", message)
+    for option, after in zip(args, [*args[1:], ""], strict=False):
+        name, equals, value = option.partition("=")
+        text = value if equals else after
+        if parameter and name in parameter.opts:
+            if least:
+                how = shlex.join(least[1] if each == text else each for each in args)
+                yield f"{name} {text}: must be {least[1]} or more → {program} {how}"
+            if " valid int" in message and not re.fullmatch(r"[+-]?\d+", text):
+                yield f"{name} {text!r}: must be a whole number"
+            if " valid number" in message and not is_number(text):
+                meant = plain_number(text)
+                yield f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else "")
+    yield f"{command.name}: {shorten(message, LONGEST_COMPLAINT)} → {program} --help"
 
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
@@ -214,19 +254,3 @@ def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
     option, _, start = replacement.partition(" ")
     rest = [value, *args[at + 1 :]] if value else [*args[at + 1 :]]
     return shlex.join([*args[:at], option, *([start + rest[0], *rest[1:]] if start and rest else rest)])
-
-
-def refuse_non_number(error: Any, args: Sequence[str]) -> None:
-    """Raise InputError, which names the option, for a value that is not a number."""
-    from ndcg_ab.config.loading.hints import is_number, plain_number
-
-    found = re.search(r" valid (float|number|int)", str(error.message))
-    for option, after in zip(args, [*args[1:], ""], strict=False):
-        name, equals, value = option.partition("=")
-        text = value if equals else after
-        if found and name in error.param.opts:
-            if found[1] == "int" and not re.fullmatch(r"[+-]?\d+", text):
-                raise InputError(f"{name} {text!r}: must be a whole number")
-            if found[1] != "int" and not is_number(text):
-                meant = plain_number(text)
-                raise InputError(f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else ""))

@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,8 +34,7 @@ PENDING = 75  # EX_TEMPFAIL: the results are on disk, and only logging them is p
 DEBUG = "NDCG_AB_DEBUG"
 TOPICS = ("formats", "metrics", "findings", "schema", "terms")  # of `ndcg-ab help`
 LONGEST, LONGEST_LINE = 2900, 1200  # characters of one message, and of one of its lines
-# What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
-PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
+ClickError: Any = typer.BadParameter.__mro__[2]  # of click, or of the copy of it that a newer typer holds
 
 
 class Program(TyperGroup):
@@ -44,28 +44,31 @@ class Program(TyperGroup):
         """Parse arguments, where ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
-        elif args and (message := self.explain_command(args)):
+        elif args and not ctx.resilient_parsing and (message := self.explain_command(ctx, args)):
             write_error(message)
             raise typer.Exit(UNUSABLE)
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
 
-    def explain_command(self, args: Sequence[str]) -> str | None:
-        """Return a sentence with the command to write if the first argument is not a command; None if it is."""
-        first, program = args[0], command_to_paste("ndcg-ab")
-        if first in ("-v", "-V", "version"):
-            return f"{first}: is no command → {program} --version"
-        if first not in self.commands and Path(first).is_file():
-            command = "run" if first.endswith((".yaml", ".yml")) else "compare"
-            return f"{first}: is no command → {program} {command} {shlex.join(args)}"
-        return None
+    def explain_command(self, ctx: Any, args: Sequence[str]) -> str | None:
+        """Return what to write instead of a first argument that is no command, such as a file; None for a command."""
+        first, *rest = args[args[0] == "help" :]
+        known = [*self.commands, *(option for each in self.get_params(ctx) for option in each.opts)]
+        if first in known:
+            return None
+        how = get_close_matches(first, known, 1) or ["--version"] * (first in ("-v", "-V"))
+        if Path(first).is_file():
+            how = ["run" if first.endswith((".yaml", ".yml")) else "compare", first]
+        how = [*args[: args[0] == "help"], *how, *rest] if how and "--set" not in rest else [*how, "--help"]
+        kind = "option" if first.startswith("-") else "command"
+        return f"{first}: is no {kind} → {command_to_paste('ndcg-ab')} {shlex.join(how)}"
 
     def invoke(self, ctx: Any) -> Any:
         prepare_streams()
         streams = sys.stdout, sys.stderr
         try:
             return super().invoke(ctx)
-        except PASSING:
+        except (typer.Exit, typer.Abort):
             raise
         except BaseException as error:  # SystemExit(0) of somebody else's code is no success
             sys.stdout, sys.stderr = streams  # somebody else's code may have replaced them
@@ -140,7 +143,7 @@ def exit_code_for(error: BaseException) -> int:
         return UNUSABLE
     from ndcg_core.measures.metric import MetricError
 
-    if isinstance(error, InputError | OSError | MetricError):
+    if isinstance(error, (InputError, OSError, MetricError, ClickError)):
         write_error(message_of(error) or type(error).__name__)
         return UNUSABLE
     if isinstance(error, ParityError | SqlError):

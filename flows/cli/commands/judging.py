@@ -147,7 +147,7 @@ def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Eval
                 f"{rankings[0]}: is no option; say --system {rankings[0]}, or give all rankings without --system"
             )
         metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
-        systems = spread_files(name_systems(rankings or named))
+        systems = spread_files(name_systems(rankings or named, of_option=not rankings))
         return evaluation_from_options({**options, "judgments": "judgments", "system": systems, "metric": metrics}, 2)
     evaluation = evaluation_from_config(config, options, OF_DRAW)
     changes: dict[str, object] = {}

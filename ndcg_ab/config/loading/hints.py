@@ -87,10 +87,11 @@ def similar_file_hint(path: Path) -> str:
     except OSError:
         return f"; there is no folder {path.parent} either{template_hint(str(path))}"
     stem = path.name.partition(".")[0].lower()
+    known = {name if path.suffix else name.partition(".")[0].lower(): name for name in sorted(names, reverse=True)}
     near = [
-        name
-        for name in get_close_matches(path.name, names, n=5, cutoff=LIKE)
-        if SequenceMatcher(None, stem, name.partition(".")[0].lower()).ratio() >= LIKE
+        known[each]
+        for each in get_close_matches(path.name, known, n=5, cutoff=LIKE)
+        if SequenceMatcher(None, stem, each.partition(".")[0].lower()).ratio() >= LIKE
     ]
     return f"; did you mean {path.parent / near[0]}?" if near else template_hint(str(path))
 

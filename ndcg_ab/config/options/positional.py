@@ -48,14 +48,16 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
     for name in ("judgments", "system"):
         if not assigned.get(name) and not options.get("scores"):
             raise InputError(f"--{name}: is missing: give the files, ndcg-ab {command} {USAGE}{otherwise}")
-    return assigned | {"system": name_systems(assigned.get("system") or ())}
+    return assigned | {"system": name_systems(assigned.get("system") or (), of_option=bool(options.get("system")))}
 
 
 def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the judgments file given beside --system; raise InputError if there are further files."""
     rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
-        systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
+        systems = " ".join(
+            f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest, of_option=False)
+        )
         raise InputError(
             f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
             f" --judgments: {USAGE}"
@@ -92,14 +94,15 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
     return expanded
 
 
-def name_systems(texts: Sequence[str]) -> list[NamedFile]:
+def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
     """Return the name and file of each text, FILE or NAME=FILE; a file without a name is named after the file.
 
-    A named pattern or folder is one table of several parts. Raises InputError for a text that is neither NAME=FILE nor
-    similar to a file name.
+    A named pattern or folder is one table of several parts. Raises InputError for a text of the option --system that is
+    neither NAME=FILE nor similar to a file name.
     """
     texts = expand_patterns(texts)
-    alone = [text for text in texts if not is_named(text) and (re.search(r"[./\\]", text) or Path(text).exists())]
+    plain = [text for text in texts if not is_named(text)]
+    alone = [text for text in plain if not of_option or re.search(r"[./\\]", text) or Path(text).exists()]
     named = {text: parse_system(text) for text in texts if text not in alone}
     names = iter(distinct_names(alone, [name for name, _ in named.values()]))
     return [

@@ -12,7 +12,6 @@ and Parquet up to 241 relative to eight bytes a value.  Repeated lines reach 135
 import bz2
 import functools
 import io
-import itertools
 import lzma
 import os
 import re
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ndcg_ab.errors import InputError, error_text, shorten
+from ndcg_ab.files import new_name
 from ndcg_ab.sources.files.streams import FileStream
 
 if TYPE_CHECKING:
@@ -358,8 +358,7 @@ def filter_command(path: Path, program: str = "", number: str = "") -> str:
     packing = find_packing(path)
     command = f"{packing.remedy if packing else program} {shlex.quote(str(path))}"
     end = next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
-    names = (f"NEW{number}{f'-{at}' if at > 1 else ''}{end}" for at in itertools.count(1))
-    new = next(name for name in names if not Path(name).exists())
+    new = new_name(f"NEW{number}{end}")
     return f"{command} | {program} > {new}" if packing and program else f"{command} > {new}"
 
 
