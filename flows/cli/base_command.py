@@ -78,7 +78,8 @@ class Command(TyperCommand):
         try:
             for sentence in find_mistakes(self, args):
                 raise InputError(sentence)
-            _, extra, used = self.make_parser(ctx).parse_args(list(args))
+            parser: Any = self.make_parser(ctx)
+            _, extra, used = parser.parse_args(list(args))
             for each in used:
                 takes_one = each.param_type_name == "option" and not each.multiple and not each.count
                 if takes_one and (not each.is_flag or each.secondary_opts) and (count := used.count(each)) > 1:
@@ -156,11 +157,12 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
     is_config = bool(files) and files[0].endswith((".yaml", ".yml"))
-    if files and not is_config and Path(files[0]).is_file():
-        from ndcg_ab.sources.forms.recognition import JUDGMENTS, recognise_file
+    takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
+    if (takes_config or name == "draw") and files and not is_config and Path(files[0]).is_file():
+        from ndcg_ab.sources.forms.form import JUDGMENTS
+        from ndcg_ab.sources.forms.recognition import recognise_file
         from ndcg_ab.studies.first_configuration import is_configuration
 
-        takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
         if takes_config and not is_configuration([Path(files[0])]):
             given = shlex.join(files if len(files) > 1 else [*files, "BASELINE", "CANDIDATE"])
             yield (
@@ -193,14 +195,16 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
     extra: arguments that the command does not take.
     """
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
-    message, parameter = str(error.message), getattr(error, "param", None)
+    message, parameter = str(error.message), vars(error).get("param")
+    args = [
+        "KEY=VALUE" if before == "--set" else each for before, each in zip(["", *args], args, strict=False)
+    ]  # secret
     options = {option: each for each in command.params for option in each.opts}
     if hasattr(error, "possibilities"):
         known = [each for each in OTHER_NAMES.get(name, ()) if each.partition(" ")[0] in options]
         meant = [*known, *get_close_matches(name, options, 1, LIKE)]
         lists = f"{program} {'--help-all' if '--help-all' in options else '--help'}"
-        known = [each for each in meant if "--set" not in args]  # whose values may be secret
-        how = f"{program} {replace_option(args, name, known[0])}" if known else next(iter(meant), lists)
+        how = f"{program} {replace_option(args, name, meant[0])}" if meant else lists
         yield f"{name}: is no option of {command.name} → {how}"
     if hasattr(error, "param_type"):  # a parameter is missing
         what = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
@@ -235,12 +239,12 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
         if parameter and name in parameter.opts:
             if least:
                 how = shlex.join(least[1] if each == text else each for each in args)
-                yield f"{name} {text}: must be {least[1]} or more → {program} {how}"
+                yield f"{name} {text}: must be at least {least[1]} → {program} {how}"
             if " valid int" in message and not re.fullmatch(r"[+-]?\d+", text):
                 yield f"{name} {text!r}: must be a whole number"
             if " valid number" in message and not is_number(text):
-                meant = plain_number(text)
-                yield f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else "")
+                hint = f"; say {name} {plain_number(text)}" if plain_number(text) else ""
+                yield f"{name} {text!r}: must be a number{hint}"
     yield f"{command.name}: {shorten(message, LONGEST_COMPLAINT)} → {program} --help"
 
 

@@ -297,7 +297,10 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     decision = next(found for found in outcome.decisions if found.candidate == candidate)
     yield decision.decision.traits.advice
     if decision.decision is Choice.DO_NOT_SHIP:
-        yield from advise_lost_queries(rows)
+        for row in rows:  # the queries that lose most
+            if row.difference is not None and row.difference < 0 and row.descriptive and row.descriptive.carriers:
+                each = [f"{found.query_id} ({signed(found.difference)})" for found in row.descriptive.carriers[:NAMED]]
+                yield f"{row.metric}: look first at {', '.join(each)}."
         return
     if any(is_turned(row) for row in rows):
         unjudged = max(row.unjudged.documents if row.unjudged else 0 for row in rows)
@@ -317,14 +320,6 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
         elif cost.is_hidden:
             yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."
-
-
-def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
-    """Yield the queries that lose most on each metric with a loss."""
-    for row in rows:
-        if row.difference is not None and row.difference < 0 and row.descriptive and row.descriptive.carriers:
-            each = [f"{found.query_id} ({signed(found.difference)})" for found in row.descriptive.carriers[:NAMED]]
-            yield f"{row.metric}: look first at {', '.join(each)}."
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:

@@ -75,19 +75,17 @@ def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
 
 def pair_content(row: ToJudge) -> dict[str, Any]:
     """Return the content of one query-document pair of the sheet; the sheet shows `why` only on request."""
+    why = [", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it"]
+    if row.effect is not None:
+        why.append(
+            f"{row.candidate} − {row.baseline} in {row.metric}: its grade is expected to move the difference by"
+            f" {abs(row.effect):.4f}, to between {signed(row.lowest)} and {signed(row.highest)}"
+        )
     return {
         "query_id": row.query_id,
         "doc_id": row.doc_id,
         "text": row.text,
         "title": row.title,
         "url": safe_link(row.url),
-        "why": [", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it"]
-        + ([] if row.effect is None else [effect_text(row, row.effect)]),
+        "why": why,
     }
-
-
-def effect_text(row: ToJudge, effect: float) -> str:
-    return (
-        f"{row.candidate} − {row.baseline} in {row.metric}: its grade is expected to move the difference by"
-        f" {abs(effect):.4f}, to between {signed(row.lowest)} and {signed(row.highest)}"
-    )

@@ -74,7 +74,10 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
         yield ChangeLine(
             "", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared"
         )
-    for reason in unknown_reasons(since):
+    mixed = {system.system_id for system in since.systems if system.is_mixed}
+    is_other_set = bool(since.new_queries or since.gone_queries)
+    reasons = [row.unknown for row in since.moved if row.unknown and (is_other_set or row.system_id in mixed)]
+    for reason in dict.fromkeys(reasons):
         yield ChangeLine("", f"what moved the means cannot be told: {reason}")
 
 
@@ -138,14 +141,6 @@ def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
         if has_several_causes(row, systems[row.system_id])
         for cause, part in row.parts.items()
     ]
-
-
-def unknown_reasons(since: SinceLast) -> list[str]:
-    """Return the distinct reasons why the parts of changed means are unknown."""
-    mixed = {system.system_id for system in since.systems if system.is_mixed}
-    is_other_set = bool(since.new_queries or since.gone_queries)
-    reasons = [row.unknown for row in since.moved if row.unknown and (is_other_set or row.system_id in mixed)]
-    return list(dict.fromkeys(reasons))
 
 
 def format_row(row: Comparison, system: SystemSince) -> str:

@@ -161,13 +161,8 @@ def print_changes(console: Console, outcome: Outcome) -> None:
     for found in changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
         counts += [found.left, found.left_relevant, found.left_unjudged]
-        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), format_share(found.overlap)]
-        cells += [
-            format_share(found.overlap_median),
-            format_share(found.rbo),
-            format_share(found.rbo_median),
-            *map(str, counts),
-        ]
+        shares = map(format_share, (found.overlap, found.overlap_median, found.rbo, found.rbo_median))
+        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), *shares, *map(str, counts)]
         rows.append(Row([found.candidate], cells))
     title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
     Grid(["system"], changes_head(first), rows).print(console, title)
@@ -228,18 +223,19 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
     return "; ".join(texts)
 
 
-def notes_on_metric(outcome: Outcome, metric: Metric) -> Iterator[str]:
-    """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name."""
+def notes_on_metric(outcome: Outcome, metric: Metric, *, has_tables: bool = False) -> Iterator[str]:
+    """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name.
+
+    has_tables: whether tables stand beside the remarks, which then leave out labels, changes and unjudged results.
+    """
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
     for row in order_comparisons(outcome, metric):
         for text in (
             *(f"gate: {comparison_mark(gate)} {gate.verdict}" for gate in gates if gate.candidate == row.candidate),
             format_intended(outcome, row.candidate, row.metric),
-            format_tipping(row),
-            format_labels(row),
             format_proxy_correction(row),
-            changed.get(row.candidate),
+            *(() if has_tables else (format_tipping(row), format_labels(row), changed.get(row.candidate))),
         ):
             if text:
                 yield f"{row.candidate}, {row.metric}: {text}"

@@ -48,7 +48,7 @@ def draw(
         str | None, of_data(metavar="FILE", help="The log: query_id, text, and weight where queries are weighted.")
     ] = None,
     count: Annotated[
-        int, of_output("--count", "-n", metavar="N", help="How many to draw. (default 80)", show_default=False)
+        int, of_output("--count", "-n", min=2, metavar="N", help="How many to draw. (default 80)", show_default=False)
     ] = FEW,
     output_file: Annotated[
         str | None,
@@ -88,8 +88,6 @@ def draw(
     **options: Any,
 ) -> None:
     """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
-    if count < 2:
-        raise InputError(f"-n {count}: must be at least 2")
     if deviation is not None and not 0 < deviation < float("inf"):
         raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
     if deviation is not None and judgments:
@@ -177,7 +175,7 @@ def judge_next(
         str | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10, or the first of CONFIG)")
     ] = None,
     count: Annotated[
-        int, of_output("--count", "-n", metavar="N", help="How many to list. (default 50)", show_default=False)
+        int, of_output("--count", "-n", min=1, metavar="N", help="How many to list. (default 50)", show_default=False)
     ] = MOST,
     csv: Annotated[
         str | None, of_output(metavar="FILE", help="Write them as CSV; - prints them. (default a table)")
@@ -189,8 +187,6 @@ def judge_next(
     **options: Any,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
-    if count < 1:
-        raise InputError(f"-n {count}: must be at least 1")
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_metrics
 
     chosen = parse_metrics("--metric", [metric])[0] if metric else None

@@ -16,7 +16,6 @@ from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.results.codec import SCHEMA
 from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
-from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
@@ -128,8 +127,11 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
         )
         shared = {(each.code, each.system, each.metric) for each in first}
         second = [each for each in second if (each.code, each.system, each.metric) not in shared]
-        print_findings_of(console, "data check of the first", first)
-        print_findings_of(console, "of the second, what it does not share with the first", second)
+        heads = ("data check of the first", "of the second, what it does not share with the first")
+        for head, findings in zip(heads, (first, second), strict=True):
+            if findings:
+                console.print(f"\n[bold]{head}[/]")
+                print_findings(console, findings)
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
@@ -182,13 +184,6 @@ def format_verdict_changes(rows: Sequence[Verdicts]) -> str:
     if not changed:
         return f"No verdict of {len(rows)} changes with the judgments."
     return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
-
-
-def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) -> None:
-    if findings:
-        console.print()
-        console.print(f"[bold]{head}[/]")
-        print_findings(console, findings)
 
 
 MOST_LISTED = 10  # ranks, and grades of clicks

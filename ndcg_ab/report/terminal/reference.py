@@ -141,7 +141,10 @@ def lists_lines() -> Iterator[str]:
     yield "CHOICES    * is the default"
     yield ""
     for choice in CHOICES:
-        yield from wrap_columns(f"  {choice}", CHOICE_MEANINGS[choice] + format_condition(choice), 25)
+        always = [measure for measure in MEASURES if choice in special_choices(measure)]
+        more = f", and of {', '.join(always)}" if always else ""
+        condition = f" (with {needs}{more})" if (needs := required_choice(choice)) else ""
+        yield from wrap_columns(f"  {choice}", CHOICE_MEANINGS[choice] + condition, 25)
         for value in VALUES.get(choice, ()):
             mark = "*" if value == DEFAULTS[choice] else " "
             yield from wrap_columns(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
@@ -152,13 +155,6 @@ def lists_lines() -> Iterator[str]:
     yield ""
     for name in PRESETS:
         yield from wrap_columns(f"  {name}", preset_metric(name).name, 25)
-
-
-def format_condition(choice: str) -> str:
-    """Return the condition of a choice in words: `` (with gain=binary, and of precision)``; empty without one."""
-    needs = required_choice(choice)
-    always = [measure for measure in MEASURES if choice in special_choices(measure)]
-    return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
 
 
 def wrap_columns(name: str, text: str, width: int) -> list[str]:

@@ -54,7 +54,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
     if answer.is_clean:
         print_findings(console, [])
     for metric in outcome.metrics:
-        for note in notes_on_metric(outcome, metric):
+        for note in notes_on_metric(outcome, metric, has_tables=True):
             print_dimmed(console, textwrap.fill(note, console.width, subsequent_indent=INDENT))
     console.print()
     print_tables(console, outcome)

@@ -135,21 +135,16 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
 
 
 def print_labels(console: Console, outcome: Outcome) -> None:
-    """Print the judged shares of both systems of each comparison, and the difference on fully judged queries."""
+    """Print the judged share of each candidate, and the difference from the baseline on fully judged queries."""
     rows = [
         Row(
             [row.metric, row.candidate],
-            [
-                format_percent(row.labels.candidate_judged),
-                format_percent(row.labels.baseline_judged),
-                str(row.labels.full_queries),
-                fully_judged_difference(row.labels),
-            ],
+            [format_percent(labels.candidate_judged), str(labels.full_queries), fully_judged_difference(labels)],
         )
         for row in outcome.main
-        if row.labels
+        if (labels := row.labels)
     ]
-    head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
+    head = ["judged", "queries judged fully", "difference there"]
     Grid(["metric", "system"], head, rows).print(console, table_title("labels", "shares of results within the cutoff"))
 
 

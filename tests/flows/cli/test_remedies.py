@@ -73,7 +73,7 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "sql ndcg@10 --dialect postgres": "→ ndcg-ab sql --metric ndcg@10 --dialect postgres",
     "terms foo": "foo: is more than terms takes → ndcg-ab terms",
     "help metrics --jsn -": "--jsn: is no option of metrics → ndcg-ab metrics --json -",
-    "history c.yaml -n 0": "-n 0: must be 1 or more → ndcg-ab history c.yaml -n 1",
+    "history c.yaml -n 0": "-n 0: must be at least 1 → ndcg-ab history c.yaml -n 1",
 }
 
 
