@@ -256,7 +256,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                 f"{copies_hint(pulled)}"
             )
     if findings:
-        engine.use("distinct_result", instead_of="pulled_ranking")
+        engine.replace_table("distinct_result", instead_of="pulled_ranking")
     return findings
 
 

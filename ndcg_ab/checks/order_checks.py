@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.loading import paused_garbage_collection, read_by_system, rows_of
-from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
+from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
 from ndcg_core.measures.ties import is_order_seen, tie_bounds
@@ -62,7 +62,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
         if metric.ties != "given":
             is_condensed = metric.unjudged == "condense"
-            key = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            key = OrderCheckKey(rank_rule(metric), deepest_cutoff([metric]), is_condensed, reads_below_cutoff(metric))
             groups[key].append(metric)
     findings: dict[OrderCheckKey, list[Finding]] = {}
     for rule in dict.fromkeys(key.rule for key in groups):
@@ -103,7 +103,7 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
     Returns two mappings: (system, query) -> the first rank at which they may disagree; system -> query -> the first
     rank at which a result has another score by given ranks.
     """
-    if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
+    if not engine.may_have_value("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
     reach = max(key.reach for key in keys)
     engine.build("suspicious_query", cutoff=reach, rank_rule=keys[0].rule)

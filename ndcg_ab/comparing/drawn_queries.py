@@ -18,7 +18,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
-from ndcg_ab.scoring.metric_tables import looks_beyond, rank_rule
+from ndcg_ab.scoring.metric_tables import rank_rule, reads_below_cutoff
 from ndcg_ab.scoring.parity import refuse_disagreement, sample_queries
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.overlap import disagreement
@@ -136,7 +136,7 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
-        depth = math.inf if metric.cutoff is None or looks_beyond(metric) else metric.cutoff
+        depth = math.inf if metric.cutoff is None or reads_below_cutoff(metric) else metric.cutoff
         for candidate, query_id, first_rank in rows:
             if first_rank <= depth:
                 unknown.setdefault((metric.name, candidate), set()).add(query_id)

@@ -21,12 +21,12 @@ def open_engine(
     cluster: Cluster | None = None,
     files: Mapping[str, SqlFile] | None = None,
 ) -> Engine:
-    """Open the engine of an evaluation, which is a context manager.
+    """Open the engine that runs the SQL of an evaluation; use it as a context manager.
 
-    threads: number of threads; None for all cores.  memory_limit: of the whole process; None lets DuckDB take 80 % of
-    the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.  cluster:
-    the cluster that holds judgments and rankings; None for this machine.  files: SQL files of the tables; None for the
-    pipeline. Raises InputError for an invalid limit.
+    threads: number of threads; None for all cores.  memory_limit: limit of the whole process; None lets DuckDB take 80
+    % of the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    cluster: the cluster that holds judgments and rankings; None for this machine.  files: SQL files by table name; None
+    for those of the pipeline. Raises InputError for an invalid limit.
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
@@ -46,10 +46,10 @@ def open_engine(
 def open_tables(
     path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
 ) -> "StoredTables":
-    """Open the tables of a finished evaluation; raise InputError if the file of the tables is missing.
+    """Open the stored tables of a finished evaluation; raise InputError if the database file `path` is missing.
 
-    threads: number of threads; None for all cores.  memory_limit: of the whole process.  spill: folder for data that
-    does not fit into memory.
+    threads: number of threads; None for all cores.  memory_limit: limit of the whole process.  spill: folder for data
+    that does not fit into memory.
     """
     from ndcg_ab.engines.duckdb import StoredTables
 

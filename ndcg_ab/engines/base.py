@@ -1,7 +1,7 @@
-"""Define the interface of engines: take tables in, make the tables of SQL files on demand, and return rows.
+"""Define the interface of engines: add input tables, make the tables of SQL files on demand, and return rows.
 
-`Engine` keeps the order: a table is made once, together with the tables that it reads, when something needs it. Each
-engine implements the abstract methods in a module of its own.
+`Engine` decides when a table is made: once, when it is first needed, after the tables that it reads. Each engine
+implements the abstract methods in a module of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
-USUALLY = {"ranked": ["no"]}  # values in columns that `narrow` has not declared
+USUALLY = {"ranked": ["no"]}  # values in columns that `declare_values` has not declared
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows converted to Python objects at a time
 FEW_VALUES = 64  # values up to which a condition has one parameter for each; each may carry all texts of the column
@@ -33,15 +33,15 @@ Files = Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
 class Engine(ABC):
     """The tables of one evaluation.
 
-    Tables ``pulled_…`` come in with `put`. Every other table is made by the SQL file of its name: `build` and `read`
-    name a target, and the engine makes what the target needs, in the order of the file numbers.
-    memory: the limit of memory, shared with the code that reads for the engine; None without a limit.
+    Tables ``pulled_…`` are added with `put`. Every other table is made by the SQL file of its name: `build` and `read`
+    name a target, and the engine makes the tables that the target needs, in the order of the file numbers.
+    memory: the limit of memory, shared with the code that reads inputs for the engine; None without a limit.
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
         self.every_file = pipeline_files() if files is None else files
         self.held: dict[str, frozenset[str]] = {}
-        self.narrow(**USUALLY)
+        self.declare_values(**USUALLY)
         self.whole_files = self.files
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
@@ -55,49 +55,50 @@ class Engine(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the engine; tables written by `keep` stay."""
+        """Close the engine; tables written by `write_tables` stay."""
 
     def set(self, **settings: Value) -> None:
-        """Set parameters for every SQL file that names them, unless `build` or `read` gives its target other values."""
+        """Set default values of SQL parameters; `build` and `read` can give other values for their targets."""
         self.settings |= settings
 
     def expect_rows(self, rows: int) -> None:  # noqa: B027
-        """Announce how many rows of rankings and judgments will be put; the number does not change any result."""
+        """Announce how many rows of rankings and judgments will be added; the number does not change any result."""
 
-    def narrow(self, **column_values: Collection[str]) -> None:
-        """Declare the values in columns of incoming tables, so that parts of SQL files without rows are skipped.
+    def declare_values(self, **column_values: Collection[str]) -> None:
+        """Declare all values that columns of input tables have, so that parts of SQL files without rows are skipped.
 
-        column_values: every value of a column in these tables, by column.
+        column_values: the values by name of the column.
         """
         self.held |= {column: frozenset(values) for column, values in column_values.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
 
-    def may_hold(self, column: str, value: str) -> bool:
-        """Return whether a column of the incoming tables may have a value, according to `narrow`."""
+    def may_have_value(self, column: str, value: str) -> bool:
+        """Return whether a column of the input tables can have a value, by `declare_values`; True if not declared."""
         return value in self.held.get(column, {value})
 
     @abstractmethod
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Declare every text that incoming tables have in columns of this name.
+        """Declare all texts that input tables have in columns of this name.
 
         An engine may store numbers instead of these texts; the rows that it returns do not change.
         """
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Take in an Arrow table, and mark everything made from an earlier table of this name to be made again."""
-        self._take(name, table)
+        """Add or replace an input table; tables made from an earlier one of this name will be made again."""
+        self._add_table(name, table)
         self._forget(name)
 
     def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
-        """Take in one table given in several parts, some of which may be remote."""
-        self._take_all(name, list(parts))
+        """Add or replace an input table given in several parts, some of which may be remote."""
+        self._add_parts(name, list(parts))
         self._forget(name)
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
-        """Take in a table from files; by default through memory.
+        """Add or replace an input table from files or Arrow tables; here by reading it into memory.
 
-        columns: names in the files by names of the table. lasting: whether `keep` writes the table, too.
+        columns: names of columns in the files, by their names in the table. files: pairs of a file or table, and
+            constant columns to add to its rows. lasting: whether `write_tables` writes the table, too.
         """
         import pyarrow.parquet as papq
 
@@ -110,23 +111,23 @@ class Engine(ABC):
             tables.append(table)
         self.put(name, pa.concat_tables(tables))
 
-    def use(self, name: str, instead_of: str) -> None:
-        """Replace a pulled table by the rows of another table."""
+    def replace_table(self, name: str, instead_of: str) -> None:
+        """Replace the rows of an input table by those of another table. name: the other table."""
         self.put(instead_of, self.read(name))
 
     def put_computed(self, name: str, table: pa.Table) -> None:
-        """Take in a table that a SQL file would make: neither the file nor what it reads is run.
+        """Add a table that a SQL file would make; neither the file nor the files that it needs are run.
 
-        Tables made from it are made again, including given ones, so give these later.
+        Tables that read it will be made again, even if they were added by this method: add those later.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
     def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
-        """Make the targets and all tables that they need, unless those exist already.
+        """Make the tables `targets` and all tables that they need, unless they exist.
 
-        passing: names of tables that are released as soon as nothing that is still to be made reads them.
-        parameters: of the targets' own files; the tables that they read use the settings, or stay as they were made.
+        passing: names of tables that are released once all tables that read them are made. parameters: values for the
+            targets' own SQL files; for the tables that they read, the defaults of `set` are used.
         Raises SqlError, which names the file.
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
@@ -145,7 +146,7 @@ class Engine(ABC):
     def release(self, *names: str) -> None:
         """Drop tables and the views that read them; each is made again when it is next read.
 
-        Tables computed from them are kept. This frees the memory of steps that nothing later reads.
+        Tables computed from them stay. This frees the memory of tables that are not needed any more.
         """
         for name in names:
             if self.made.pop(name, None) is not None:
@@ -171,9 +172,9 @@ class Engine(ABC):
     def _selected(
         self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
-        """Return the select that reads a table, its parameters and the table's SQL file, after making the table.
+        """Make a table; return the select that reads it, the select's parameters, and the table's SQL file.
 
-        Of a table of kind ``query``, only the tables that it reads are made, and its text becomes part of the select.
+        If the file is of kind ``query``, only the tables that it reads are made, and its text is part of the select.
         """
         file = self.files.get(name)
         bound: Bound = {}
@@ -214,13 +215,14 @@ class Engine(ABC):
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
     def leave_room(self, size: int) -> bool:
-        """Limit the engine's memory so that `size` bytes fit beside it; return whether it can move data to disk."""
+        """Limit the engine's memory so that `size` more bytes fit beside it; return whether it can spill to disk."""
         return False
 
     def has_room(self, name: str, size: int, rows_name: str = "", **parameters: Value) -> bool:
         """Return whether the rows of a table fit into memory, at `size` bytes each.
 
-        rows_name: name of the rows for an InputError that is raised if they do not fit; empty to return False instead.
+        rows_name: words for the rows in an InputError, which is raised if they do not fit; if empty, False is returned
+            instead.
         """
         if self.memory is None or self.memory.limit is None:
             return True
@@ -232,27 +234,27 @@ class Engine(ABC):
 
     @abstractmethod
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
-        """Declare that judgments and rankings are not needed any more, except for the rows of some queries.
+        """Declare that only the judgments and rankings of some queries are needed from now on.
 
-        A remote engine fetches these rows and releases the others. queries: returns the query ids, if the engine needs
-        them.
+        A remote engine fetches these rows and releases the others. queries: a function that returns the query ids; it
+            is called only if the engine needs them.
         """
 
     @abstractmethod
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether two rows of a pulled table may agree in some columns; False is certain, True is not."""
+        """Return whether rows of an input table may be equal in some columns; True can be wrong, False cannot."""
 
     @abstractmethod
-    def keep(self, path: Path) -> None:
-        """Write the tables on this machine to a database file, which `open_tables` reads."""
+    def write_tables(self, path: Path) -> None:
+        """Write the tables on this machine to a database file, which `open_tables` opens."""
 
     @abstractmethod
-    def _take(self, name: str, table: pa.Table) -> None:
-        """Make an Arrow table readable under a name."""
+    def _add_table(self, name: str, table: pa.Table) -> None:
+        """Make an Arrow table readable under a name in SQL."""
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        """Make an Arrow table in several parts readable under a name."""
-        self._take(name, pa.concat_tables(parts))
+    def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
+        """Make a table in several parts readable under a name in SQL."""
+        self._add_table(name, pa.concat_tables(parts))
 
     @abstractmethod
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
@@ -263,11 +265,11 @@ class Engine(ABC):
         """Drop a table that was made."""
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """Return the result of a select that reads only the table of this name."""
+        """Return the result of a select that reads only the table `name`."""
         return self._run(text, parameters, file)
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """Return the result of a select that reads only the table of this name, as tuples."""
+        """Return the result of a select that reads only the table `name`, as tuples."""
         return list(as_tuples(self._table(name, text, parameters, file)))
 
     @abstractmethod
@@ -283,7 +285,7 @@ class Engine(ABC):
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
     def _bound(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
-        """Return the parameters of a SQL file; raise SqlError for a missing one."""
+        """Return the values of a SQL file's parameters, given or default; raise SqlError if one is missing."""
         values = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:
             if name not in values:
@@ -291,12 +293,12 @@ class Engine(ABC):
         return {name: values[name] for name in file.params}
 
     def _is_fresh(self, file: SqlFile, parameters: Parameters) -> bool:
-        """Return whether a table exists with the given parameters."""
+        """Return whether a table exists and was made with the given parameters."""
         made_with = self.made.get(file.name)
         return made_with is not None and all(made_with.get(name, value) == value for name, value in parameters.items())
 
     def _forget(self, name: str) -> None:
-        """Mark everything that was made from a table to be made again."""
+        """Drop the records of all tables made from a table, so that they are made again."""
         for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
 

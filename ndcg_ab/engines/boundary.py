@@ -24,7 +24,8 @@ SHOWN_WHOLE = ("gain",)
 class BoundaryEngine(Engine):
     """An engine that combines a local engine with one on a cluster.
 
-    local: the local engine, which keeps tables that move from the cluster. begin: opens the engine on the cluster.
+    local: the local engine, which also holds the tables that are copied from the cluster. begin: a function that opens
+        the engine on the cluster.
     """
 
     def __init__(self, local: DuckDBEngine, begin: Callable[[], Engine]) -> None:
@@ -35,9 +36,9 @@ class BoundaryEngine(Engine):
         self.begin = begin
         self.settings = local.settings
         self.memory = local.memory
-        self.far = far_files(self.files)
-        read_there = {name for far in self.far for name in self.files[far].reads}
-        self.on_both = {file.name for file in needed_files([*self.far], self.files)} - self.far
+        self.remote_names = remote_tables(self.files)
+        read_there = {name for far in self.remote_names for name in self.files[far].reads}
+        self.on_both = {file.name for file in needed_files([*self.remote_names], self.files)} - self.remote_names
         self.sent = read_there | {name for other in self.on_both for name in self.files[other].reads}
 
     def __exit__(
@@ -49,32 +50,32 @@ class BoundaryEngine(Engine):
         finally:
             self.local.__exit__(kind, error, trace)
 
-    def keep(self, path: Path) -> None:
+    def write_tables(self, path: Path) -> None:
         self.local.settings = self.settings
-        self.local.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
-        self.local.keep(path)
+        self.local.made = {name: made for name, made in self.made.items() if not self._is_remote(name)}
+        self.local.write_tables(path)
 
     def expect_rows(self, rows: int) -> None:
         self.expected = rows
         if self.remote is not None:
             self.remote.expect_rows(rows)
 
-    def use(self, name: str, instead_of: str) -> None:
+    def replace_table(self, name: str, instead_of: str) -> None:
         if instead_of not in LARGE:
-            super().use(name, instead_of)
+            super().replace_table(name, instead_of)
             return
-        self._open_remote().use(name, instead_of)
+        self._open_remote().replace_table(name, instead_of)
         self._forget(instead_of)
 
     def release(self, *names: str) -> None:
         """Drop local tables; tables on the cluster stay until the end."""
-        super().release(*(name for name in names if not self._is_far(name)))
+        super().release(*(name for name in names if not self._is_remote(name)))
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         return self.local.may_repeat(name, columns)
 
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Ignore the announcement: texts stay texts."""
+        """Do nothing: texts are not stored as numbers."""
 
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         if self.remote is None:
@@ -82,17 +83,19 @@ class BoundaryEngine(Engine):
         chosen = list(queries())
         for name in (*SHOWN, *SHOWN_WHOLE):
             table = self.read(name, where=None if name in SHOWN_WHOLE else {"query_id": chosen})
-            self.local._take(name, table)
+            self.local._add_table(name, table)
         self.made = {
-            name: made for name, made in self.made.items() if not self._is_far(name) or name in (*SHOWN, *SHOWN_WHOLE)
+            name: made
+            for name, made in self.made.items()
+            if not self._is_remote(name) or name in (*SHOWN, *SHOWN_WHOLE)
         }
         self.remote.__exit__(None, None, None)
         self.remote = None
-        self.far = set()
+        self.remote_names = set()
 
-    def _is_far(self, name: str) -> bool:
-        """Return whether a table exists on the cluster only."""
-        return name in self.far and name not in CROSSING
+    def _is_remote(self, name: str) -> bool:
+        """Return whether a table exists only on the cluster."""
+        return name in self.remote_names and name not in CROSSING
 
     def _open_remote(self) -> Engine:
         if self.remote is None:
@@ -100,40 +103,40 @@ class BoundaryEngine(Engine):
             self.remote.expect_rows(self.expected)
         return self.remote
 
-    def _take(self, name: str, table: pa.Table) -> None:
+    def _add_table(self, name: str, table: pa.Table) -> None:
         if name not in LARGE:
-            self.local._take(name, table)
+            self.local._add_table(name, table)
         if name in self.sent:
-            self._open_remote()._take(name, table)
+            self._open_remote()._add_table(name, table)
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
+    def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         if name in LARGE:
-            self._open_remote()._take_all(name, parts)
+            self._open_remote()._add_parts(name, parts)
         else:
-            super()._take_all(name, parts)
+            super()._add_parts(name, parts)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        if file.name in self.far or file.name in self.on_both:
+        if file.name in self.remote_names or file.name in self.on_both:
             self._open_remote()._make(file, parameters)
-        if file.name in CROSSING and file.name in self.far:
-            self.local._take(file.name, self._open_remote()._run(f'select * from "{file.name}"', {}, file))
-        elif file.name not in self.far:
+        if file.name in CROSSING and file.name in self.remote_names:
+            self.local._add_table(file.name, self._open_remote()._run(f'select * from "{file.name}"', {}, file))
+        elif file.name not in self.remote_names:
             self.local._make(file, parameters)
 
     def _drop(self, name: str) -> None:
         self.local._drop(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        side = self._open_remote() if file is not None and self._is_far(file.name) else self.local
+        side = self._open_remote() if file is not None and self._is_remote(file.name) else self.local
         return side._run(text, parameters, file)
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
-        """Return a condition with one parameter per value, which both engines understand."""
+        """Return a SQL condition with one parameter per value, which both engines can run."""
         return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
 
-def far_files(files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the tables that are made on the cluster: those that read large tables, or tables that exist only there."""
+def remote_tables(files: Mapping[str, SqlFile]) -> set[str]:
+    """Return the tables that are made on the cluster: they read a large table, or a table that is only there."""
     names: set[str] = set()
     for file in files.values():
         if any(name in LARGE or (name in names and name not in CROSSING) for name in file.reads):

@@ -1,4 +1,4 @@
-"""Translate DuckDB's SQL into that of other engines."""
+"""Translate DuckDB's SQL into the SQL of other engines."""
 
 import functools
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 @functools.lru_cache(maxsize=1000)
 def translate_for_spark(text: str) -> str:
-    """Return the SQL for Spark, parameters as ``:name``; raise ValueError if Spark has no equivalent.
+    """Translate SQL for Spark, with parameters as ``:name``; raise ValueError if Spark has no equivalent.
 
     Differences beyond the grammar: 1.0 is a double in DuckDB and a decimal in Spark, and a list in Spark has neither
     nulls nor an order.
@@ -29,7 +29,7 @@ def translate_node(node: exp.Expr) -> exp.Expr:
 
 
 def ordered_list(order: exp.Order) -> exp.Expr:
-    """Return the Spark expression for a list ordered by one column, with nulls kept."""
+    """Translate a list ordered by one column, such as ``list(grade order by rank)``; nulls stay in it."""
     (ordered,) = order.expressions
     if ordered.args.get("desc"):
         raise ValueError(f"{order.sql()}: a list in falling order is not translated")

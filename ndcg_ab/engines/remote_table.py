@@ -32,7 +32,7 @@ class Cluster:
 class Column:
     """A requested column of a remote table.
 
-    source: its name in the table; None for a column of nulls. type: string, double or bigint.
+    name: name in the result. source: name in the table; None for a column of nulls. type: string, double or bigint.
     """
 
     name: str
@@ -42,10 +42,11 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class RemoteTable:
-    """A table that the engine on a cluster reads, and that never comes to this machine.
+    """A table that the engine on a cluster reads, and that is never copied to this machine.
 
-    table: a name in the catalogue, or the path of Parquet files. where: a condition on its columns, or None.
-    system_id: a value to add to every row, or None. rows, digest: counted when the table was inspected.
+    table: a name in the catalogue, or the path of Parquet files. where: a SQL condition on its columns, or None.
+    columns: the requested columns. system_id: a value to add to every row, or None. rows, digest: number of rows, and
+    digest of the content, when the table was inspected.
     """
 
     table: str
@@ -60,7 +61,7 @@ class RemoteTable:
         return "/" in self.table
 
     def with_system(self, system_id: str) -> "RemoteTable":
-        """Return the ranking in the pipeline's columns: with its system in every row, its rank as `rank_given`."""
+        """Return a ranking with the system's name in every row, and with its column `rank` named `rank_given`."""
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)
         return dataclasses.replace(self, columns=columns, system_id=system_id)

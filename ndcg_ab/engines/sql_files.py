@@ -1,4 +1,4 @@
-"""Read the SQL files: the table that each makes, the tables that it reads, and the order in which a target needs them.
+"""Read the SQL files with their headers, and find the files that a table needs, in order.
 
 A file in `sql/` is one select; its name gives its number and its table (``300_graded_doc.sql``), and the first digit
 of the number its folder (``3_grade``). Tables named ``pulled_…`` are inputs. Files with numbers from 800 on make grades
@@ -20,9 +20,9 @@ CLICKS, HISTORY = 800, 900  # the numbers from which files make grades of clicks
 class SqlFile:
     """One SQL file.
 
-    name: its table. number: position in the order. text: the select, with its header.
-    reads: names of the tables that it reads. params: names of the parameters that it binds.
-    kind: ``table``, ``view``, or ``query``: a query is run when it is read, and leaves no table.
+    name: name of its table. number: number in the order of execution. text: the select, with its header.
+    reads: names of the tables that it reads. params: names of its parameters.
+    kind: ``table``, ``view``, or ``query``: a query is run whenever it is read, and makes no table.
     """
 
     name: str
@@ -46,7 +46,7 @@ def sql_directory() -> Path:
 
 
 def read_header(text: str) -> dict[str, str]:
-    """Return the keys in the comment at the top of a SQL file: grain, reads, params, kind."""
+    """Parse the comment at the top of a SQL file into its keys: grain, reads, params, kind."""
     keys = {}
     for line in text.splitlines():
         key, colon, value = line.removeprefix("-- ").partition(":")
@@ -69,17 +69,17 @@ def read_sql_file(path: Path) -> SqlFile:
 
 
 def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    """Return the file without the parts that give no rows, and without the tables that only those parts read.
+    """Remove the optional parts of a SQL file that give no rows, and the tables that only these parts read.
 
-    A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if the
-    column has one of these values. values: all values of a column, by column; other columns may have any value. Of
-    selects between brackets the first may be left out.
+    An optional part is between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if
+    the column has one of these values. values: pairs of a column and all of its values; other columns may have any
+    value. The first select of a union can be an optional part, too.
     """
-    return _narrowed(file, values) if "-- only " in file.text else file
+    return _remove_parts(file, values) if "-- only " in file.text else file
 
 
 @functools.lru_cache(maxsize=10_000)
-def _narrowed(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+def _remove_parts(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     by_column = dict(values)
 
     def kept(part: re.Match[str]) -> str:
@@ -97,30 +97,30 @@ def _narrowed(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> S
 
 @functools.cache
 def sql_files() -> dict[str, SqlFile]:
-    """Return all SQL files by name, in the order of their numbers."""
+    """Return all SQL files by table name, in the order of their numbers."""
     files = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]_*/[0-9]*_*.sql")))
     return {file.name: file for file in files}
 
 
 def pipeline_files() -> dict[str, SqlFile]:
-    """Return the files that make an evaluation's tables, by name."""
+    """Return the SQL files of an evaluation, by table name."""
     return {name: file for name, file in sql_files().items() if file.number < CLICKS}
 
 
 def click_files() -> dict[str, SqlFile]:
-    """Return the files that make grades from clicks, by name."""
+    """Return the SQL files that make grades from clicks, by table name."""
     return {name: file for name, file in sql_files().items() if CLICKS <= file.number < HISTORY}
 
 
 def history_files() -> dict[str, SqlFile]:
-    """Return the files that read the history, by name."""
+    """Return the SQL files that query the history, by table name."""
     return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
 
 
 def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing: Container[str] = ()) -> list[SqlFile]:
-    """Return the files of the targets and of everything that they need, in the order in which they must run.
+    """Return the SQL files of the targets and of all tables that they need, in the order in which they must run.
 
-    existing: tables that exist, and whose inputs are not needed. Raises KeyError for a target that no file makes.
+    existing: tables that exist already, and whose inputs are not needed. Raises KeyError if no file makes a target.
     """
     needed: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]
@@ -140,7 +140,7 @@ def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> s
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the names of all tables that read the changed one, directly or through others."""
+    """Return the names of all tables that read the table `changed`, directly or through others."""
     names: set[str] = set()
     waiting = {changed}
     while waiting:

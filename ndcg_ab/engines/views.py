@@ -1,4 +1,4 @@
-"""Keep tables of a finished evaluation as views: the selects of SQL files with their parameter values filled in."""
+"""Make views instead of stored tables: the selects of SQL files with their parameter values filled in."""
 
 import json
 import re
@@ -13,7 +13,7 @@ VIEW = "view "  # prefix in the state of the names of views
 
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
-    """Return the table that records which tables were made with which parameters; the settings have an empty name."""
+    """Record the parameters of each table that was made, as rows (name, parameters); the defaults have the name ""."""
     states = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
     texts = [json.dumps(parameters) for parameters in states.values()]
     return pa.table({"name": pa.array(states, pa.string()), "parameters": pa.array(texts, pa.string())})
@@ -22,10 +22,10 @@ def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """Return the selects of views by name, in order, also for tables that are as fast to compute again as to store.
+    """Return the selects of views by name, in the order in which to create them.
 
-    made_with: parameters by table that was made. tables: names of the existing tables. are_small: whether the tables
-    are so small that they need not be stored.
+    made_with: parameters by name of the table that was made with them. tables: names of the stored tables. are_small:
+        whether the tables are so small that they, too, become views.
     """
     views: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):
@@ -37,29 +37,29 @@ def make_views(
     return views
 
 
-def literal(text: str) -> str:
-    """Return a text as an SQL literal, for views, in which parameters cannot be bound."""
+def text_literal(text: str) -> str:
+    """Return a text as an SQL text_literal, for views, in which parameters cannot be bound."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
     """Return a file's select with its parameter values filled in, for a view."""
     lines = [line for line in file.text.splitlines() if not line.startswith("--")]
-    return re.sub(r"\$(\w+)", lambda match: value_in_sql(parameters[match[1]]), "\n".join(lines))
+    return re.sub(r"\$(\w+)", lambda match: sql_literal(parameters[match[1]]), "\n".join(lines))
 
 
-def value_in_sql(value: Value) -> str:
+def sql_literal(value: Value) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return literal(value)
+        return text_literal(value)
     if isinstance(value, bool | int | float):
         return str(value).lower()
-    return f"[{', '.join(map(literal, value))}]"
+    return f"[{', '.join(map(text_literal, value))}]"
 
 
 def as_texts(table: pa.Table) -> pa.Table:
-    """Return a table with texts instead of dictionary indices."""
+    """Return a table with plain columns instead of dictionary-encoded ones."""
     for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(field.type.value_type))

@@ -131,7 +131,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 rules=rules,
                 say=context.say,
             )
-            return ranking if needed is None or store.holds_enough(ranking) else ranking.with_all_rows()
+            return ranking if needed is None or store.covers_enough_queries(ranking) else ranking.with_all_rows()
 
         about = f"{digest_texts(queries.texts)} {rules}"
         entry = StoreEntry(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)
@@ -200,7 +200,7 @@ def pull_scores(context: Context, name: str) -> str | None:
     entry = StoreEntry(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
     message = store.add(entry, lambda: pull_source(described, SCORES, evaluation.directory))
     if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
-        context.evaluation = external_scores.with_systems_of_scores(evaluation, store.scores())
+        context.evaluation = external_scores.add_systems_of_scores(evaluation, store.scores())
     return message
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.memory import Memory
-from ndcg_ab.scoring.needed_results import holds_enough, needed_results
+from ndcg_ab.scoring.needed_results import covers_enough_queries, find_needed_results
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Layout, NeededResults, Pulled, Queries
 from ndcg_ab.sources.judgments.gathering import add_function_grades
@@ -111,7 +111,7 @@ class Store(ABC):
         """Return the part of a ranking that must be read; None for all of it."""
         return None
 
-    def holds_enough(self, pulled: Pulled) -> bool:
+    def covers_enough_queries(self, pulled: Pulled) -> bool:
         """Return whether the part of a ranking that was read is enough for the checks."""
         return True
 
@@ -220,12 +220,12 @@ class MemoryStore(Store):
         if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
         if self._wanted is None:  # the same of every ranking
-            self._wanted = needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+            self._wanted = find_needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
         return self._wanted
 
-    def holds_enough(self, pulled: Pulled) -> bool:
+    def covers_enough_queries(self, pulled: Pulled) -> bool:
         judgments = self.judgments()
-        return judgments is None or holds_enough(pulled, judgments)
+        return judgments is None or covers_enough_queries(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
         """Return a description of every input, as in bundles.

@@ -49,7 +49,7 @@ def keep(run: Context, _: str) -> None:
     run.outcome = outcome = replace(run.outcome, gates=gates)
     store.cache_inputs(evaluation)
     with store.engine() as engine:
-        engine.keep(store.folder / bundles.TABLES)
+        engine.write_tables(store.folder / bundles.TABLES)
         extremes, judged = extreme_queries(engine), query_set(engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
     inputs = store.inputs()

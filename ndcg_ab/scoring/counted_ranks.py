@@ -1,4 +1,4 @@
-"""Count the ranks of judged documents in long rankings while reading them in pieces, without an object per result.
+"""Count the ranks of judged documents in long rankings, which are read in pieces, without an object per result.
 
 An unjudged document gains nothing at any rank. A measure only needs the number of unjudged documents above each judged
 one, and the number that tie with it. The results are read twice: first to find the judged documents, then to count the
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.scoring.loading import edges_of, number_ids
+from ndcg_ab.scoring.loading import number_ids, run_edges
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import LARGEST_FLOAT32, RankedDocument, Result, rank_results
 
@@ -29,23 +29,23 @@ UNJUDGED = RankedDocument("", 0)  # placeholder for every unjudged document; no 
 
 
 class Order(NamedTuple):
-    """The key that orders results, higher first.
+    """The kind of key that orders results, highest first.
 
-    by_rank: whether the key is the given rank with the sign reversed, not the score. in_single: whether the score is
-        compared as a 32-bit number.
+    by_rank: whether the key is the negative of the given rank, not the score. in_single: whether scores are compared as
+        32-bit floats.
     """
 
     by_rank: bool
     in_single: bool
 
 
-def order_of(metric: Metric) -> Order:
+def result_order(metric: Metric) -> Order:
     by_rank = metric.ties == "given"
     return Order(by_rank, metric.score_precision == "float32" and not by_rank)
 
 
-class Group:
-    """The results that tie with judged documents in one order: their number, and how many are above and between."""
+class TiedGroup:
+    """Judged documents that tie in one order, with the numbers of results above, tied with and between them."""
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
         self.doc_ids = sorted(doc_ids)
@@ -53,12 +53,12 @@ class Group:
         self.between = [0] * (len(self.doc_ids) + 1)  # results whose id comes after as many of `doc_ids`
 
     def before(self) -> list[int]:
-        """Return, for each judged document, how many results of the group have a lower id."""
+        """Return, for each judged document, how many results of the group have a lower doc_id."""
         return list(accumulate(self.between))[:-1]
 
 
 class LongAnswer:
-    """The judged results that one system returned for one query, with counts of its other results."""
+    """The results that one system returned for one query: the judged ones, and counts of the others."""
 
     def __init__(self, grades: Mapping[str, float], orders: Iterable[Order]) -> None:
         self.grades = grades
@@ -66,32 +66,32 @@ class LongAnswer:
         self.found: list[Result] = []
         self.returned = 0
         self.unscored = 0
-        self.groups: dict[Order, dict[float, Group]] = {order: {} for order in orders}
+        self.groups: dict[Order, dict[float, TiedGroup]] = {order: {} for order in orders}
 
-    def find(self, rows: pa.Table) -> None:
-        """Add the judged results of a piece to the known ones, and count all results (first reading)."""
+    def collect_judged(self, rows: pa.Table) -> None:
+        """Collect the judged results of a piece, and count all of its results (first reading)."""
         self.returned += rows.num_rows
         self.unscored += rows["score"].null_count
         judged = rows.filter(pc.is_in(rows["doc_id"], value_set=self.judged_ids))
         self.found += map(Result, *(column.to_pylist() for column in judged.columns))
 
     def begin_to_count(self) -> None:
-        """Form the groups of tied judged results; raise ValueError if only some results have a score."""
+        """Form the groups of tied judged results (after the first reading); raise ValueError if some have no score."""
         if self.unscored not in (0, self.returned):
             raise ValueError("some results have a score and some have none")
         for order, groups in self.groups.items():
             table = pa.table([[row[at] for row in self.found] for at in range(3)], schema=RESULT)
-            for row, key in zip(self.found, keys_in(table, order).tolist(), strict=True):
-                groups.setdefault(key, Group(())).doc_ids.append(row.doc_id)
+            for row, key in zip(self.found, sort_keys(table, order).tolist(), strict=True):
+                groups.setdefault(key, TiedGroup(())).doc_ids.append(row.doc_id)
             for key, group in groups.items():
-                groups[key] = Group(group.doc_ids)
+                groups[key] = TiedGroup(group.doc_ids)
             self.groups[order] = dict(sorted(groups.items()))
 
     def count(self, rows: pa.Table) -> None:
-        """Count the results of a piece that are above each judged result or tie with it (second reading)."""
+        """Count the results of a piece that are above each judged result, or tie with it (second reading)."""
         for order, groups in self.groups.items():
             values, each = np.array(list(groups), dtype=np.float64), list(groups.values())
-            keys = keys_in(rows, order)
+            keys = sort_keys(rows, order)
             lower = np.searchsorted(values, keys, side="left")  # judged keys below each result's
             counts = np.bincount(lower, minlength=len(each) + 1)
             above = counts[::-1].cumsum()[::-1]
@@ -112,7 +112,7 @@ class LongAnswer:
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
             return rank_results(metric, self.found, self.grades)
         ranking = [UNJUDGED] * self.returned
-        for group in self.groups[order_of(metric)].values():
+        for group in self.groups[result_order(metric)].values():
             first_rank = group.above + 1
             if metric.ties == "average":  # all of the group share what its documents gain
                 ranking[group.above : group.above + group.size] = [RankedDocument("", first_rank)] * group.size
@@ -125,8 +125,8 @@ class LongAnswer:
 RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_given", pa.int64())])
 
 
-def keys_in(rows: pa.Table, order: Order) -> Keys:
-    """Return the sort key of each result in an order, larger keys first; raise ValueError if a rank is missing."""
+def sort_keys(rows: pa.Table, order: Order) -> Keys:
+    """Return the sort key of each result, larger first, for a kind of order; raise ValueError if a rank is missing."""
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:
@@ -141,14 +141,15 @@ def keys_in(rows: pa.Table, order: Order) -> Keys:
 def count_long_answers(
     pieces: Pieces, answers: Iterable[Answer], grades: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[Answer, LongAnswer]:
-    """Return the counted long answer of each (system_id, query_id).
+    """Read results twice, and return the counted answer of each (system_id, query_id).
 
-    pieces: starts reading the results of these answers, and perhaps of others, from the beginning.
+    pieces: function that starts reading the results of these answers, and perhaps of others, from the beginning.
+    grades: query_id -> doc_id -> grade.
     """
-    orders = dict.fromkeys(order_of(metric) for metric in metrics if metric.unjudged != "condense")
+    orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
     counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
     for answer, rows in split_answers(pieces(), counted):
-        counted[answer].find(rows)
+        counted[answer].collect_judged(rows)
     for each in counted.values():
         each.begin_to_count()
     if orders:
@@ -158,7 +159,7 @@ def count_long_answers(
 
 
 def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:
-    """Yield the results of each piece separately for each of the answers."""
+    """Yield each of the answers that is in a piece, with its results there."""
     for piece in pieces:
         if not piece.num_rows:
             continue
@@ -167,7 +168,7 @@ def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) 
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         rows = piece.select(RESULT.names).combine_chunks().take(pa.array(order))
-        for start, end in pairwise(edges_of(codes)):
+        for start, end in pairwise(run_edges(codes)):
             system, query = divmod(int(codes[start]), len(query_ids))
             answer = system_ids[system], query_ids[query]
             if answer in answers:

@@ -1,4 +1,4 @@
-"""Load scores that another tool computed into the tables of computed scores, so that all later steps are equal."""
+"""Load scores that another tool computed into the score tables, so that all later steps are the same."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -50,11 +50,11 @@ UNLIKE_MEANS = ("gm_",)  # prefixes of metrics whose value over all queries is n
 Values = dict[str, float]  # query_id -> value
 
 
-# ---- what the scores settle
+# ---- systems and metrics
 
 
-def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
-    """Return the evaluation with systems and a primary metric from the scores, unless it names its own."""
+def add_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
+    """Add the systems and the primary metric of the scores to an evaluation, unless it names its own."""
     table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
     refuse_two_definitions(table, origins)
@@ -107,7 +107,7 @@ def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: st
 
 
 def named_system(name: str) -> System:
-    """Return a system that consists of a name only; raise InputError if the name cannot be printed on one line."""
+    """Make a system without a ranking, by its name; raise InputError if the name cannot be printed on one line."""
     before = READING_SCORES.set(True)
     try:
         return System(name=name)
@@ -120,7 +120,7 @@ def named_system(name: str) -> System:
 
 
 def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
-    """Return all scores as one table; raise InputError for a value that occurs in two inputs."""
+    """Combine the scores of all inputs in one table; raise InputError for a value that occurs twice."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = {name: row[name] for name in KEY}
@@ -170,7 +170,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
     scored: dict[str, set[str]] = {}
     by_id = {row["query_id"]: row for row in queries.text_table().to_pylist()}
-    drawn_ids = drawn_queries(by_id)
+    drawn_ids = drawn_query_ids(by_id)
     for metric in metrics:
         for system in systems:
             for query_id, value in values.get((system, metric.source_name), {}).items():
@@ -204,6 +204,7 @@ GIVEN = (
 
 
 def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
+    """Return the values (query_id -> value) by (system_id, metric)."""
     values: dict[tuple[str, str], Values] = {}
     columns = (table[name].to_pylist() for name in ("system_id", "metric", "query_id", "value"))
     for system, metric, query_id, value in zip(*columns, strict=True):
@@ -212,7 +213,7 @@ def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
 
 
 def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
-    """Return the metrics as a table of names and positions; every choice of a definition is null."""
+    """Return the rows of `pulled_metric` for metrics of another tool: name and position; all choices are null."""
     schema = SCHEMAS["pulled_metric"]
     rows = [
         dict.fromkeys(schema.names)
@@ -222,14 +223,14 @@ def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def drawn_queries(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
+def drawn_query_ids(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
     """Return the ids of the queries that were drawn for judging, or None if none was."""
     return {query_id for query_id, row in queries.items() if row["probability"]} or None
 
 
 def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]]) -> pa.Table:
-    """Return the table of the scored queries, which count as judged, and of other queries named by the query file."""
-    scored_ids, drawn_ids = set(scored), drawn_queries(queries)
+    """Return the table `query`: the scored queries, which count as judged, and the other queries of the query file."""
+    scored_ids, drawn_ids = set(scored), drawn_query_ids(queries)
     rows = [
         {
             **queries.get(query_id, {"query_id": query_id}),
@@ -243,10 +244,11 @@ def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]])
     return pa.Table.from_pylist(rows, schema=QUERY)
 
 
-# ---- what is worth knowing
+# ---- findings
 
 
 def check_negated(metrics: Sequence[ExternalMetric]) -> Iterator[Finding]:
+    """Yield a finding for each metric of which lower values are better, since its signs are reversed."""
     for metric in metrics:
         if metric.is_negated:
             message = f"{metric.name}: the values of {metric.source_name} with their signs turned, as lower is better"
@@ -288,7 +290,7 @@ def check_means(
     values: dict[tuple[str, str], Values],
     means: dict[tuple[str, str], Values],
 ) -> Iterator[Finding]:
-    """Yield findings on means given by the tool that differ from those of the values by more than rounding."""
+    """Yield findings on means in the scores that differ from the means of the values by more than rounding."""
     for metric in metrics:
         for system in systems:
             key = (system, metric.source_name)
@@ -309,7 +311,7 @@ def check_means(
 def check_rounding(
     systems: Sequence[str], metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Yield findings on values rounded so far that small differences are lost."""
+    """Yield findings on metrics whose values have so few decimals that small differences are lost."""
     for metric in metrics:
         found = [value for name in systems for value in values.get((name, metric.source_name), {}).values()]
         digits = count_decimals(np.array(found))

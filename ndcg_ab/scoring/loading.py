@@ -1,4 +1,4 @@
-"""Load the inputs that were read into the tables that the SQL reads (sql/0_load)."""
+"""Load the inputs of an evaluation into the tables that the SQL reads (sql/0_load)."""
 
 import contextlib
 import gc
@@ -47,7 +47,7 @@ def load_tables(
         engine.memory.refuse_beyond(values, VALUE, "values of queries")
     engine.expect_rows(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.declare_texts("system_id", rankings)
-    engine.declare_texts("query_id", query_ids_of(judgments, queries, rankings))
+    engine.declare_texts("query_id", collect_query_ids(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)
     engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
     if judgments.singles is not None:
@@ -63,7 +63,7 @@ def load_tables(
     failed = [{"system_id": name, "query_id": query} for name, pulled in rankings.items() for query in pulled.failed]
     engine.put("pulled_failed_query", pa.Table.from_pylist(failed, schema=FAILED))
     engine.put("pulled_document", document_table(rankings))
-    engine.narrow(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
+    engine.declare_values(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
     are_reduced = not evaluation.engine.spark and all(pulled.reduced for pulled in rankings.values())
     put_known_ranks(engine, rows if are_reduced else [], evaluation.metric_list)
     if evaluation.costs:
@@ -74,7 +74,7 @@ def load_tables(
 
 
 def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """Put the definitions of the metrics, their rules, and the depths to which they read, into the engine's tables."""
+    """Put the metrics into the engine: their definitions, their rules, and the depth of the deepest one."""
     tables = metric_tables(metrics)
     for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
         holding = (table[column] for table in tables.values() if column in table.column_names)
@@ -83,13 +83,13 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
         engine.put(name, table)
     rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]
     columns = {column: table for table in (rules, metric_table) for column in NARROWING if column in table.column_names}
-    engine.narrow(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
+    engine.declare_values(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
     # One rank more than any metric counts shows whether the last one is tied.
     engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
-def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
-    """Return every query id of the inputs; an empty set if an input is not in memory."""
+def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
+    """Return all query ids of the inputs; an empty set if any input is not in memory."""
     pulled = [judgments, *rankings.values()]
     if any(each.elsewhere for each in pulled):
         return set()
@@ -98,9 +98,9 @@ def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pul
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
-    """Put all rankings into one table, and return the table of each.
+    """Put all rankings into the table `pulled_ranking`, and return the table of each.
 
-    Rankings in files are read by the engine. The result is empty if any ranking is in a file.
+    Rankings in files are read by the engine; the result is empty if any ranking is in a file.
     """
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
@@ -115,15 +115,15 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
 
 
 def put_known_ranks(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
-    """Put the first and last rank of every score into the engine, so that only judged documents need to be ranked.
+    """Put the first and the last rank of each result's score into the engine, so that SQL ranks judged documents only.
 
-    It is done only for many rows, and if every metric orders by scores of double precision and then by document id.
+    This is done only for many rows, and if every metric orders by scores of double precision and then by document id.
     rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
     """
     are_many = sum(table.num_rows for table in rankings) >= thresholds.RANKED_ROWS
     by_score = [metric.ties == "doc_id_desc" and metric.score_precision == "double" for metric in own_metrics(metrics)]
     is_ranked = are_many and all(by_score)
-    engine.narrow(ranked={"yes" if is_ranked else "no"})
+    engine.declare_values(ranked={"yes" if is_ranked else "no"})
     if not is_ranked:
         return
     table = pa.concat_tables(map(with_tied_ranks, rankings))
@@ -135,7 +135,7 @@ def put_known_ranks(engine: Engine, rankings: Sequence[pa.Table], metrics: Seque
 
 
 def with_tied_ranks(ranking: pa.Table) -> pa.Table:
-    """Return a reduced ranking with the first and the last rank of each row's score."""
+    """Add the first and the last rank of each row's score to a reduced ranking."""
     queries = ranking["query_id"].combine_chunks().indices.to_numpy()
     first, last = tied_ranks(queries, ranking["score"].to_numpy())
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
@@ -143,14 +143,14 @@ def with_tied_ranks(ranking: pa.Table) -> pa.Table:
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return, per reduced ranking and query, the number of documents and the extremes of ranks and scores."""
+    """Return one row per reduced ranking and query: number of documents, lowest and highest rank and score."""
     return stack_by_system(
         ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
     )
 
 
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Return the tables, which share a schema, as one table with the system's name in every row."""
+    """Combine tables of one schema in one table, with the name of the system in every row."""
     schema = pa.schema([("system_id", pa.string()), *schema])
     parts = [schema.empty_table()]
     for name, table in tables.items():
@@ -160,7 +160,7 @@ def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Tab
 
 
 def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evaluation) -> None:
-    """Put the recorded costs of requests, and the statistics to compute, into the engine's tables."""
+    """Put the recorded costs of requests, and the names of the statistics to compute, into the engine."""
     recorded = {name: pulled.costs for name, pulled in rankings.items() if pulled.costs is not None}
     engine.put("pulled_query_cost", stack_by_system(COST, recorded))
     how = {"system_id": list(recorded), "measured": [measurement_text(table) for table in recorded.values()]}
@@ -173,7 +173,7 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
 
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return titles and addresses that rankings contain, one row per document, from the first system that has it."""
+    """Return the titles and URLs in rankings, one row per document, from the first system that returned it."""
     documents: dict[str, dict[str, Any]] = {}
     for pulled in rankings.values():
         for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
@@ -182,7 +182,7 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 
 
 def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
-    """Return a system's ranking with its name in every row, stored once."""
+    """Return the ranking of a system in the columns of `pulled_ranking`, with the system's name in every row."""
     if pulled.elsewhere:
         return pulled.elsewhere.with_system(system_id)
     table = pulled.at_hand
@@ -199,7 +199,7 @@ def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable
 
 
 def repeat_text(text: str, count: int) -> pa.Array:
-    """Return an array that repeats a text, stored once."""
+    """Return an array of `count` equal texts, which stores the text once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])
 
 
@@ -212,10 +212,10 @@ def read_by_system(
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     rows = table.select(columns).combine_chunks().take(pa.array(order))
-    return {system_ids[int(codes[start])]: rows.slice(start, end - start) for start, end in pairwise(edges_of(codes))}
+    return {system_ids[int(codes[start])]: rows.slice(start, end - start) for start, end in pairwise(run_edges(codes))}
 
 
-def edges_of(codes: NDArray[np.integer[Any]]) -> list[int]:
+def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
     """Return the index at which each run of equal codes begins, and the index after the last run."""
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
@@ -227,7 +227,7 @@ def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, .
 
 
 def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a number for every id, and the ids that the numbers stand for."""
+    """Encode ids: return the index of each row's id, and the list of distinct ids."""
     whole = ids.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
@@ -235,7 +235,7 @@ def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
 
 @contextlib.contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector within a context that creates no reference cycles: collecting would cost more."""
+    """Disable the garbage collector within the context, whose code creates many objects but no reference cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:

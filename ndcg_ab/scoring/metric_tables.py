@@ -1,4 +1,4 @@
-"""Represent metrics as rows of tables that tell the SQL what to compute, and run metrics of other tools."""
+"""Represent metrics as rows of tables from which the SQL computes them, and run the metrics of other tools."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SCHEMAS = {
 
 
 def rank_rule(metric: Metric) -> str:
-    """Return the name of the rule that orders a metric's documents, such as ``doc_id_desc/double/zero``."""
+    """Return the name of a metric's rank rule (ties/precision/unjudged), such as ``doc_id_desc/double/zero``."""
     least = ">=0" if metric.negative == "unjudged" else ""
     return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
 
@@ -59,7 +59,7 @@ def discount_rule(metric: Metric) -> str:
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
-    """Return the tables of metric definitions and of the distinct rules that the definitions refer to."""
+    """Return the tables of metrics, and of the distinct rank, gain and discount rules of the metrics, by table name."""
     rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
     # Coverage (judged@k) is computed for every metric.
     rows["pulled_gain_rule"] = {"judged": {"gain_rule": "judged", "kind": "judged"}}
@@ -115,7 +115,7 @@ def metric_row(metric: Metric, position: int) -> dict[str, Any]:
 
 
 def keep_unjudged_results(metric: Metric) -> Metric:
-    """Return the metric with unjudged results kept in the ranking."""
+    """Return the metric with unjudged results counted as not relevant instead of removed."""
     if metric.unjudged != "condense":
         return metric
     negative = "zero" if metric.negative == "unjudged" else metric.negative
@@ -123,17 +123,17 @@ def keep_unjudged_results(metric: Metric) -> Metric:
 
 
 def depth_of(metrics: Sequence[Metric]) -> int:
-    """Return the number of ranks that the deepest metric reads."""
+    """Return the largest number of ranks that any of the metrics reads; EVERYTHING if it is unlimited."""
     return max(metric.depth or EVERYTHING for metric in metrics)
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int:
-    """Return the largest cutoff; a metric without a cutoff counts as deep as rankings go."""
+    """Return the largest cutoff of the metrics; EVERYTHING - 1 if a metric has no cutoff."""
     return max(metric.cutoff or EVERYTHING - 1 for metric in metrics)
 
 
-def looks_beyond(metric: Metric) -> bool:
-    """Return whether a metric's value can depend on results below its cutoff in the whole ranking."""
+def reads_below_cutoff(metric: Metric) -> bool:
+    """Return whether a metric's value can depend on results below its cutoff."""
     return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"
 
 
@@ -143,11 +143,11 @@ def metrics_of_other_tools(metrics: Sequence[Metric]) -> list[ExternalMetric]:
 
 
 def own_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics that the SQL and `ndcg_core` compute."""
+    """Return the built-in metrics, which the SQL and `ndcg_core` compute."""
     return [metric for metric in metrics if not isinstance(metric, ExternalMetric)]
 
 
-def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
+def add_external_values(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
     """Compute the values of another tool's metrics, and add them to the score tables of the engine.
 
     Queries with a grade above 0 count, except those on which a system's request failed.
@@ -184,13 +184,13 @@ def add_measured(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
 
 
 def plain_texts(table: pa.Table) -> pa.Table:
-    """Return a score table with plain strings and numbers instead of an engine's own types."""
+    """Return a score table with plain strings and numbers instead of the engine's types."""
     types = {"value": pa.float64(), "judged": pa.float64(), "is_answered": pa.bool_(), "is_relevant": pa.bool_()}
     return table.cast(pa.schema([(name, types.get(name, pa.string())) for name in table.column_names]))
 
 
 def append_rows(table: pa.Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    """Return a score table with further rows, whose values are in the order of its columns."""
+    """Append rows, as tuples in the order of the columns, to a score table."""
     first = plain_texts(table)
     columns = list(zip(*rows, strict=True)) or [()] * first.num_columns
     return pa.concat_tables([first, pa.table([pa.array(each) for each in columns], schema=first.schema)])

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
+from ndcg_ab.scoring.metric_tables import depth_of, reads_below_cutoff
 from ndcg_ab.scoring.parity import sample_queries
 from ndcg_ab.sources import NeededResults, Pulled
 from ndcg_ab.sources.fast_reader.plain_text import group_rows, reduce_ranking
@@ -19,14 +19,14 @@ FIRST_QUERIES = 200  # queries that are enough to see whether ids match
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up; some may not be answered
 
 
-def needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
-    """Return the part of the rankings that metrics and checks need; None if they need everything.
+def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
+    """Return which part of each ranking the metrics and checks need; None if they need all of it.
 
-    systems: number of compared systems. The part includes one rank more than any metric counts (to show a tie at the
-        last rank), all results of the queries that the parity check samples, and documents to find ids that never
-        match.
+    systems: number of compared systems. The part includes one rank more than any metric counts (to detect a tie at
+        the last rank), all results of the queries that the parity check samples, and the judged documents of some
+        queries (to detect ids that never match).
     """
-    if judgments.elsewhere or any(looks_beyond(metric) or metric.depth is None for metric in metrics):
+    if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None
     judged = sorted(judgments.query_ids)
     # One rank more than any metric counts shows whether the last one is tied.
@@ -35,7 +35,7 @@ def needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
-    """Return the judged documents of each query id."""
+    """Return the doc_ids of the judged documents of each query."""
     rows = select_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
     rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
     rows = rows.combine_chunks()
@@ -49,10 +49,10 @@ def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, p
     }
 
 
-def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
-    """Return whether the queries with looked-up judged documents include enough queries that a ranking answers.
+def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
+    """Return whether a ranking answers enough of the first judged queries to check that its document ids match.
 
-    The table `met_query` counts matches on the first `FIRST_QUERIES` of these queries.
+    The check is the table `met_query`, on the first `FIRST_QUERIES` judged queries that the ranking answers.
     """
     judged = sorted(judgments.query_ids)
     if len(judged) <= LOOKED_AT:
@@ -61,24 +61,26 @@ def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
 
 
 def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
-    """Return a ranking in memory reduced to what metrics need, with the first metric's ranks of relevant documents.
+    """Reduce a ranking in memory to the part that metrics need, with the ranks of relevant documents.
 
-    systems: number of compared systems. The result is None if everything is needed, or if the ranking is not in memory.
+    systems: number of compared systems. The ranks are by the first metric. The result is None if all of the ranking is
+    needed, or if it is not in memory.
     """
-    needed = needed_results(metrics, judgments, systems)
+    needed = find_needed_results(metrics, judgments, systems)
     if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
         return None
     table = group_rows(pulled.table)
     reduced = reduce_ranking(table, needed)
-    if reduced is None or not holds_enough(pulled, judgments):
+    if reduced is None or not covers_enough_queries(pulled, judgments):
         return None
     return dataclasses.replace(reduced, ranks=relevant_ranks(table, judgments.table, metrics[0]))
 
 
 def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:
-    """Return the ranks of the relevant documents of a ranking whose rows are in order except for ties.
+    """Return the ranks, by a metric's rules, of the relevant documents of a ranking.
 
-    table: has one chunk per column.
+    table: the ranking, sorted by query and falling score, with one chunk per column. judgments: query_id, doc_id,
+        grade.
     """
     keys = ["query_id", "doc_id"]
     relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])

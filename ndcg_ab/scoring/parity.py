@@ -16,8 +16,8 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_ranks import RESULT, Answer, count_long_answers
-from ndcg_ab.scoring.loading import edges_of, number_ids, paused_garbage_collection
-from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond, own_metrics
+from ndcg_ab.scoring.loading import number_ids, paused_garbage_collection, run_edges
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, own_metrics, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import RankedDocument, Result, rank_results, score_query, shared_ideal
 
@@ -31,7 +31,7 @@ SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
-    """Return at most `sample_size` queries, always those with the lowest hashes of their ids."""
+    """Return the sample of queries to recompute: the `sample_size` queries with the lowest hashes of their ids."""
     by_hash = sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())
     return sorted(by_hash[: sample_size(systems)])
 
@@ -45,7 +45,7 @@ def sample_size(systems: int) -> int:
 
 
 class Recomputation:
-    """The judgments of a sample, the values of the SQL, and the ideals that answers share, for recomputing values."""
+    """Recomputes the values of sampled answers with `ndcg_core`, and compares them with the values of the SQL."""
 
     def __init__(self, engine: Engine, metrics: Sequence[Metric], sample: Sequence[str]) -> None:
         sampled = {"query_id": sample}
@@ -117,7 +117,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         for answer, count in returned.items()
         if answer not in long
     }
-    for several, queries in in_batches(short, systems, is_uniform=not long):
+    for several, queries in batch_answers(short, systems, is_uniform=not long):
         for answer, results in read_results(engine, several, queries, metrics):
             order = partial(rank_results, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
@@ -132,12 +132,12 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
     return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
 
 
-def in_batches(
+def batch_answers(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield systems and queries with at most about `BATCH_RESULTS` results together, unless one answer has more.
+    """Yield batches (systems, queries) of answers with at most about `BATCH_RESULTS` results, unless one has more.
 
-    returned: number of results of each answer. is_uniform: whether several systems can be read together.
+    returned: number of results of each answer. is_uniform: whether one batch can hold several systems.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -159,17 +159,14 @@ def in_batches(
 def read_results(
     engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
 ) -> Iterator[tuple[tuple[str, str], list[Result]]]:
-    """Yield each system and sampled query with the results that may affect any of the metrics.
-
-    The results are chosen without the ranks that the SQL made.
-    """
+    """Yield each (system, sampled query) with the results that can affect a metric, chosen without the SQL's ranks."""
     columns = ("system_id", "query_id", *RESULT.names)
     depth = relevant_depth(metrics)
     pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})
     if not (parts := [reachable_results(piece, depth) for piece in pieces]):
         return
     rows = reachable_results(pa.concat_tables(parts), depth)
-    edges = edges_of(answer_codes(rows))  # where each answer begins, and where the last one ends
+    edges = run_edges(answer_codes(rows))  # where each answer begins, and where the last one ends
     starts = rows.select(["system_id", "query_id"]).take(pa.array(edges[:-1], pa.int64()))
     answers = zip(*(column.to_pylist() for column in starts.columns), strict=True)
     results = rows.select(list(RESULT.names))
@@ -179,37 +176,37 @@ def read_results(
 
 
 def relevant_depth(metrics: Sequence[Metric]) -> int | None:
-    """Return how many top ranks affect any of the metrics; None for all ranks."""
-    return None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
+    """Return how many top ranks can affect any of the metrics; None for all ranks."""
+    return None if any(reads_below_cutoff(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 
 def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
-    """Return the results that can be within the first `depth` ranks of their answer.
+    """Return the results that can be within the top `depth` ranks of their answer; all results if depth is None.
 
-    rows: sorted by answer. For a part of an answer, all results are kept that can be within these ranks of the part.
+    rows: results of several answers, or of parts of answers; of a part, the results that can be in its top ranks.
     """
     codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")
     rows = rows.combine_chunks().take(pa.array(order))
     if depth is None:
         return rows
-    edges, keys = edges_of(codes[order]), order_keys(rows)
+    edges, keys = run_edges(codes[order]), order_keys(rows)
     is_kept = np.ones(len(codes), dtype=bool)
     for start, end in pairwise(edges):
         if end - start > depth:
-            is_kept[start:end] = are_reachable([values[start:end] for values in keys], depth)
+            is_kept[start:end] = reachable_mask([values[start:end] for values in keys], depth)
     return rows.filter(pa.array(is_kept))
 
 
 def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
-    """Return a number for the system and query of each row."""
+    """Return a number for each row that identifies its system and query."""
     systems, (queries, query_ids) = number_ids(rows["system_id"])[0], number_ids(rows["query_id"])
     codes: NDArray[np.int64] = systems.astype(np.int64) * max(1, len(query_ids)) + queries
     return codes
 
 
 def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
-    """Return the keys that may order the results, higher first: scores as 32-bit floats, and negated ranks.
+    """Return the two keys that can order results, highest first: scores as 32-bit floats, and negative ranks.
 
     A missing score or rank is NaN.
     """
@@ -218,11 +215,10 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
         return [scores.astype(np.float32), -ranks]
 
 
-def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDArray[np.bool_]:
-    """Return a mask of the results of one query that can be within the first `depth` ranks by any of the keys.
+def reachable_mask(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDArray[np.bool_]:
+    """Return a mask of the results of one answer that can be within the top `depth` ranks by any of the keys.
 
-    keys: one array per order, higher first, NaN if missing, from `order_keys`, whose 32-bit scores keep what ties in
-    any precision.
+    keys: from `order_keys`. Their 32-bit scores keep all results that tie at the last rank in any precision.
     """
     is_reachable = np.zeros(len(keys[0]), dtype=bool)
     for values in keys:
@@ -237,7 +233,7 @@ def are_reachable(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDAr
 def refuse_disagreement(about: str, sql: float | None, core: float | None, result_name: str = "evaluation") -> None:
     """Raise ParityError if the SQL and the core have different values.
 
-    about: names the values in the message. result_name: names what cannot be trusted because of the difference.
+    about: words for the values in the message. result_name: words for the result that the difference makes invalid.
     """
     if sql == core:
         return

@@ -8,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.scoring.metric_tables import add_measured, metrics_of_other_tools
+from ndcg_ab.scoring.metric_tables import add_external_values, metrics_of_other_tools
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
@@ -21,10 +21,10 @@ STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_
 class PulledInputs(NamedTuple):
     """The inputs of an evaluation, as they were read.
 
-    judgments: None if another tool computed the scores. rankings: by system name; empty if another tool computed the
-        scores. scores: of other tools. proxy: the proxy judgments, or None. files, by_function: if a function judges,
-        the judgments of each file, and the judgments of the function. unseen: the query ids of `careful_unseen`, or
-        None.
+    judgments: the judgments; None if another tool computed the scores. queries: the query file's rows. rankings: the
+        rankings by system name; empty if another tool computed the scores. scores: the scores of other tools. proxy:
+        the proxy judgments, or None. files, by_function: if a function judges documents, the judgments of each file,
+        and the judgments by the function. unseen: the query ids of `careful_unseen`, or None.
     """
 
     judgments: Pulled | None
@@ -42,7 +42,7 @@ def open_engine_for(
 ) -> Engine:
     """Open the engine that an evaluation configures, with its limits of threads and memory.
 
-    spill: folder for temporary files; None for the evaluation's folder. resources: limits if there is no evaluation.
+    spill: folder for temporary files; None for the evaluation's folder. resources: the limits, if evaluation is None.
     """
     if evaluation is None:
         limits = resources or Resources()
@@ -53,10 +53,10 @@ def open_engine_for(
 
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
-    """Rank, grade and score all metrics in SQL. summed_up: whether each system's summary tables are computed, too."""
+    """Compute the score tables of all metrics in SQL. summed_up: whether summaries per system are computed, too."""
     refuse_missing_gains(engine, metrics)
     engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
-    add_measured(engine, metrics_of_other_tools(metrics))
+    add_external_values(engine, metrics_of_other_tools(metrics))
     engine.build("paired_difference", *["system_summary"] * summed_up)
 
 

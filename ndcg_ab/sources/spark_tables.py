@@ -69,12 +69,12 @@ class ClusterTable(Source):
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
         remote = RemoteTable(table, described.where, columns)
-        query_rows = spark.survey_queries(cluster, remote, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
+        query_rows = spark.summarize_queries(cluster, remote, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
         if query_rows.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
         self.refuse_invalid_values(query_rows, remote)
         rows = int(pc.sum(query_rows["rows"]).as_py())
-        remote = RemoteTable(table, described.where, columns, rows, spark.survey_digest(remote, query_rows))
+        remote = RemoteTable(table, described.where, columns, rows, spark.digest_summary(remote, query_rows))
         return with_remote_table(query_rows.select(layout.schema.names).cast(layout.schema), remote)
 
     def refuse_invalid_values(self, rows: pa.Table, remote: RemoteTable) -> None:

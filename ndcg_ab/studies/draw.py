@@ -27,7 +27,7 @@ from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
 from ndcg_ab.pipeline.store import MemoryStore
-from ndcg_ab.scoring.metric_tables import looks_beyond
+from ndcg_ab.scoring.metric_tables import reads_below_cutoff
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Queries, pull_source
 from ndcg_ab.sources.judgments.grades import with_grade_words
@@ -126,7 +126,7 @@ def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
     if evaluation.queries is None:
         raise InputError(Setting("--queries"), ": is missing: give the file of the log's queries")
     for metric in evaluation.metric_list:
-        if looks_beyond(metric) and (metric.cutoff is not None or metric.unjudged == "condense"):
+        if reads_below_cutoff(metric) and (metric.cutoff is not None or metric.unjudged == "condense"):
             raise InputError(
                 Setting("--metric"),
                 f" {metric.name}: looks below its cutoff by what is judged, and nothing is: draw by another metric",

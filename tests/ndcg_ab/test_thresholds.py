@@ -12,7 +12,7 @@ import pytest
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.duckdb.engine import few_rows
+from ndcg_ab.engines.duckdb.engine import small_settings
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import load_tables
 from ndcg_ab.scoring.needed_results import reduce_pulled
@@ -103,13 +103,13 @@ def values_of(metrics: tuple[str, ...], *, reduced: bool = False) -> dict[str, V
             if short is not None:
                 read[name] = Pulled(lambda whole=whole: whole.table, RANKING, whole.source, reduced=short)
     with DuckDBEngine() as engine:
-        engine.config |= few_rows()  # whose optimizers do not take longer than the work
+        engine.config |= small_settings()  # whose optimizers do not take longer than the work
         load_tables(engine, judgments, Queries(), read, evaluation)
         score_metrics(engine, evaluation.metric_list)
         assert engine.is_few or not engine.made.keys() & {*STEPS, "rank_gain"}
         assert recompute_sample(engine, evaluation.metric_list) == 6
         rows = engine.rows("metric_value", ("metric", "system_id", "query_id", "value"))
-        if reduced and engine.may_hold("ranked", "no"):
+        if reduced and engine.may_have_value("ranked", "no"):
             assert engine.count("graded_doc") and engine.count("rank_gain")  # made again
     found: dict[str, Value] = {}
     for metric, system_id, query_id, value in rows:

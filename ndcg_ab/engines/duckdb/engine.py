@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine, Files, Parameters
 from ndcg_ab.engines.sql_files import SqlFile
-from ndcg_ab.engines.views import as_texts, literal, make_views, state_table
+from ndcg_ab.engines.views import as_texts, make_views, state_table, text_literal
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shorten
 from ndcg_ab.memory import Memory
 
@@ -37,7 +37,7 @@ OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_r
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
-    """Return the settings of a DuckDB database. share: of DuckDB's memory, in (0, 1]."""
+    """Return the settings for opening a DuckDB database. share: share of DuckDB's memory to use, in (0, 1]."""
     config: dict[str, Any] = dict(USUAL)
     if threads := memory.threads(threads):
         config["threads"] = threads
@@ -51,8 +51,8 @@ def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> 
 class DuckDBEngine(Engine):
     """An engine with tables in the memory of DuckDB.
 
-    threads: number of threads; None for all cores.  memory_limit: of the whole process; None lets DuckDB take 80 % of
-    the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    threads: number of threads; None for all cores.  memory_limit: limit of the whole process; None lets DuckDB take 80
+    % of the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
     """
 
     memory: Memory
@@ -90,11 +90,11 @@ class DuckDBEngine(Engine):
 
     @functools.cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """Open the database on first use: `shared_database` for few rows without limits of threads and memory."""
+        """Open the database on first use: the shared one for few rows without limits, else one of its own."""
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect_rows(self, rows: int) -> None:
-        """Announce how many rows will be put.
+        """Announce how many rows will be added.
 
         With few rows the engine uses the shared database with one thread, never releases a table, and stores the rows
         of views that several files read.
@@ -110,7 +110,7 @@ class DuckDBEngine(Engine):
             super().release(*names)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether two rows may agree in some columns: False if the 64-bit hashes of all rows are distinct.
+        """Return whether rows may be equal in some columns: False if the 64-bit hashes of all rows are distinct.
 
         Sorting hashes is several times faster than grouping by texts. If there are too many for memory, DuckDB groups
         them, on disk if need be.
@@ -126,9 +126,9 @@ class DuckDBEngine(Engine):
         return bool((hashes[1:] == hashes[:-1]).any())
 
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Create an enum type for the texts of a column: a number instead of a text in every join, window and group.
+        """Create an enum type for the texts of a column, so that joins, windows and groups use numbers.
 
-        The order of an enum is that of the texts.
+        The numbers have the order of the texts.
         """
         distinct = pa.array(set(texts), pa.string())
         if self.is_few or not len(distinct):
@@ -139,7 +139,7 @@ class DuckDBEngine(Engine):
             select = "select text from incoming order by text"
             self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
 
-    def _take(self, name: str, table: pa.Table) -> None:
+    def _add_table(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table readable without copying it."""
         self._clear(name)
         self.put_in.add(name)
@@ -157,10 +157,10 @@ class DuckDBEngine(Engine):
         for at, (file, values) in enumerate(files):
             source = f'"{name} {at}"'
             if isinstance(file, Path):
-                source = f"read_parquet({literal(str(file))})"
+                source = f"read_parquet({text_literal(str(file))})"
             else:
                 source = self._register(f"{name} {at}", file)
-            more = "".join(f', {literal(value)} as "{column}"' for column, value in values.items())
+            more = "".join(f', {text_literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {chosen}{more} from {source}")
         self._clear(name)
         self.put_in |= {name} if lasting else set()
@@ -169,16 +169,16 @@ class DuckDBEngine(Engine):
         self._forget(name)
 
     def _register(self, name: str, table: pa.Table) -> str:
-        """Make an Arrow table readable, and return the select that reads it.
+        """Make an Arrow table readable; return the select that reads it, with enum numbers instead of declared texts.
 
-        A text that many rows share becomes a number by a join, which takes a third of the time of a cast in every row.
+        Texts of a dictionary column are converted once by a join, in a third of the time of a cast in every row.
         """
         source = f'"{name}"'
         are_many = table.num_rows >= thresholds.JOINED_ROWS
         for column in self.numbered.keys() & set(table.column_names) if are_many else ():
             if not pa.types.is_dictionary(table[column].type) or table[column].null_count:
                 continue
-            texts, codes = code_texts(table[column])
+            texts, codes = encode_texts(table[column])
             code, cast = f"{column} code", f'cast("text" as "{self.numbered[column]}") as "{column}"'
             table = table.set_column(table.column_names.index(column), code, codes)
             with self._incoming(pa.table({code: pa.array(range(len(texts)), codes.type), "text": texts})):
@@ -188,13 +188,13 @@ class DuckDBEngine(Engine):
         return source
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
-        """Return a select of columns, with enum numbers instead of texts if the enum exists."""
+        """Return a select of columns from a source, with enum numbers instead of declared texts."""
         kinds = ((column, self.numbered.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
-    def use(self, name: str, instead_of: str) -> None:
-        """Rename a table to the name of a pulled one, without a copy; the table is made again on demand."""
+    def replace_table(self, name: str, instead_of: str) -> None:
+        """Give a table the name of an input table, without a copy; the table itself is made again on demand."""
         self.build(name)
         self._clear(instead_of)
         self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
@@ -222,7 +222,7 @@ class DuckDBEngine(Engine):
         return True
 
     def _share_memory(self, size: int = 0) -> None:
-        """Set DuckDB's memory to what the rest of the process and `size` more bytes leave; the excess goes to disk."""
+        """Limit DuckDB's memory to what the process leaves beside `size` more bytes; excess data goes to disk."""
         if self.memory.limit is None or self.is_few:
             return
         used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
@@ -236,10 +236,10 @@ class DuckDBEngine(Engine):
             self._create(self._kind(file), file.name, file.text, parameters)
 
     def _kind(self, file: SqlFile) -> str:
-        """Return the SQL kind of object to create for a file; with few rows every object is temporary.
+        """Return the kind of object to create for a SQL file: table, view, temp table or temp view.
 
-        Then a view that several files read becomes a table. They are temporary since `shared_database` serves several
-        engines.
+        With few rows, objects are temporary, since `shared_database` serves several engines, and a view that several
+        files read becomes a table.
         """
         if not self.is_few or file.kind == "table":
             return f"temp {file.kind}" if self.is_few else file.kind
@@ -276,7 +276,7 @@ class DuckDBEngine(Engine):
         return list(self._cached_answer(name, f"rows {text} {parameters}", ask))
 
     def _cached_answer(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
-        """Return the answer to a question, cached if there are few rows and it depends on one table alone."""
+        """Return the answer to a query, cached if there are few rows and only the table `name` is read."""
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
             return ask()
         answers = self.answers.setdefault(name, {})
@@ -298,17 +298,17 @@ class DuckDBEngine(Engine):
         finally:
             self.connection.unregister("incoming")
 
-    def keep(self, path: Path) -> None:
-        """Write the tables to a database file in small blocks; small tables that a SQL file makes are kept as views.
+    def write_tables(self, path: Path) -> None:
+        """Write the tables to a database file; small tables that a SQL file makes are written as views.
 
-        A separate connection writes the file, so that a full disk breaks no other connection.
+        A separate connection writes the file, in small blocks, so that a full disk breaks no other connection.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
         are_small = pulled <= thresholds.QUICKLY_MADE_ROWS
         views = make_views(self.whole_files, self.made, names, are_small=are_small)
         made_with = {name: self.made[name] for name in self.made if name in names or name in views}
-        config = duckdb_settings(self.memory, self.threads, WRITING) | (few_rows() if self.is_few else {})
+        config = duckdb_settings(self.memory, self.threads, WRITING) | (small_settings() if self.is_few else {})
         with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:
             file.execute("begin")
             for name in sorted(names | views.keys()):
@@ -324,8 +324,8 @@ class DuckDBEngine(Engine):
             file.execute("commit")
 
 
-def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
-    """Return the distinct texts of a dictionary column, and each row's index among them."""
+def encode_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
+    """Return the distinct texts of a dictionary column, and the index of each row's text."""
     texts = pa.chunked_array([piece.dictionary for piece in column.chunks]).unique()
     if all(piece.dictionary.equals(texts) for piece in column.chunks):
         return texts, pa.chunked_array([piece.indices for piece in column.chunks])
@@ -337,28 +337,29 @@ def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
 
 @functools.cache
 def shared_database(process: int) -> duckdb.DuckDBPyConnection:
-    """Open the database that all engines with few rows in this process share, each with its own temporary tables.
+    """Open the database that all engines with few rows in a process share, each with its own temporary tables.
 
-    Opening a database takes as long as twenty statements. It has one thread, so that a fork of the process loses none.
+    process: id of the process, since a forked one needs a database of its own. Opening a database takes as long as
+    twenty statements. It has one thread, so that a fork of the process loses none.
     """
     atexit.register(shared_database.cache_clear)
     atexit.register(parse_statement.cache_clear)
     database = duckdb.connect(config={**USUAL, "threads": 1})
     left_out = (name for (name,) in database.execute("from duckdb_optimizers()").fetchall() if name not in OPTIMIZERS)
-    database.execute(f"set global disabled_optimizers = {literal(','.join(left_out))}")
+    database.execute(f"set global disabled_optimizers = {text_literal(','.join(left_out))}")
     return database
 
 
 @functools.lru_cache(maxsize=1000)
 def parse_statement(process: int, text: str) -> duckdb.Statement:
-    """Return a parsed statement, cached per process; for few rows parsing takes a sixth of the time."""
+    """Parse a SQL statement, cached per process: for few rows, parsing takes a sixth of the time. process: its id."""
     (statement,) = shared_database(process).extract_statements(text)
     return statement
 
 
 @functools.cache
-def few_rows() -> dict[str, Any]:
-    """Return the settings of `shared_database`, for another database with few rows."""
+def small_settings() -> dict[str, Any]:
+    """Return the settings of `shared_database`, for opening another small database."""
     with shared_database(os.getpid()).cursor() as shared:
         found = shared.execute("select current_setting('threads'), current_setting('disabled_optimizers')").fetchall()
     return dict(zip(("threads", "disabled_optimizers"), found[0], strict=True))
@@ -366,7 +367,7 @@ def few_rows() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a database file") -> Iterator[None]:
-    """Name the SQL file in errors of DuckDB; raise InputError for a full spill folder or forbidden access."""
+    """Raise DuckDB's errors as SqlError that names the SQL file; as InputError for a full disk or forbidden access."""
     try:
         yield
     except duckdb.Error as error:

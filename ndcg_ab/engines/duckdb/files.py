@@ -1,4 +1,4 @@
-"""Open files with DuckDB: the tables of a finished evaluation, the history, sorted rows, database files of users."""
+"""Open files with DuckDB: tables of a finished evaluation, the history, Parquet files to sort, databases of users."""
 
 import contextlib
 import json
@@ -17,12 +17,12 @@ from ndcg_ab.engines.duckdb.engine import (
     STATE,
     DuckDBEngine,
     duckdb_settings,
-    few_rows,
     first_line,
     name_file_in_errors,
+    small_settings,
 )
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import VIEW, literal
+from ndcg_ab.engines.views import VIEW, text_literal
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
 
@@ -32,7 +32,7 @@ SORTING = 0.5  # share of DuckDB's memory for sorting, besides the tables of an 
 
 
 def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
-    """Forbid a database, and so its views, to read any other file for as long as the database is open.
+    """Forbid an open database, and so its views, to read any other file.
 
     Attached files and the temporary folder stay accessible.
     """
@@ -40,9 +40,9 @@ def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
 
 
 class StoredTables(DuckDBEngine):
-    """The tables of a finished evaluation: its file is read-only, and missing tables are made in memory.
+    """The stored tables of a finished evaluation, read-only; missing tables are made in memory.
 
-    Raises InputError if the file is gone or empty.
+    Raises InputError if the database file is missing or empty.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class StoredTables(DuckDBEngine):
     def _check_file(self, path: Path) -> None:
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
-        self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
+        self.connection.execute(f"attach {text_literal(str(path))} as {KEPT} (read_only)")
         forbid_file_access(self.connection)
-        query = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
+        query = f"select table_name from duckdb_tables() where database_name = {text_literal(KEPT)}"
         names = {name for (name,) in self.connection.execute(query).fetchall()}
         if STATE not in names:
             raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
@@ -88,9 +88,9 @@ class StoredTables(DuckDBEngine):
 
 
 class GrowingDatabase(DuckDBEngine):
-    """A database file to which rows are added, with tables that SQL files make from it when they are read.
+    """A database file to which rows can be added, such as the history, and the SQL files that query it.
 
-    files: of kind ``query``; by default those that read the history.
+    files: SQL files of kind ``query``; by default those of the history.
     """
 
     def __init__(self, path: Path, files: Mapping[str, SqlFile] | None = None) -> None:
@@ -98,7 +98,7 @@ class GrowingDatabase(DuckDBEngine):
         self._columns: dict[str, set[str]] = {}  # of tables, once somebody asked
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:
-            self.connection = duckdb.connect(str(path), config=self.config | (few_rows() if is_small else {}))
+            self.connection = duckdb.connect(str(path), config=self.config | (small_settings() if is_small else {}))
             forbid_file_access(self.connection)
         except BaseException:
             self.memory.close()
@@ -108,7 +108,7 @@ class GrowingDatabase(DuckDBEngine):
         self.__exit__(None, None, None)
 
     def append(self, name: str, table: pa.Table) -> None:
-        """Add rows to a table; create the table with the first rows, and missing columns with null in older rows."""
+        """Add rows to a table, which is created if missing; new columns are null in older rows."""
         columns = self.columns(name)
         lacking = set(table.column_names) - columns
         if not lacking and not table.num_rows:
@@ -135,14 +135,14 @@ class GrowingDatabase(DuckDBEngine):
         return self._columns[name]
 
     def delete(self, name: str, column: str, values: Sequence[int]) -> None:
-        """Delete the rows that have one of these values in a column."""
+        """Delete the rows of a table that have one of these values in a column."""
         self.connection.execute(
             f'delete from "{name}" where "{column}" in (select unnest($values))', {"values": values}
         )
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Do everything inside the context, or nothing."""
+        """Run the statements inside the context as one transaction, undone by an exception."""
         self.connection.execute("begin")
         try:
             yield
@@ -154,9 +154,9 @@ class GrowingDatabase(DuckDBEngine):
 
 
 def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
-    """Open a database file that other processes may be writing; wait for its lock for `patience` seconds.
+    """Open the history's database file; wait at most `patience` seconds for another process that is writing it.
 
-    Raises InputError that names the process that holds the lock.
+    Raises InputError, which names the process that holds the lock.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -173,7 +173,7 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 # ---- files of others
 
 
-def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
+def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file sorted by columns (texts by their bytes), equal rows in their given order.
 
     Raises InputError if there is no room to sort them.

@@ -58,7 +58,7 @@ class SparkEngine(Engine):
             self.session.sql(f"drop database if exists {self.database} cascade")
 
     def expect_rows(self, rows: int) -> None:
-        """Announce how many rows will be put; few rows use few partitions and stay in memory."""
+        """Announce how many rows will be added; few rows use few partitions and stay in memory."""
         self.is_few = rows <= thresholds.SPARK_FEW_ROWS
         parts = str(max(2, rows // ROWS_OF_PART))
         fitting = {"spark.sql.shuffle.partitions": parts} if rows <= thresholds.SPARK_SEVERAL_ROWS else {}
@@ -67,28 +67,28 @@ class SparkEngine(Engine):
             if key in fitting and key not in self.given:
                 self.session.conf.set(key, fitting[key])
 
-    def use(self, name: str, instead_of: str) -> None:
+    def replace_table(self, name: str, instead_of: str) -> None:
         self.build(name)
         self.session.table(name).createOrReplaceTempView(instead_of)
         self._forget(instead_of)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return True: finding out takes as long as making the table of repetitions."""
+        """Return True: a check would take as long as making the table of repetitions."""
         return True
 
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Ignore the announcement: texts stay texts."""
+        """Do nothing: texts are not stored as numbers."""
 
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         """Do nothing: every row stays on the cluster until the end."""
 
-    def keep(self, path: Path) -> None:
+    def write_tables(self, path: Path) -> None:
         raise NotImplementedError("what came over is kept where it came to")
 
-    def _take(self, name: str, table: pa.Table) -> None:
-        self._take_all(name, [table])
+    def _add_table(self, name: str, table: pa.Table) -> None:
+        self._add_parts(name, [table])
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
+    def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         with name_file_in_errors(None):
             frames = [
                 select_rows(self.session, part) if isinstance(part, RemoteTable) else self._sent(name, part)
@@ -111,7 +111,7 @@ class SparkEngine(Engine):
             return self.session.sql(translate_for_spark(text), args=dict(parameters)).toArrow()
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
-        """Return a condition with one parameter per value, which Spark looks up in the statistics of Parquet files."""
+        """Return a SQL condition with one parameter per value, which lets Spark skip parts of Parquet files."""
         return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
     def _sent(self, name: str, table: pa.Table) -> DataFrame:
@@ -127,9 +127,9 @@ class SparkEngine(Engine):
         return self._materialise(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
     def _materialise(self, name: str, frame: DataFrame) -> DataFrame:
-        """Return the materialised table, written under a new name since the old rows may be its source.
+        """Compute a table and return it; many rows go to disk, under a new name, since it may read the old one.
 
-        Few rows are computed when first read, without a job of their own, and stay in memory.
+        Few rows are computed when first read, and stay in memory.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)
@@ -143,19 +143,18 @@ class SparkEngine(Engine):
 
 
 def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
-    """Return the columns of a remote table; raise InputError if there is none."""
+    """Return the schema of a remote table; raise InputError if the table does not exist."""
     with name_table_in_errors(remote.table + (f", where {remote.where}" if remote.where else "")):
         return read_frame(open_session(cluster), remote).limit(0).toArrow().schema
 
 
-def survey_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
-    """Return one row per query of a remote table: lowest values, number of rows, invalid values, and hashes.
+def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
+    """Summarize a remote table: one row per query with lowest values, number of rows, invalid values, and hashes.
 
-    longest: largest number of characters of a text, by column.
+    longest: largest allowed number of characters of a text, by column.
     The columns are the lowest value of each column under its name, ``rows``, the number of invalid values of each
-    column
-    (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum), which do
-    not depend on the order of the rows.
+    column (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum),
+    which do not depend on the order of the rows.
     """
     columns = [column for column in remote.columns if column.source is not None]
     with name_table_in_errors(remote.table):
@@ -174,17 +173,17 @@ def survey_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, 
         return survey.toArrow()
 
 
-def survey_digest(remote: RemoteTable, surveyed: pa.Table) -> str:
-    """Return the SHA-256, 32 hex digits, of a survey: equal content has an equal digest, in any order of rows."""
+def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
+    """Return a digest (32 hex digits) of a remote table from its summary; it does not depend on the order of rows."""
     digest = hashlib.sha256(repr([column.name for column in remote.columns if column.source]).encode())
-    ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
+    ordered = summary.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
     for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
         digest.update(repr(batch.to_pydict()).encode())
     return digest.hexdigest()[:32]
 
 
 def breaks_rules(column: Column, longest: int | None) -> Any:
-    """Return the condition for values that are missing, empty, too long, not finite, or too large as a rank."""
+    """Return the Spark condition for invalid values: missing, empty, too long, not finite, or too large as a rank."""
     value = F.col(column.name)
     if column.type == "string":
         wrong = (value == "") if longest is None else (value == "") | (F.length(value) > longest)
@@ -196,7 +195,7 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 
 def read_column(column: Column) -> Any:
-    """Return the values of a column in its type; null for a text that is no number in the type's range."""
+    """Return the Spark expression for a column in its type; null if a value is not a number in the type's range."""
     column_value = F.col(quoted(str(column.source)))
     value = column_value.try_cast(column.type)
     if column.type == "string":
@@ -209,7 +208,7 @@ def read_column(column: Column) -> Any:
 
 
 def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
-    """Return the rows in the requested columns; a number that cannot be read is null."""
+    """Return a remote table's requested columns; a number that cannot be read is null."""
     frame = read_frame(session, remote)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)

@@ -59,20 +59,20 @@ def open_session(cluster: Cluster) -> SparkSession:
         raise InputError(f"{cluster.address}: Spark cannot be reached: {error_text(error)}{advice}") from None
 
 
-# Of a cluster that has not begun to work: whether its process here, or an executor, is starting; and in words
+# State of a cluster that has not begun to work: whether the process here, or an executor, is starting; a description
 Seen = tuple[bool, str]
 NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
 class ClusterWait:
-    """The time limit of waiting for a cluster: its patience, and several times as long while an executor starts.
+    """The time limit for a cluster to begin its work: its patience, or several times as long while an executor starts.
 
-    seen: the last state. seconds: waited so far.
+    look: function that returns the state of the cluster. seen: the last state. seconds: seconds waited so far.
     """
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
         self.cluster = cluster
-        self.look = look or ask_master
+        self.look = look or query_master
         self.seen = NOTHING_SEEN
         self.begin = time.monotonic()
         self.looked = -math.inf
@@ -91,15 +91,15 @@ class ClusterWait:
         return not (is_starting and waited <= STARTING * self.cluster.patience)
 
 
-def ask_master(cluster: Cluster) -> Seen:
-    """Return the state of this application according to a standalone master; None for other kinds of clusters."""
+def query_master(cluster: Cluster) -> Seen:
+    """Ask a standalone master for the state of this application; return NOTHING_SEEN for other kinds of clusters."""
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
         return run_with_timeout(REACHED, lambda: read_master_state(cluster))
     return NOTHING_SEEN
 
 
 def read_master_state(cluster: Cluster) -> Seen:
-    """Return the state from the master's web page (`spark.master.ui.port`); raise OSError without an answer."""
+    """Read the state of this application from the master's web page; raise OSError without an answer."""
     context = SparkContext._active_spark_context
     address = urlsplit((cluster.master or "").partition(",")[0])
     if address.scheme != "spark":
@@ -113,7 +113,7 @@ def read_master_state(cluster: Cluster) -> Seen:
 
 
 def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
-    """Return the state of an application in a master's state. state: as its page /json/ returns it."""
+    """Return the state of one application. state: content of the master's page /json/. application: its id."""
     apps = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if apps and apps[0]["state"] == "RUNNING":
         message = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
@@ -128,7 +128,7 @@ def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
 
 
 def wait_for_session(cluster: Cluster) -> SparkSession:
-    """Return a session after its cluster has completed a first job."""
+    """Open a session, and return it once its cluster has completed a first job."""
     builder = SparkSession.builder.appName("ndcg-ab")
     settings: dict[str, Any] = dict(cluster.conf)
     if cluster.remote:

@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.scoring.parity import are_reachable, order_keys
+from ndcg_ab.scoring.parity import order_keys, reachable_mask
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 
@@ -27,7 +27,7 @@ def fetched(results: list[Result], places: int) -> list[Result]:
             "rank_given": pa.array([row.rank_given for row in results], pa.int64()),
         }
     )
-    return [row for row, kept in zip(results, are_reachable(order_keys(table), places).tolist(), strict=True) if kept]
+    return [row for row, kept in zip(results, reachable_mask(order_keys(table), places).tolist(), strict=True) if kept]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab.comparing import changes
 from ndcg_ab.engines.base import Parameters
-from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
+from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, remote_tables
 from ndcg_ab.engines.duckdb import DuckDBEngine, StoredTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
@@ -173,7 +173,7 @@ def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: 
 
 def test_which_tables_are_far() -> None:
     files = pipeline_files()
-    far = far_files(files)
+    far = remote_tables(files)
     assert far >= {"judgment", "ranking", "ranked_doc", "tied_query", "finding", *CROSSING}
     assert not far & {"metric", "system", "paired_difference", "slice_difference", "extreme_difference", "metric_value"}
     assert all(name in LARGE or name in files for name in (*LARGE, *CROSSING))

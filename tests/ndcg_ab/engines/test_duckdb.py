@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, StoredTables
-from ndcg_ab.engines.duckdb.engine import code_texts
+from ndcg_ab.engines.duckdb.engine import encode_texts
 from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.engines.sql_files import sql_files
 from ndcg_ab.errors import InputError, SqlError
@@ -58,7 +58,7 @@ def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> Non
     with DuckDBEngine() as engine:
         engine.declare_texts("query_id", reversed(IDS))
         engine.put("pulled_failed_query", answers)
-        engine.keep(tmp_path / "kept.duckdb")
+        engine.write_tables(tmp_path / "kept.duckdb")
         for tables, kind in ((engine, "ENUM"), (StoredTables(tmp_path / "kept.duckdb"), "VARCHAR")):
             kinds = tables.connection.execute('select distinct typeof(query_id) from "pulled_failed_query"').fetchall()
             assert [each.startswith(kind) for (each,) in kinds] == [True]
@@ -116,6 +116,6 @@ def test_texts_that_many_rows_share_have_one_number_in_every_piece(are_alike: bo
         texts = pieces_of_column[0].dictionary
         places = [pa.array([texts.to_pylist().index(text) for text in piece], pa.int32()) for piece in pieces]
         pieces_of_column = [pa.DictionaryArray.from_arrays(each, texts) for each in places]
-    texts, numbers = code_texts(pa.chunked_array(pieces_of_column))
+    texts, numbers = encode_texts(pa.chunked_array(pieces_of_column))
     assert texts.take(numbers.combine_chunks()).to_pylist() == [text for piece in pieces for text in piece]
     assert len(set(texts.to_pylist())) == len(texts)

@@ -69,8 +69,8 @@ def test_it_is_waited_for_longer_as_long_as_an_executor_starts(
 
 
 def test_a_cluster_of_another_kind_is_not_asked() -> None:
-    assert spark.ask_master(Cluster("local[2]")) == spark.NOTHING_SEEN
-    assert spark.ask_master(Cluster(None, "sc://host")) == spark.NOTHING_SEEN
+    assert spark.query_master(Cluster("local[2]")) == spark.NOTHING_SEEN
+    assert spark.query_master(Cluster(None, "sc://host")) == spark.NOTHING_SEEN
 
 
 ASK = """

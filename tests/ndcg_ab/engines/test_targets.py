@@ -100,7 +100,7 @@ def test_a_parameter_that_nobody_gives_is_named() -> None:
 
 
 def test_a_table_can_take_the_place_of_a_pulled_one(engine: Counting) -> None:
-    engine.use("large", instead_of="pulled_number")
+    engine.replace_table("large", instead_of="pulled_number")
     assert engine.rows("number", order="n") == [(2,), (3,)]
 
 
@@ -120,7 +120,7 @@ def test_a_database_file_remembers_what_was_made_in_it(
         engine.put("pulled_number", pa.table({"n": [1, 2, 3]}))
         engine.set(least=3)
         engine.build("large")
-        engine.keep(tmp_path / "t.duckdb")
+        engine.write_tables(tmp_path / "t.duckdb")
     with Kept(tmp_path / "t.duckdb") as kept:
         assert kept.rows("square") == [(9,)]
         assert kept.new() == [*made, "square"]

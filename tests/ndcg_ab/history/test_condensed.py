@@ -31,7 +31,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with DuckDBEngine() as engine:
         evaluate(small(folder), engine)
         extreme_queries(engine)
-        engine.keep(folder / "kept.duckdb")
+        engine.write_tables(folder / "kept.duckdb")
     (folder / "kept.duckdb").chmod(0o444)
     return folder / "kept.duckdb"
 
@@ -73,7 +73,7 @@ def test_every_table_has_its_rows(most: int, few: int, tmp_path: Path, monkeypat
     with DuckDBEngine() as engine:
         evaluate(small(tmp_path), engine)
         engine.build("graded_doc", "judged_doc")
-        engine.keep(path)
+        engine.write_tables(path)
         found = rows_of_all(path)
         assert len(found["graded_doc"]) > 100 and found.keys() >= engine.made.keys()
         for name, rows in found.items():
@@ -89,7 +89,7 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
         evaluate(small(tmp_path), engine)
         engine.put_computed("coverage", engine.read("coverage").slice(0, 3))
         engine.build("system_summary")
-        engine.keep(path)
+        engine.write_tables(path)
     assert (kinds_of(path)["coverage"], kinds_of(path)["system_summary"]) == ("BASE TABLE", "VIEW")
     with StoredTables(path) as kept:
         assert kept.count("coverage") == 3

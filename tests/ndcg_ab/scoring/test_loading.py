@@ -81,12 +81,12 @@ def test_known_ranks_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(thresholds, "FEW_ROWS", 0)
     with DuckDBEngine() as engine:
         ranked = found_of(evaluation, engine)
-        assert not engine.may_hold("ranked", "yes")
+        assert not engine.may_have_value("ranked", "yes")
     monkeypatch.setattr(thresholds, "RANKED_ROWS", 1)
     monkeypatch.setattr(thresholds, "JOINED_ROWS", 1)
     with DuckDBEngine() as engine:
         by_known_ranks = found_of(evaluation, engine)
-        assert not engine.may_hold("ranked", "no")
+        assert not engine.may_have_value("ranked", "no")
     assert by_known_ranks == ranked
     codes = {finding["code"] for finding in json.loads(by_known_ranks[0])["findings"]}
     assert {"id_spelling", "tied_places"} <= codes and all(by_known_ranks[1])
@@ -98,4 +98,4 @@ def test_another_order_is_made_of_all_results(metric: str, tmp_path: Path, monke
     monkeypatch.setattr(thresholds, "RANKED_ROWS", 1)
     with DuckDBEngine() as engine:
         found_of(made(tmp_path, random.Random(1), ["ndcg@3", metric]), engine)
-        assert not engine.may_hold("ranked", "yes")
+        assert not engine.may_have_value("ranked", "yes")

@@ -42,7 +42,7 @@ def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) ->
 def test_one_rank_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
     """It shows whether the last of them is tied; q0 and the other queries of the parity check are kept whole."""
     judgments = read_of(given := evaluation(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
-    wanted = reducing.needed_results(given.metric_list, judgments, 2)
+    wanted = reducing.find_needed_results(given.metric_list, judgments, 2)
     assert wanted is not None and wanted.depth == 7 + 1
 
 
