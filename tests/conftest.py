@@ -85,10 +85,14 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Let DuckDB's types be collected at the end: it prints a list of those that are not.
 
-    Hypothesis times the garbage collector by a callback that outlives the test modules, and keeps them.
+    Two things live longer than the modules of the tests and keep them: the callback by which Hypothesis times the
+    garbage collector, and errors that were raised from a table of cases, with the frames of their tracebacks.
     """
     gc.unfreeze()
     gc.callbacks.clear()
+    for each in gc.get_objects():
+        if issubclass(type(each), BaseException):
+            each.__traceback__ = None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
