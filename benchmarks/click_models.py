@@ -1,7 +1,7 @@
-"""The value of a document by its clicks: attraction, plain rate, OpenSearch's ratio.
+"""Compute the value of a document by its clicks: attraction, plain rate, OpenSearch's ratio.
 
-A user looks at top ranks more than at low ones, so that a click at rank 8 says more than one at rank 1, and no
-click at rank 8 says little. `rate` does not correct that; the others do.
+A user looks at top ranks more than at low ones, so that a click at rank 8 says more than one at rank 1, and no click at
+rank 8 says little. `rate` does not correct that; the others do.
 """
 
 import math
@@ -21,10 +21,10 @@ Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal dis
 
 
 class ClickCount(NamedTuple):
-    """How often a document was displayed at a rank for a query, and clicked there.
+    """The number of times that a document was displayed at a rank for a query, and clicked there.
 
-    rank: from 1. impressions, clicks: of one search at most one each; clicks <= impressions. shown_events,
-    click_events: everything that was logged, which OpenSearch counts.
+    rank: from 1. impressions, clicks: at most one each per search; clicks <= impressions. shown_events, click_events:
+    all logged events, which OpenSearch counts.
     """
 
     query_id: str
@@ -39,8 +39,8 @@ class ClickCount(NamedTuple):
 class ClickValue(NamedTuple):
     """The value of a document by a click model, with its 95 % interval.
 
-    impressions, clicks: behind the value. value: of `rate` and `position` a probability in [0, 1]; of `opensearch`
-    clicks over expected clicks. low, high: None if the log does not tell them.
+    impressions, clicks: the counts behind the value. value: for `rate` and `position` a probability in [0, 1]; for
+    `opensearch` clicks over expected clicks. low, high: None if the log does not determine them.
     """
 
     impressions: int
@@ -51,7 +51,7 @@ class ClickValue(NamedTuple):
 
 
 def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
-    """Return the logged clicks over the logged impressions of each rank; 0 where no impression was logged."""
+    """Return, by rank, logged clicks over logged impressions; 0 if no impression was logged."""
     shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
     for row in counts:
         shown[row.rank] += row.shown_events
@@ -60,7 +60,7 @@ def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
 
 
 def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, ClickValue]:
-    """Return the value of each (query_id, doc_id) by one of `MODELS`; of `position` only those that can be compared."""
+    """Return the value of each (query_id, doc_id) by one of `MODELS`; for `position` only comparable documents."""
     rows = sorted(row for row in counts if row.impressions > 0)
     weights, doubts, attraction = (
         dict.fromkeys((row.rank for row in rows), 1.0),
@@ -90,7 +90,10 @@ def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, Cli
 
 
 def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[int, float], dict[Document, float]]:
-    """Return the examination and its doubt by rank, and the attraction by document; no doubts if not identified."""
+    """Return examination and its uncertainty by rank, and attraction by document.
+
+    The uncertainties are missing if the model is not identified.
+    """
     if not rows:
         return {}, {}, {}
     names = [*dict.fromkeys(row[:2] for row in rows)]
@@ -105,11 +108,12 @@ def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[i
 
 
 def widen_interval(low: float, high: float, value: float, doubt: float) -> tuple[float, float]:
-    """Add the doubt of the examinations, half the width of an interval of their logarithm, to a score interval.
+    """Add the uncertainty of the examinations, half the width of an interval of their logarithm, to a score interval.
 
     Notes
     -----
-    Distances of both ends from the value on the scale of logarithms, and the doubt, are added as independent errors
+    Distances of both ends from the value on the scale of logarithms, and the uncertainty, are added as independent
+    errors
     (G. Zou and A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27, 2008).
     """
     if value == 0:

@@ -59,7 +59,10 @@ def position_chances(attraction: Sequence[float]) -> list[float]:
 
 
 def cascade_chances(attraction: Sequence[float]) -> list[float]:
-    """Of `cascade_user`: whoever looks at a result was attracted by none above it, and patient after each."""
+    """Return the (results,) chances that a cascade user clicks each result.
+
+    A user who looks at a result clicked none above it, and stayed patient after each.
+    """
     found, looked = [], 1.0
     for chance in attraction:
         found.append(looked * chance)

@@ -134,7 +134,7 @@ def command_of(name: str, directory: Path, file_format: str, metric: str, limit:
 
 
 def measured(arguments: list[str], directory: Path) -> tuple[float, list[tuple[int, float, str]]]:
-    """Seconds, and of every stage its peak in MB, its seconds and its name."""
+    """Return the seconds of a command, and of every stage its peak in MB, its seconds and its name."""
     start = time.monotonic()
     environment = {**os.environ, "NO_COLOR": "1"}
     done = subprocess.run(
@@ -145,13 +145,13 @@ def measured(arguments: list[str], directory: Path) -> tuple[float, list[tuple[i
         check=False,
         cwd=directory,
     )
-    told = [line.split("\t")[1:] for line in done.stderr.splitlines() if line.startswith("STAGE\t")]
+    stage_lines = [line.split("\t")[1:] for line in done.stderr.splitlines() if line.startswith("STAGE\t")]
     if done.returncode == 2 and "memory" in done.stderr:
-        told.append(["0", "0", "refused: " + done.stderr.strip().splitlines()[-2].removeprefix("ndcg-ab: ")])
+        stage_lines.append(["0", "0", "refused: " + done.stderr.strip().splitlines()[-2].removeprefix("ndcg-ab: ")])
     elif done.returncode:
         print(done.stderr[-3000:], file=sys.stderr)
         sys.exit(f"failed with {done.returncode}: {' '.join(arguments)}")
-    return time.monotonic() - start, [(int(peak), float(seconds), stage) for peak, seconds, stage in told]
+    return time.monotonic() - start, [(int(peak), float(seconds), stage) for peak, seconds, stage in stage_lines]
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Time and peak memory of pulling a ranking of five million rows from a PostgreSQL of its own, on a socket.
+"""Measure time and peak memory of pulling a ranking of five million rows from a PostgreSQL on a local socket.
 
     python benchmarks/postgresql.py [ROWS]
 
-The reading is a process of its own, which does what the step of a run does: pull, digest, write.  Debian's PostgreSQL
-is started for it, and needs the user `postgres` where this runs as root.
+The ranking is read in a process of its own, which does what a run does: pull, digest, write.  Debian's PostgreSQL is
+started for it, and needs the user `postgres` if this script runs as root.
 """
 
 import os

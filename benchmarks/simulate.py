@@ -85,14 +85,14 @@ class World:
     one_relevant: FloatArray
 
     def differences(self, kind: Kind, *, better: bool) -> FloatArray:
-        """nDCG@10 (or the reciprocal rank) of a system minus that of the first one, on every query."""
+        """Return the differences of nDCG@10 (or the reciprocal rank) of a system from the first one, on every query."""
         values = (self.one_relevant if kind == "one relevant" else self.graded)[:, :, 3 * (kind == "reciprocal rank")]
         return values[:, -1 if better else 1] - values[:, 0]
 
 
 @cache
 def world(seed: int) -> World:
-    """20 documents a query; relevant ones have a better quality, a system sees it through noise of its own.
+    """Draw the grades of 20 documents per query; relevant ones have a better quality, which systems see through noise.
 
     A quarter of the queries is settled: every system ranks them alike.  With one relevant document half of the
     differences between two equal systems are ties, with graded ones 30 %.
@@ -108,7 +108,10 @@ def world(seed: int) -> World:
 
 
 def _ranked(rng: Rng, grades: FloatArray, noise: float, bonus: Sequence[float]) -> FloatArray:
-    """(queries x systems x documents) grades in rank order; the bonus is what a grade adds in a better system."""
+    """Return (queries x systems x documents) grades in rank order.
+
+    noise: the deviation of a system's view of the quality. bonus: the addition per grade in a better system.
+    """
     seen = 0.5 * grades + rng.normal(size=grades.shape)
     open_query = rng.random((QUERIES, 1)) >= SETTLED
     ranked = []
@@ -119,7 +122,7 @@ def _ranked(rng: Rng, grades: FloatArray, noise: float, bonus: Sequence[float]) 
 
 
 def _values(ranked: FloatArray) -> FloatArray:
-    """The METRICS of grades in rank order, as `ndcg_core.measures.score` has them, along a last axis."""
+    """Return the METRICS of grades in rank order along a new last axis, as `ndcg_core.measures.score` computes them."""
     discount = 1 / np.log2(np.arange(2, DOCUMENTS + 2))
     ideal = -np.sort(-ranked, axis=-1)
 
@@ -133,9 +136,9 @@ def _values(ranked: FloatArray) -> FloatArray:
 
 
 def coin(rng: Rng, differences: FloatArray, queries: int, columns: int, ratio: float) -> FloatArray:
-    """Differences whose mean is `ratio` of their deviation: the larger value is the candidate's with some chance.
+    """Draw differences whose mean is `ratio` of their deviation: a coin decides which system has the larger value.
 
-    At ratio 0 the two systems are swapped by a fair coin: the null hypothesis is true and exactly symmetric.
+    At ratio 0 the coin is fair: the null hypothesis is true and exactly symmetric.
     """
     size = np.abs(differences)
     wins = rng.random((queries, columns)) < (1 + mean_at(differences, ratio) / size.mean()) / 2
@@ -188,7 +191,7 @@ def rejected(p_values: Sequence[float]) -> float:
 
 
 def power(world: World, rng: Rng, repetitions: int, queries: int, kind: Kind | None) -> list[Row]:
-    """How often an effect as large as the MDE is found; kind None: differences are normal, as the formula has it."""
+    """Measure how often an effect as large as the MDE is detected; kind None: normal differences, as in the formula."""
     ratio = minimal_detectable_effect(queries, 1.0)
     differences = np.array([0.0]) if kind is None else world.differences(kind, better=False)
     flip, t = list[float](), list[float]()
@@ -222,7 +225,7 @@ def coverage(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int)
 
 
 def margins(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
-    """Effects that lie on the margin itself: claiming equivalence is then wrong. Guardrails: simulate_guardrails.py."""
+    """Measure wrong claims of equivalence for effects exactly at the margin. Guardrails: simulate_guardrails.py."""
     differences = world.differences("graded", better=False)
     ratio = 2.5 / math.sqrt(queries)  # 2.5 standard errors: the other margin hardly matters
     margin = mean_at(differences, ratio)
@@ -275,7 +278,10 @@ def weighted_family(world: World, rng: Rng, repetitions: int, queries: int) -> l
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The repetitions of one family: (repetitions x columns), true where a column's null hypothesis is."""
+    """The repetitions of one family of tests, as (repetitions x columns) arrays.
+
+    null: True where the null hypothesis is true. covered: True where the simultaneous interval holds the true mean.
+    """
 
     null: NDArray[np.bool_]
     p_value: FloatArray
@@ -294,7 +300,7 @@ class Family:
 
 
 def family_of(world: World, rng: Rng, repetitions: int, queries: int, equal: int, better: int) -> Family:
-    """Candidates as good as the baseline, and better ones, on all metrics; equal systems change positions per query."""
+    """Simulate candidates as good as the baseline, and better ones, on all metrics; equal systems swap at random."""
     values = np.concatenate([world.graded[:, : equal + 1], world.graded[:, EQUAL : EQUAL + better]], axis=1)
     means = values.mean(axis=0)
     truth = np.concatenate([np.zeros((equal, len(METRICS))), means[equal + 1 :] - means[: equal + 1].mean(axis=0)])
@@ -314,7 +320,7 @@ def family_of(world: World, rng: Rng, repetitions: int, queries: int, equal: int
 
 
 def _compared(differences: FloatArray, seed: int) -> list[Comparison]:
-    """(queries x candidates x metrics) as one family that decides."""
+    """Return the comparisons of (queries x candidates x metrics) differences as one family that decides."""
     columns = [
         Column("old", f"new {candidate}", METRICS[metric], _ids(len(differences)), differences[:, candidate, metric])
         for candidate, metric in np.ndindex(differences.shape[1:])
@@ -349,7 +355,7 @@ def family(world: World, rng: Rng, repetitions: int, queries: int, equal: int, b
 
 
 class Measurement(NamedTuple):
-    """What is measured, how often, and how often in a quick run."""
+    """A function that measures rows, with its numbers of repetitions in a full and in a quick run."""
 
     rows: Callable[..., list[Row]]
     repetitions: int
@@ -395,16 +401,16 @@ def table(rows: Sequence[Row], errors: float = 0) -> str:
 
 
 def in_processes(measured: Callable[..., list[Row]], count: int, options: argparse.Namespace) -> list[Row]:
-    """The rows of every measurement, by its index, on all processors; options: those of `run`."""
+    """Return the rows of every measurement, in order, computed on all processors; options: those of `run`."""
     one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(chain.from_iterable(pool.map(one, range(count))))
 
 
 def run(about: str | None, rows_of: Callable[[argparse.Namespace], list[Row]]) -> None:
-    """A simulation as a command: prints its rows, and ends with 1 if one lies outside its accepted range.
+    """Run a simulation as a command: print its rows, and end with 1 if one lies outside its accepted range.
 
-    rows_of: the options seed, repetitions (None: as usual) and quick -> the rows.
+    rows_of: a function of the options seed, repetitions (None: the usual number) and quick that returns the rows.
     """
     parser = argparse.ArgumentParser(description=(about or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)

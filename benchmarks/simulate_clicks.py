@@ -42,7 +42,11 @@ Grades = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 class Measured(NamedTuple):
-    """Of one model: tau-b, the share of pairs of rankers ordered as by the truth, the share of intervals that hold."""
+    """The quality of one click model.
+
+    tau: Kendall's tau-b. pairs: the share of pairs of rankers ordered as by the truth. held: the share of intervals
+    that hold the value.
+    """
 
     tau: float
     pairs: float
@@ -75,7 +79,7 @@ def rank_all(
 def count_log(
     grades: Grades, setting: Setting, generator: np.random.Generator
 ) -> tuple[list[ClickCount], list[ClickCount]]:
-    """The counts of so many searches, each of one of the rankings; and the same with as many clicks as are likely."""
+    """Return the click counts of simulated searches, and those with as many clicks as are expected."""
     shown = [rank_all(grades, noise, generator) for noise in NOISE[: setting.rankings]]
     user, chances_of = USERS[setting.users]
     counted = defaultdict[tuple[str, str, int], list[float]](lambda: [0, 0, 0.0])

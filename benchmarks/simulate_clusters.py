@@ -99,7 +99,7 @@ NAMES: dict[Draw, str] = {
 
 
 def misled(rng: Rng, repetitions: int, clusters: int, draw: Draw) -> list[Row]:
-    """Where the interval covers too little: how often it holds the mean, and how often a note warns of it."""
+    """Measure where an interval covers too little: how often it holds the mean, and how often a note warns."""
     means, sizes = draw(np.random.default_rng(1908), 2_000_000)
     truth, held, warned, both = float(means @ sizes / sizes.sum()), 0, 0, 0
     for _ in range(repetitions):

@@ -81,7 +81,7 @@ def compared(rng: Rng, n: int, draw: Draw, effect: float, harm: float) -> list[C
 
 
 def wrong_decisions(effect: float, harm: float) -> dict[str, set[Choice]]:
-    """Return the decisions that would be wrong for candidates of a true effect, each with its name."""
+    """Return, by candidate, the decisions that are wrong for its true effect."""
     wrong = {"any `ship` of one not better by δ": {Choice.SHIP}} if effect <= DELTA or harm else {}
     if effect >= 0 and not harm:
         wrong["any `do not ship` of one as good or better"] = {Choice.DO_NOT_SHIP}

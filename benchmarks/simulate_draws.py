@@ -57,7 +57,10 @@ Judgments = Mapping[str, Mapping[str, float]]
 
 
 class Pair(NamedTuple):
-    """Two systems on the queries of a collection. disagreements, differences: (n,), of nDCG@10."""
+    """Two systems on the queries of a collection.
+
+    disagreements, differences: (n,) arrays, of nDCG@10.
+    """
 
     name: str
     disagreements: FloatArray
@@ -66,7 +69,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log. disagreements, relative, differences: (N,). weights: (N,) or None. truth: the difference over all."""
+    """A query log with two systems.
+
+    disagreements, relative, differences: (N,) arrays. weights: (N,) or None. truth: the difference over all queries.
+    """
 
     disagreements: FloatArray
     differences: FloatArray
@@ -100,7 +106,7 @@ def pair(name: str, judgments: Judgments, baseline: Ranking, candidate: Ranking)
 
 
 def on_half(baseline: Ranking, candidate: Ranking) -> Ranking:
-    """The candidate on half of the queries, by a hash of their ids: a change that is meant for some queries."""
+    """Return the candidate's rankings on half of the queries, chosen by a hash of their ids, else the baseline's."""
     return {
         query_id: (candidate if hashlib.sha256(query_id.encode()).digest()[0] % 2 else baseline).get(query_id, ())
         for query_id in {*baseline, *candidate}
@@ -207,7 +213,7 @@ def digits() -> Iterator[Pair]:
 
 
 def simulated(seed: int) -> Iterator[Pair]:
-    """20 documents a query, of which systems see the grades through noise; 45 % of the queries come to a new rule."""
+    """Yield systems that see the grades of 20 documents per query through noise; 45 % of the queries get a new rule."""
     rng = np.random.default_rng([seed, 11])
     rankings: list[dict[str, list[str]]] = [{}, {}, {}]
     judgments = {}
@@ -248,7 +254,7 @@ class ChangeLine(NamedTuple):
 
 
 def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | slice" = slice(None)) -> ChangeLine:
-    """Of the drawn queries, the difference over the log, or over a part of it, and whether its interval holds it."""
+    """Estimate the difference over the log, or over a part of it, from drawn queries, with its interval."""
     taken = drawn.is_drawn[part]
     weights = np.ones(LOG) if log.weights is None else log.weights
     mean = mean_disagreement(relative[part], weights[part])
@@ -272,20 +278,20 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
     log = log_of(rng, found)
     relative = log.relative()
     changed = float(log.is_changed.mean())
-    told = [estimate(log, draw_queries(relative, rng.random(LOG), DRAWN), relative) for _ in range(repetitions)]
+    estimates = [estimate(log, draw_queries(relative, rng.random(LOG), DRAWN), relative) for _ in range(repetitions)]
     plain = [random_sample(rng, log) for _ in range(repetitions)]
-    variance = float(np.var([each.estimate for each in told]))
+    variance = float(np.var([each.estimate for each in estimates]))
     of_random = float(np.var(log.differences)) / DRAWN
     population = Population(log.disagreements, relative, None, float(log.differences.std()))
     error, freedom = drawn_standard_error(population, DRAWN)
     planned, at_random = error**2, random_standard_error(population, DRAWN)[0] ** 2
     effect = minimal_detectable_effect(DRAWN, error * DRAWN**0.5, freedom=freedom)
-    power = float(np.mean([each.detects(effect) for each in told]))
+    power = float(np.mean([each.detects(effect) for each in estimates]))
     by_judged = [planned * deviation_by_judged(rng, log) / population.deviation**2 for _ in range(repetitions)]
     within = float(np.mean([abs(each / variance - 1) <= WITHIN for each in by_judged]))
     setting, most = f"{found.name}, {100 * changed:.0f} % changed", HALF if changed <= PARTLY else NO_MORE
     return [
-        Row("coverage", setting, repetitions, share(told), COVERAGE),
+        Row("coverage", setting, repetitions, share(estimates), COVERAGE),
         Row("coverage, random", setting, repetitions, share(plain)),
         Row(
             "variance over random", setting, repetitions, variance / of_random, most if repetitions >= ENOUGH else None
@@ -298,14 +304,14 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
 
 
 def deviation_by_judged(rng: Rng, log: Log) -> float:
-    """The variance of the differences over the log, from as many random queries, by their disagreements."""
+    """Estimate the deviation of the differences over the log from as many random queries, by their disagreements."""
     chosen = rng.choice(LOG, DRAWN, replace=False)
     unit = unit_deviation([log.differences[chosen]], log.relative()[chosen], log.disagreements[chosen])
     return float(unit**2 * np.square(log.disagreements).mean())
 
 
-def share(told: Sequence[ChangeLine]) -> float:
-    return float(np.mean([each.holds for each in told]))
+def share(estimates: Sequence[ChangeLine]) -> float:
+    return float(np.mean([each.holds for each in estimates]))
 
 
 def weighted(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
@@ -332,7 +338,7 @@ def weighted(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
 
 
 def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
-    """By proxy judgments of the whole log, which correlate by .7 with the careful ones where queries differ."""
+    """Measure corrections by proxy judgments of the whole log, correlated by .7 with the careful ones."""
     log = log_of(rng, found)
     relative, deviation = log.relative(), float(log.differences[log.is_changed].std())
     noise = rng.normal(0, deviation, LOG) + 0.3 * deviation
@@ -344,10 +350,10 @@ def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
         scales, weights = scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean_disagreement(relative))
         ids = tuple(f"{index:05}" for index in taken.tolist())
         column = Column("a", "b", METRIC.name, ids, log.differences[taken], weights=weights, scales=scales)
-        told = correct_drawn(column, proxy[taken], float(proxy.mean()), LOG, 0.05)
-        if told is not None and told.low is not None and told.high is not None:
-            held.append(told.low <= log.truth <= told.high)
-            widths.append((1 + told.saved / told.careful_queries) ** -0.5)
+        estimates = correct_drawn(column, proxy[taken], float(proxy.mean()), LOG, 0.05)
+        if estimates is not None and estimates.low is not None and estimates.high is not None:
+            held.append(estimates.low <= log.truth <= estimates.high)
+            widths.append((1 + estimates.saved / estimates.careful_queries) ** -0.5)
     accepted = COVERAGE if len(held) > repetitions / 2 else None  # of the others few queries differ
     if len(held) < repetitions / 20:
         return []
@@ -359,20 +365,20 @@ def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
 
 
 def extended(rng: Rng, first: Pair, second: Pair, repetitions: int) -> list[Row]:
-    """Queries drawn for one pair of systems, kept, and others added for a second one on the same queries."""
+    """Measure draws for one pair of systems that are extended for a second pair on the same queries."""
     chosen = rng.integers(len(first.differences), size=LOG)
     before = Log(first.disagreements[chosen], first.differences[chosen])
     now = Log(second.disagreements[chosen], second.differences[chosen])
     sizes, both = before.relative(), before.is_changed | now.is_changed
     relative = relative_disagreements(now.disagreements, both)
-    told = []
+    estimates = []
     for _ in range(repetitions):
         numbers = rng.random(LOG)
         drawn = draw_queries(sizes, numbers, FIRST)
         kept = EarlierDraw(np.where(drawn.is_drawn, drawn.probability, 0.0), sizes)
-        told.append(estimate(now, draw_queries(relative, numbers, DRAWN, kept), relative))
+        estimates.append(estimate(now, draw_queries(relative, numbers, DRAWN, kept), relative))
     setting = f"{first.name}, then {second.name}"
-    return [Row("coverage, kept and extended", setting, repetitions, share(told), COVERAGE)]
+    return [Row("coverage, kept and extended", setting, repetitions, share(estimates), COVERAGE)]
 
 
 def rows(seed: int, repetitions: int, collections: Sequence[Callable[[], Iterator[Pair]]]) -> list[Row]:

@@ -26,7 +26,7 @@ IDS = tuple(map(str, range(QUERIES)))
 
 
 class Night(NamedTuple):
-    """The values of the rankings of one system: by judgments of then and now, then and now."""
+    """The values of one system's rankings, named RANKING_by_JUDGMENTS: before (then) and after (now) the night."""
 
     then_by_then: FloatArray
     then_by_now: FloatArray
@@ -43,7 +43,11 @@ def ndcg(grades: FloatArray, order: NDArray[np.intp]) -> FloatArray:
 
 
 def draw_night(rng: Rng, grades: tuple[FloatArray, FloatArray], seen: FloatArray, broken: float) -> Night:
-    """One system; grades: by the judgments of then and now; broken: share of the queries that lose their best."""
+    """Draw the values of one system before and after a night.
+
+    grades: the judgments then and now. seen: the qualities as the system sees them. broken: the share of the queries
+    that lose their best results.
+    """
     moves = rng.random((QUERIES, 1)) < CHANGED
     common = 0.4 * rng.normal(size=seen.shape)
     scores = [seen + common + 0.4 * moves * rng.normal(size=seen.shape) for _ in range(2)]

@@ -29,7 +29,7 @@ Draw = Callable[[Rng, int], FloatArray]
 
 
 def rare(loss: float, share: float, spread: float = 0.0) -> Draw:
-    """A share of the queries loses so much; the others tie, or differ by noise."""
+    """Return a function that draws differences: a share of the queries loses `loss`, the others tie or get noise."""
 
     def draw(rng: Rng, n: int) -> FloatArray:
         others = np.clip(rng.normal(0, spread, n), -1, 1) if spread else np.zeros(n)
@@ -102,7 +102,7 @@ def powers(rng: Rng, repetitions: int, sizes: Sequence[int]) -> list[Row]:
 
 
 def heavy(rng: Rng, repetitions: int, n: int) -> Row:
-    """Harm of .02 that hits queries of ten times the weight: what nothing in a sample without one can tell."""
+    """Measure errors if a harm of .02 hits queries of ten times the weight, which samples without one cannot reveal."""
     columns = []
     ids = tuple(f"q{number:05d}" for number in range(n))
     share = 0.02 / (10 - 9 * 0.02)  # 10 share / (10 share + 1 - share) = .02
@@ -115,7 +115,7 @@ def heavy(rng: Rng, repetitions: int, n: int) -> Row:
 
 
 def unequal(rng: Rng, repetitions: int, n: int, *, clusters: bool) -> Row:
-    """Log-normal weights, or conversations of 3 to 11 turns that are harmed as wholes: 1 in 50 loses 1."""
+    """Measure errors with log-normal weights, or with conversations of 3 to 11 turns: 1 in 50 of them loses 1."""
     units = n // 7 if clusters else n
     columns = []
     for _ in range(repetitions):
@@ -164,7 +164,7 @@ def worst(rng: Rng, trials: int, sizes: Sequence[int]) -> list[Row]:
 
 
 def _climb(rng: Rng, n: int, steps: int = 12) -> float:
-    """Values -1 <= a < b <= 1, with the rest at the lowest: chances such that the mean is -margin."""
+    """Return the largest exact error that a climb finds over values -1 <= a < b <= 1 with mean -margin."""
     point, best = rng.random(4), -1.0
     for step in range(steps):
         tried = point if step == 0 else np.clip(point + rng.normal(0, 0.3 / (1 + step / 4), 4), 0, 1)
@@ -175,7 +175,10 @@ def _climb(rng: Rng, n: int, steps: int = 12) -> float:
 
 
 def _error_at(point: FloatArray, n: int) -> float:
-    """point: the margin, the middle and the highest value, and the middle's share, each from 0 to 1."""
+    """Return the exact error of a distribution of three values with mean -margin.
+
+    point: the margin, the middle and the highest value, and the middle's share, each scaled to 0 to 1.
+    """
     margin = 0.02 + 0.9 * float(point[0])
     high = -margin + (1 + margin) * max(0.02, float(point[2]))
     middle = -1 + (high + 1) * float(point[1])

@@ -52,7 +52,7 @@ class Collection:
 
 
 class JudgedResults(NamedTuple):
-    """The judged documents of all queries, (query_id, doc_id), with their grades and the systems that show them."""
+    """The judged documents, (query_id, doc_id), of all queries, with their grades and the systems that return them."""
 
     keys: list[tuple[str, str]]
     grade: NDArray[np.int64]
@@ -61,7 +61,11 @@ class JudgedResults(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way of removing judgments: the chance that the judgment of each result is removed."""
+    """A way of removing judgments.
+
+    chance: returns, for each result, the chance that its judgment is removed. is_fair: whether the chances ignore the
+    grade.
+    """
 
     name: str
     chance: Callable[[JudgedResults], FloatArray]
@@ -156,14 +160,18 @@ def collections(quick: bool) -> tuple[Collection, ...]:
 
 
 def judged_results_of(of: Collection, baseline: str, candidate: str) -> JudgedResults:
-    """Return every judged document of the collection, with which of two systems show it."""
+    """Return every judged document of the collection, and which of the two systems return it."""
     keys = [(query, doc) for query, grades in of.judgments.items() for doc in grades]
     shown = ([doc in of.rankings[name][query] for query, doc in keys] for name in (baseline, candidate))
     return JudgedResults(keys, np.array([of.judgments[query][doc] for query, doc in keys]), *map(np.array, shown))
 
 
 class Decided(NamedTuple):
-    """A decision, the mean difference, the sign of the verdict if one is shown, and whether `labels_favour` warns."""
+    """The decision on a candidate with a set of judgments.
+
+    difference: the mean difference. sign: that of the verdict, 0 if none is shown. is_warned: whether `labels_favour`
+    warns.
+    """
 
     choice: Choice
     difference: float
@@ -199,7 +207,7 @@ def remove(rng: Rng, results: JudgedResults, way: Way) -> Grades:
 
 
 class Outcome(NamedTuple):
-    """One decision with fewer judgments, beside that by all of them."""
+    """One decision with fewer judgments, compared with the decision with all judgments."""
 
     is_decided: bool
     is_wrong: bool

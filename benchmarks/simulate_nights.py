@@ -37,7 +37,10 @@ AT_MOST_ALPHA, FOUND, ENOUGH = (0.0, 0.065), (0.85, 1.0), (0.6, 1.0)
 
 
 class Null(NamedTuple):
-    """Differences of mean 0: their name, a population of them, and how many queries a night has."""
+    """A distribution of differences with mean 0.
+
+    population: returns the differences to draw from. queries: the number of queries of a night.
+    """
 
     name: str
     population: Callable[[World], FloatArray]
@@ -56,7 +59,7 @@ def recentred(world: World) -> FloatArray:
 
 
 def rare_gain(gain: float, one_in: int) -> FloatArray:
-    """Draw differences with mean 0: one query in so many gains, and the others lose the balance."""
+    """Draw differences with mean 0: one query in `one_in` gains `gain`, and the others lose the balance."""
     return np.array([gain] + [-gain / (one_in - 1)] * (one_in - 1))
 
 
@@ -69,7 +72,7 @@ def exponential(world: World) -> FloatArray:
 
 @cache
 def cast() -> FloatArray | None:
-    """(pairs x queries) differences of ndcg@10 less their mean: CAsT 2021, every two of its five rankings."""
+    """Return (pairs x queries) differences of ndcg@10 less their mean, for every two of CAsT 2021's five rankings."""
     folder = Path(os.environ.get("NDCG_AB_DATA", Path(__file__).parents[2] / "shared" / "data")) / "cast2021"
     if not folder.is_dir():
         return None
@@ -97,7 +100,7 @@ SKEWED = (
 def worst_pair(
     world: World, rng: Rng, repetitions: int, rows_of: Callable[[World, Rng, int, Null], list[Row]], queries: int
 ) -> list[Row]:
-    """The rows of the pair of CAsT 2021 on which each is largest; none where the data are not there."""
+    """Return each row for the pair of CAsT 2021 on which it is largest; no rows without the data."""
     pairs = cast()
     if pairs is None:
         return []
@@ -116,7 +119,10 @@ def t_p_values(sample: FloatArray) -> FloatArray:
 
 
 def bounded(sample: FloatArray, p_value: FloatArray, level: float) -> FloatArray:
-    """(samples,) the p of Gaffke's bound where p_value is at most the level, else 1: the larger of both decides."""
+    """Return the (samples,) p-values of Gaffke's bound where p_value is at most the level, else 1.
+
+    The larger one of both p-values decides.
+    """
     found = np.ones(len(sample))
     for index in np.flatnonzero(p_value <= level):
         found[index] = bounded_p_value(sample[index], 1.0)
@@ -148,7 +154,7 @@ def year(world: World, rng: Rng, repetitions: int, null: Null, *, changed: int) 
 
 
 def monitor_power(world: World, rng: Rng, repetitions: int, queries: int, spread: float, look: int) -> list[Row]:
-    """What the spending costs: an effect of twice the MDE of one evaluation at look 1, 10, …"""
+    """Measure the power at look 1, 10, … for an effect of twice the MDE of a single evaluation."""
     effect, level = 2 * (1.96 + 0.8416) * spread / np.sqrt(queries), spend_alpha(ALPHA, look)
     sample = np.clip(rng.normal(effect, spread, size=(repetitions, queries)), -1, 1)
     p_value = t_p_values(sample)
@@ -162,7 +168,10 @@ def monitor_power(world: World, rng: Rng, repetitions: int, queries: int, spread
 
 
 def overnight(world: World, rng: Rng, repetitions: int, share: float) -> list[Row]:
-    """A system loses 70 % of its value on a share of the queries: against the baseline, and against its last night."""
+    """Measure detections if a system loses 70 % of its value on a share of the queries.
+
+    The system is compared with the baseline, and with itself in the night before.
+    """
     baseline_found, own_found = 0, 0
     count = round(share * QUERIES)
     for _ in range(repetitions):

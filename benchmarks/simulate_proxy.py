@@ -113,7 +113,7 @@ def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> l
 
 
 def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weighted: bool) -> list[Row]:
-    """Conversations of 3 to 11 turns that share half of the variance, a twentieth judged carefully; with weights."""
+    """Measure coverage for conversations of 3 to 11 turns that share half of the variance; a twentieth is judged."""
     shared = pool - pool.mean()
     held = 0
     widths = []

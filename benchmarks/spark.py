@@ -1,8 +1,8 @@
-"""What Spark takes for a row: one evaluation over 1, 2, 4, … million ranking rows in partitions of Parquet.
+"""Measure the processor time of Spark per row: one evaluation over 1, 2, 4, … million ranking rows in Parquet.
 
     python benchmarks/spark.py 1 2 4 8 [--master 'local[2]'] [--json FILE]
 
-Processor time, shuffled and written bytes are Spark's own, of its event log; docs/scale.md reckons with them.
+Processor time, shuffled and written bytes are those of Spark's event log; docs/scale.md uses them.
 """
 
 import argparse
@@ -41,12 +41,12 @@ def main() -> None:
         command = [sys.executable, __file__, str(millions), "--one", "--master", given.master]
         out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         found.append(json.loads(out.splitlines()[-1]))
-        print(told(found[-1]), flush=True)
+        print(table_row(found[-1]), flush=True)
     if given.json:
         given.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def told(row: dict[str, Any]) -> str:
+def table_row(row: dict[str, Any]) -> str:
     each = row["rows"] / 1e6
     return (
         f"{each:5.0f} M rows  {row['seconds']:7.1f} s  processor {row['processor'] / each:6.2f} s/M"

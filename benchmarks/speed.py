@@ -143,7 +143,7 @@ print(run.bundle)
 
 
 class Case(NamedTuple):
-    """What is compared: the size of the data, their formats and orders, and the options of the command."""
+    """A benchmark case: the size of the data, their formats and orders, and the options of the command."""
 
     systems: int
     queries: int
@@ -239,12 +239,12 @@ def write_configuration(config: Path, paths: list[str]) -> None:
 
 
 def night(config: Path, number: int, *options: str) -> list[str]:
-    """Return the command that performs the steps of `ndcg-ab run` without Prefect and MLflow."""
+    """Return the command line of a script that performs the steps of `ndcg-ab run` without Prefect and MLflow."""
     return [sys.executable, "-c", NIGHT, str(config), f"2026-11-{number:02}T02:00:00+00:00", *options]
 
 
 def measure(folder: Path, case: Case, given: argparse.Namespace) -> list[str]:
-    """Print the costs of every command of a case, measured in turns; return what is wrong."""
+    """Print the costs of every command of a case, measured in turns; return the errors found."""
     costs: dict[str, list[Cost]] = {}
     groups: dict[str, str] = {}
     for _ in range(given.rounds):
@@ -265,7 +265,7 @@ def measure(folder: Path, case: Case, given: argparse.Namespace) -> list[str]:
 
 
 def differences(printed: dict[str, str]) -> list[str]:
-    """Return where the JSON of two formats, or the mean of two tools, differs: a fast wrong answer is no answer."""
+    """Return the disagreements between the JSON of two formats, or the means of two tools."""
     ours = {label: text for label, text in printed.items() if label.startswith(f"{OURS} compare") and text.strip()}
     wrong = ["the formats give different JSON"] * (len(set(ours.values())) > 1)
     for label, text in printed.items():
@@ -285,7 +285,7 @@ def results(text: str) -> dict[str, float]:
 
 
 def measure_nights(folder: Path, case: Case, given: argparse.Namespace) -> list[str]:
-    """Print what a night costs in which one system changed, beside a first one; return what is wrong."""
+    """Print the costs of a night in which one system changed, beside a first night; return the errors found."""
     judgments, *rankings = files(folder, case, "trec", "grouped")
     tonight, config = folder / "tonight.run", folder / "nights.yaml"
     write_configuration(config, [judgments, *rankings[:-2], str(tonight)])

@@ -1,4 +1,4 @@
-"""The costs of a process, by the operating system's own figures."""
+"""Measure the costs of a process by the figures of the operating system."""
 
 import os
 import resource
@@ -14,7 +14,10 @@ COMMAND = [str(Path(sys.executable).with_name("ndcg-ab"))]
 
 
 class Cost(NamedTuple):
-    """The costs of a process: seconds of wall time and of all cores, peak resident memory in MB, and its output."""
+    """The costs of a process.
+
+    wall, cores: seconds of wall time, and of all cores. memory: peak resident memory in MB. printed: its output.
+    """
 
     wall: float
     cores: float

@@ -92,7 +92,7 @@ OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that br
 }
 
 
-def needs(feature: str, *libraries: str) -> None:
+def require_libraries(feature: str, *libraries: str) -> None:
     """Raise InputError if an optional library is not installed.
 
     feature: the command or function that needs it, for the message.  libraries: import names, keys of OPTIONAL.

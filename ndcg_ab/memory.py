@@ -148,7 +148,7 @@ class Memory:
         )
 
     @property
-    def for_duckdb(self) -> int | None:
+    def duckdb_bytes(self) -> int | None:
         """The bytes that DuckDB may use: the limit minus what the process already held; None without a limit."""
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
@@ -165,7 +165,7 @@ class Memory:
                 f" hold some {needed // 10**6:,}MB: {limit_advice(needed)}"
             )
 
-    def for_duckdb_beside(self, used: int, size: int = 0) -> int:
+    def duckdb_bytes_beside(self, used: int, size: int = 0) -> int:
         """Return the number of bytes that DuckDB may use now.
 
         used: the bytes that DuckDB already holds.  size: the bytes that will be needed beside DuckDB.
@@ -176,9 +176,9 @@ class Memory:
 
     def threads(self, requested: int | None) -> int | None:
         """Return the number of threads for DuckDB: `requested`, or fewer if each would have too little memory."""
-        if self.for_duckdb is None:
+        if self.duckdb_bytes is None:
             return requested
-        return max(1, min(requested or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
+        return max(1, min(requested or os.cpu_count() or 1, self.duckdb_bytes // FOR_A_THREAD))
 
 
 def release_freed_memory() -> None:

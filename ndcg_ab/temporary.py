@@ -94,7 +94,7 @@ class Folder:
         if self.above == user_folder():
             with contextlib.suppress(FileExistsError):
                 self.above.mkdir(mode=ALONE)
-            refuse_others(self.above)
+            make_private(self.above)
         else:
             self.above.mkdir(mode=ALONE, parents=True, exist_ok=True)
             clear_abandoned(self.above)
@@ -111,7 +111,7 @@ class Folder:
             raise
 
 
-def refuse_others(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Make a folder private; raise InputError if it belongs to another user or is a link."""
     about = os.lstat(folder)
     problem = ""

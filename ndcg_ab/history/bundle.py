@@ -29,7 +29,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.published import add_rerun, is_published, read_reruns
-from ndcg_ab.history.working_folder import KEEPING, LOCK, began_by_name
+from ndcg_ab.history.working_folder import KEEPING, LOCK, time_in_name
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible
@@ -135,7 +135,7 @@ def finish_bundle(
             program=__version__,
             key=f"{evaluation.name}/{final.name}",
             ordinal=database.next_ordinal(past),
-            began=began_by_name(final.name),
+            began=time_in_name(final.name),
             finished=finishing_time(final.name),
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
@@ -144,7 +144,7 @@ def finish_bundle(
             inputs=tuple(dict(row) for row in inputs),
             extremes=tuple(extremes),
             outcome=outcome,
-            seconds=seconds_since(folder / LOCK),
+            seconds=lock_age(folder / LOCK),
             user=user_name(),
             is_scheduled=bool(os.environ.get(FLOW_RUN)),
             since_last=since_last,
@@ -163,7 +163,7 @@ def finishing_time(name: str) -> datetime:
 
     It is that far away if a night is run later.
     """
-    now, began = datetime.now(UTC), began_by_name(name)
+    now, began = datetime.now(UTC), time_in_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
@@ -240,7 +240,7 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     if (keep_count := evaluation.retention.query_scores) is not None:
         try:
             with database.open_history_for(database.history_path(evaluation)) as past:
-                database.forget_query_scores(past, keep_count)
+                database.delete_old_query_scores(past, keep_count)
         except Exception as error:  # the night is whole without it
             warn_unreadable(database.history_path(evaluation), error)
     limit = evaluation.retention.bundles
@@ -308,14 +308,14 @@ def find_reusable(
     return next((folder for folder in folders if folder in staying and is_complete(folder)), None)
 
 
-def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
+def record_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
     """Record beside the bundle and in the history that a night reused its results.
 
     at: the nominal time of the night; by default now.  A time is recorded only once.
     """
     time = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:
-        if time not in (*read_reruns(folder), encode(began_by_name(folder.name))):
+        if time not in (*read_reruns(folder), encode(time_in_name(folder.name))):
             add_rerun(folder, time)
         database.enter_reruns(past, read_reruns(folder), ordinal_of(folder))
 
@@ -348,7 +348,7 @@ def user_name() -> str | None:
     return None
 
 
-def seconds_since(lock: Path) -> float | None:
+def lock_age(lock: Path) -> float | None:
     """Return the seconds since the lock of a working folder was created, or None without a lock."""
     with contextlib.suppress(OSError):
         return round(max(0.0, time.time() - lock.stat().st_mtime), 3)

@@ -233,7 +233,7 @@ def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
     return [found for (found,) in rows]
 
 
-def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
+def delete_old_query_scores(history: GrowingDatabase, keep: int) -> None:
     """Delete the per-query values of all evaluations but the latest `keep`."""
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 

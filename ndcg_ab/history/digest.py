@@ -76,7 +76,7 @@ def parse_since(text: str, now: datetime) -> datetime:
 
 def make_digest(timeline: Timeline, since: datetime) -> Digest:
     nights = timeline.evaluations
-    drops = [drop for index in range(len(nights)) for drop in drops_in(nights, index)]
+    drops = [drop for index in range(len(nights)) for drop in drops_of_night(nights, index)]
     return Digest(
         timeline.name,
         timeline.metric,
@@ -99,7 +99,7 @@ def is_since(began: str, since: datetime) -> bool:
     return datetime.fromisoformat(began) >= since
 
 
-def drops_in(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]:
+def drops_of_night(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]:
     night = nights[index]
     at, note = night.acknowledged or (None, None)
     return [

@@ -14,7 +14,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import message_of, on_one_line, shorten
 from ndcg_ab.files import write_text
 from ndcg_ab.history.database import history_path
-from ndcg_ab.history.working_folder import KEEPING, STAMP, began_by_name
+from ndcg_ab.history.working_folder import KEEPING, STAMP, time_in_name
 from ndcg_ab.results.codec import encode
 
 COULD_NOT_RUN = "✗ could not run"
@@ -64,7 +64,7 @@ def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception)
     with contextlib.suppress(OSError):
         stamp = start.astimezone(UTC).strftime(STAMP)
         reason = on_one_line(message_of(error), LONGEST) or type(error).__name__
-        write_night(evaluation, FailedNight(encode(began_by_name(stamp)), reason), [])
+        write_night(evaluation, FailedNight(encode(time_in_name(stamp)), reason), [])
         for path in failed_night_paths(evaluation)[:-MOST]:
             path.unlink(missing_ok=True)
     KEEPING.release()

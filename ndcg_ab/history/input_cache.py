@@ -169,7 +169,7 @@ def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
 
 
 def remove_oldest(store: Path, limit: int) -> None:
-    entries = sorted(store.glob("*"), key=used_at, reverse=True)
+    entries = sorted(store.glob("*"), key=last_used, reverse=True)
     size = 0
     for entry in entries:
         size += sum(about.st_size for about in files_in(entry).values())
@@ -177,7 +177,7 @@ def remove_oldest(store: Path, limit: int) -> None:
             remove_entry(entry)
 
 
-def used_at(entry: Path) -> float:
+def last_used(entry: Path) -> float:
     return max((about.st_mtime for name, about in files_in(entry).items() if name == ENTRY), default=0.0)
 
 

@@ -173,7 +173,7 @@ def score_old_rankings(
     if evaluation.engine.spark:
         raise UnknownPartsError("judgments and rankings stay in Spark")
     old = Rankings(THEN, past.engine, names)
-    groups = score_by_judgments(current.engine, [old], metrics_of(chosen), evaluation)
+    groups = score_by_judgments(current.engine, [old], distinct_metrics(chosen), evaluation)
     return {(metric, name): groups.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
 
 
@@ -194,14 +194,14 @@ def score_by_old_judgments(
         return {}
     names = sorted(systems)
     old, new = Rankings(THEN, past.engine, names), Rankings(NOW, current.engine, names)
-    groups = score_by_judgments(past.engine, [old, new], metrics_of(chosen), evaluation)
+    groups = score_by_judgments(past.engine, [old, new], distinct_metrics(chosen), evaluation)
     for metric, name in chosen:
         if name in names and not are_close(groups.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
     return groups
 
 
-def metrics_of(chosen: Mapping[Key, Metric]) -> list[Metric]:
+def distinct_metrics(chosen: Mapping[Key, Metric]) -> list[Metric]:
     return list({metric.hash: metric for metric in chosen.values()}.values())
 
 

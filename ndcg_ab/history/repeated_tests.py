@@ -93,11 +93,11 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     now = rows[-1]
     latest = looks[[row["content"] for row in firsts].index(now["content"])]
     detected = tuple(look for look in looks if look.conclusion.is_detected)
-    mde, has_range = _detectable(now, latest.level), now["largest_loss"] is not None
+    mde, has_range = _detectable_difference(now, latest.level), now["largest_loss"] is not None
     return Monitor(now["candidate"], now["metric"], alpha, len(looks), latest, detected, mde, now["mde"], has_range)
 
 
-def _detectable(row: Row, level: float) -> float | None:
+def _detectable_difference(row: Row, level: float) -> float | None:
     """Return the difference that a stored comparison detects with 80 % power; None if its differences do not vary.
 
     level: the level of its whole family; the comparison gets level / family_size.

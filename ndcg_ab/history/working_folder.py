@@ -93,7 +93,7 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
     clear_abandoned(parent)
     ours = [path for path in (parent, parent.parent) if not path.exists()]
     try:
-        folder, lock = begin_folder(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+        folder, lock = make_working_folder(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
     except InputError:
         remove_empty(ours)
         raise
@@ -113,9 +113,9 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
             remove_working_folder(folder)
 
 
-def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
+def make_working_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
     """Return a new working folder and its lock file, which holds the lock while it is open."""
-    refuse_output(parent, output)
+    refuse_unusable_output(parent, output)
     stamp = start.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
@@ -136,7 +136,7 @@ def begin_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[s
     raise InputError(f"{parent}: too many evaluations began in one second")
 
 
-def refuse_output(parent: Path, output: str) -> None:
+def refuse_unusable_output(parent: Path, output: str) -> None:
     """Raise InputError if evaluations cannot be stored below `parent`, which need not exist; write nothing.
 
     output: the configured value, for the message.
@@ -155,11 +155,11 @@ def refuse_output(parent: Path, output: str) -> None:
         raise InputError(f"output = {output!r}: cannot be written: {nearest} takes no files: name another folder")
 
 
-def moment_of(folder: Path) -> datetime:
+def nominal_time(folder: Path) -> datetime:
     """Return the nominal time of a working folder or a bundle."""
-    return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    return time_in_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 
-def began_by_name(name: str) -> datetime:
+def time_in_name(name: str) -> datetime:
     """Return the nominal time in the name of a bundle's folder."""
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)

@@ -34,7 +34,7 @@ class Doubt(NamedTuple):
     systems: frozenset[str]
     reason: str
 
-    def about(self, candidate: str, baseline: str) -> list[str]:
+    def reasons_about(self, candidate: str, baseline: str) -> list[str]:
         """Return the reasons to doubt the decision on a candidate: about the baseline, then about the candidate."""
         owners = [name for name in (baseline, candidate) if name in self.systems] if self.systems else [candidate]
         return [self.reason.format("the baseline's" if name == baseline else "its") for name in owners]
@@ -49,7 +49,7 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
     """Return candidate -> reason to doubt the decision, without candidates that are not in doubt."""
     doubts = list_doubts(outcome)
     reasons = {
-        row.candidate: [told for doubt in doubts for told in doubt.about(row.candidate, outcome.baseline)]
+        row.candidate: [reason for doubt in doubts for reason in doubt.reasons_about(row.candidate, outcome.baseline)]
         for row in outcome.decisions
     }
     return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}

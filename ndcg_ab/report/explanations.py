@@ -48,14 +48,14 @@ class PlainWords(NamedTuple):
 
 def explain_outcome(outcome: Outcome) -> list[PlainWords]:
     """Return the explanation of each candidate, the best decision first."""
-    return [explain(outcome, found) for found in make_answer(outcome).candidates]
+    return [explain_choice(outcome, found) for found in make_answer(outcome).candidates]
 
 
 def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
-    return next(explain(outcome, found) for found in make_answer(outcome).candidates if found.name == candidate)
+    return next(explain_choice(outcome, found) for found in make_answer(outcome).candidates if found.name == candidate)
 
 
-def explain(outcome: Outcome, row: Candidate) -> PlainWords:
+def explain_choice(outcome: Outcome, row: Candidate) -> PlainWords:
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
         row.name,
@@ -228,7 +228,7 @@ def format_chance(chance: float) -> str:
 
 
 def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
-    about = [doubt.sentence for doubt in list_doubts(outcome) if doubt.about(candidate, outcome.baseline)]
+    about = [doubt.sentence for doubt in list_doubts(outcome) if doubt.reasons_about(candidate, outcome.baseline)]
     yield from (f"{text[0].upper()}{text[1:]}." for text in about)
     for row in rows:
         if sentence := explain_label_effect(row):

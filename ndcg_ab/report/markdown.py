@@ -17,7 +17,7 @@ from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_o
 from ndcg_ab.report.over_time import since_lines, since_title
 from ndcg_ab.report.sections import (
     cost_cells,
-    cost_head,
+    cost_heads,
     cost_notes,
     costs_with_differences,
     notes_on_metric,
@@ -197,7 +197,7 @@ def format_costs(outcome: Outcome) -> str:
     if outcome.costs is None:
         return ""
     rows = [[escape_text(cell) for cell in cost_cells(*pair)] for pair in costs_with_differences(outcome.costs)]
-    return f"{format_table(cost_head(outcome), rows)}\n\n{format_items(cost_notes(outcome.costs))}".strip()
+    return f"{format_table(cost_heads(outcome), rows)}\n\n{format_items(cost_notes(outcome.costs))}".strip()
 
 
 def notes_to_keep(answer: Answer) -> list[str]:

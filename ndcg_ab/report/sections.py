@@ -58,7 +58,7 @@ def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
     return [name, value.system_id, value.number, f"[{', '.join(ends)}]", numbers, verdict]
 
 
-def cost_head(outcome: Outcome) -> list[str]:
+def cost_heads(outcome: Outcome) -> list[str]:
     level = format_confidence_level(outcome.alpha)
     return ["cost", "system", "value", f"{level} interval", f"difference [{level} interval]", "guardrail"]
 
@@ -94,7 +94,7 @@ def cost_notes(costs: Costs) -> list[str]:
     return notes
 
 
-def counted_queries(costs: Costs) -> str:
+def format_query_counts(costs: Costs) -> str:
     """Return the number of queries with costs: ``120 queries``; ``latency_ms 120, price 66 of 120 queries``."""
     counts = {row.cost: row.queries for row in costs.values}
     total = max((max(row.asked, row.queries) for row in costs.values), default=0)
@@ -108,9 +108,9 @@ def print_costs(console: Console, outcome: Outcome) -> None:
     """Print every cost statistic of every system, and how the costs were measured."""
     if outcome.costs is None:
         return
-    head = cost_head(outcome)
+    head = cost_heads(outcome)
     rows = [cost_cells(*pair) for pair in costs_with_differences(outcome.costs)]
-    title = table_title("what requests cost", counted_queries(outcome.costs))
+    title = table_title("what requests cost", format_query_counts(outcome.costs))
     lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
     Grid(head[:2], head[2:5], lines).print(console, title)
     for note in cost_notes(outcome.costs):
@@ -143,7 +143,7 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
-def changes_head(changes: Changes) -> list[str]:
+def changes_heads(changes: Changes) -> list[str]:
     """Return the column heads of the table of changes, each complete in itself."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
@@ -165,7 +165,7 @@ def print_changes(console: Console, outcome: Outcome) -> None:
         cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), *shares, *map(str, counts)]
         rows.append(Row([found.candidate], cells))
     title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
-    Grid(["system"], changes_head(first), rows).print(console, title)
+    Grid(["system"], changes_heads(first), rows).print(console, title)
     for found in changes[:SIDE_BY_SIDE]:
         if found.grades:
             each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)

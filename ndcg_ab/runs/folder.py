@@ -22,7 +22,7 @@ from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
 from ndcg_ab.history.database import digest_of
-from ndcg_ab.history.working_folder import moment_of
+from ndcg_ab.history.working_folder import nominal_time
 from ndcg_ab.labels.function_judge import JudgeFunctionSource
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Store, StoreEntry
@@ -121,7 +121,7 @@ class RunFolder(Store):
         self.record_input(entry, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
-            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(moment_of(self.folder))}
+            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(nominal_time(self.folder))}
             input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 

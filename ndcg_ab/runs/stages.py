@@ -9,7 +9,7 @@ from ndcg_ab.comparing.since_last import check_drops
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.database import query_set
 from ndcg_ab.history.last_night import compare_with_last
-from ndcg_ab.history.working_folder import moment_of
+from ndcg_ab.history.working_folder import nominal_time
 from ndcg_ab.pipeline import STAGES as OF_EVERY_EVALUATION
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.conclude import extreme_queries, write_query_scores
@@ -26,7 +26,7 @@ def find_reusable_bundle(run: Context, _: str) -> None:
     run.bundle = bundles.find_reusable(run.evaluation, folder_of(run).inputs(), run.start_time)
     if run.bundle is not None:
         run.reused = True
-        bundles.note_reuse(run.evaluation, run.bundle, run.start_time)
+        bundles.record_reuse(run.evaluation, run.bundle, run.start_time)
         earlier = bundles.read_bundle(run.bundle).for_later_night()
         run.outcome, run.since_last = earlier.outcome, earlier.since_last
 
@@ -37,7 +37,7 @@ def compare_with_previous(run: Context, _: str) -> None:
     scores = store.folder / bundles.SCORES
     with store.engine() as engine:
         write_query_scores(engine, scores)
-        start_time = moment_of(store.folder)
+        start_time = nominal_time(store.folder)
         run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), start_time, scores)
 
 

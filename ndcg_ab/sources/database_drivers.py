@@ -15,7 +15,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, format_value, needs, on_one_line
+from ndcg_ab.errors import InputError, SilentError, format_value, on_one_line, require_libraries
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter, Pieces
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
@@ -87,11 +87,11 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
             from ndcg_ab.engines.duckdb.files import query_database_file
 
             return str(file), "database file", query_database_file(file, query, memory)
-        needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
+        require_libraries(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
         return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
     location = plain_address(uri) if uri and "://" in uri else database.driver or "database"
     query = read_only_statement(described.query, location)
-    needs(f"database: {location}", "adbc_driver_manager")
+    require_libraries(f"database: {location}", "adbc_driver_manager")
     driver = database.driver or driver_for(uri, location)
     parameters = driver_parameters(driver, uri, options)
     return location, "database", query_by_adbc(driver, location, parameters, query, database.timeout, directory)

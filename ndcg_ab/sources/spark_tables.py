@@ -14,7 +14,7 @@ from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
-from ndcg_ab.errors import InputError, format_value, needs
+from ndcg_ab.errors import InputError, format_value, require_libraries
 from ndcg_ab.files import resolve_path
 from ndcg_ab.sources.base import Source, with_remote_table
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, Layout, check_types
@@ -33,7 +33,7 @@ def make_cluster(spark: Spark, directory: Path) -> Cluster:
 
     directory: the folder from which relative paths start.
     """
-    needs("engine.spark", "pyspark", "sqlglot")
+    require_libraries("engine.spark", "pyspark", "sqlglot")
     conf = {key: reveal_secrets(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
     remote = reveal_secrets(spark.remote, "engine.spark.remote", directory)
     scratch = resolve_address(spark.scratch, directory) if spark.scratch else None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
-from ndcg_ab.errors import InputError, format_value, needs
+from ndcg_ab.errors import InputError, format_value, require_libraries
 from ndcg_ab.extensions import TRACKERS as GROUP
 from ndcg_ab.extensions import extensions, load_extension, translate_foreign_errors
 from ndcg_ab.history.bundle import read_bundle
@@ -35,7 +35,7 @@ class BuiltInTracker(NamedTuple):
     libraries: tuple[str, ...] = ()
 
     def load(self) -> type[Tracker]:
-        needs("ndcg-ab publish", *self.libraries)
+        require_libraries("ndcg-ab publish", *self.libraries)
         module, name = self.implementation
         tracker: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
         return tracker

@@ -75,4 +75,4 @@ def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(monkeypatc
     for library, (_, extra) in errors.OPTIONAL.items():
         assert library.replace("_", "-") in extras[extra]
         with pytest.raises(InputError, match=rf"pip install 'ndcg-ab\[{extra}\]'$"):
-            errors.needs("this", library)
+            errors.require_libraries("this", library)

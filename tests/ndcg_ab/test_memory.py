@@ -58,7 +58,7 @@ def test_duckdb_gets_less_where_the_process_holds_much_already(tmp_path: Path, m
     for held in (100_000_000, 350_000_000, 900_000_000):
         monkeypatch.setattr(memory, "footprint", lambda held=held: held)
         with Memory("1GB", tmp_path) as given:
-            shares.append(given.for_duckdb)
+            shares.append(given.duckdb_bytes)
     assert shares == [550_000_000, 350_000_000, memory.LEAST_OF_DUCKDB]
 
 
@@ -154,7 +154,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
 
 
 def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Memory, "for_duckdb_beside", lambda self, held, size=0: 20_000_000)
+    monkeypatch.setattr(Memory, "duckdb_bytes_beside", lambda self, held, size=0: 20_000_000)
     with DuckDBEngine(memory_limit="800MB", spill=tmp_path, threads=1) as engine:
         engine.connection.execute("set max_temp_directory_size = '1MB'")
         with pytest.raises(InputError, match=rf"{tmp_path}: there is no room .*--spill"):

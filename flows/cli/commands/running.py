@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_ab.errors import InputError, needs
+from ndcg_ab.errors import InputError, require_libraries
 
 from ..console import Progress, exit_if_gate_failed, print_line, print_safely, print_wrapped, program_name
 from ..exit_codes import PENDING, write_error
@@ -80,12 +80,12 @@ def check(
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
     """Raise InputError if a run could not store its results or log them to the tracker."""
     from ndcg_ab.config.environment import tracking_uri
-    from ndcg_ab.history.working_folder import refuse_output
+    from ndcg_ab.history.working_folder import refuse_unusable_output
     from ndcg_ab.trackers import refuse_unknown_tracker
 
     refuse_unknown_tracker(evaluation)
     tracking_uri(evaluation)
-    refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
+    refuse_unusable_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
 @takes("config", "resources")
@@ -120,7 +120,7 @@ def run(
         from ...run import is_server_named, run_evaluation
 
         prepare_environment(evaluation)
-        needs("ndcg-ab run", *["prefect"] * is_server_named(evaluation), *tracker_libraries(evaluation))
+        require_libraries("ndcg-ab run", *["prefect"] * is_server_named(evaluation), *tracker_libraries(evaluation))
         refuse_unknown_tracker(evaluation)
         say("starting")
 
@@ -273,7 +273,7 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
-    needs("ndcg-ab serve", "prefect", "mlflow")
+    require_libraries("ndcg-ab serve", "prefect", "mlflow")
     evaluations = load_scheduled(configs, settings or ())
     from ... import schedules
 
@@ -289,7 +289,7 @@ def deploy(
     json: JsonFile = None,
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
-    needs("ndcg-ab deploy", "prefect", "mlflow")
+    require_libraries("ndcg-ab deploy", "prefect", "mlflow")
     evaluations = load_scheduled(configs, settings or ())
     from ... import schedules
 

@@ -41,8 +41,8 @@ def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> 
     config: dict[str, Any] = dict(USUAL)
     if threads := memory.threads(threads):
         config["threads"] = threads
-    if memory.for_duckdb is not None:
-        config["memory_limit"] = f"{round(memory.for_duckdb * share) // 1000}KB"
+    if memory.duckdb_bytes is not None:
+        config["memory_limit"] = f"{round(memory.duckdb_bytes * share) // 1000}KB"
     if memory.folder is not None:
         config["temp_directory"] = str(memory.folder)
     return config
@@ -226,7 +226,7 @@ class DuckDBEngine(Engine):
         if self.memory.limit is None or self.is_few:
             return
         used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
-        share = self.memory.for_duckdb_beside(used, size)
+        share = self.memory.duckdb_bytes_beside(used, size)
         with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
             self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
 

@@ -117,7 +117,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "in_doubt": {each.name for each in answer.candidates if each.doubt},
         "means": {(row.system_id, row.metric): row.mean for row in outcome.systems},
         "spans": {
-            metric.name: largest_reach([row for row in outcome.main if row.metric == metric.name])
+            metric.name: largest_extent([row for row in outcome.main if row.metric == metric.name])
             for metric in outcome.metrics
         },
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
@@ -169,14 +169,14 @@ def format_count(count: int, word: str) -> str:
     return f"{count} {word if count == 1 else plural}"
 
 
-def largest_reach(rows: Sequence[Comparison]) -> float:
+def largest_extent(rows: Sequence[Comparison]) -> float:
     """Return the largest absolute value of interval ends and smallest effects, which scales the strips of one table."""
     values = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in values for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
-def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
+def interval_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     """Return the x coordinates of an interval's marks on a strip, where 0 is -span and 200 is span, or None.
 
     Keys: low, high, point (the difference), and from, to (the smallest effect) if it is set.  None without an interval.
@@ -244,5 +244,5 @@ def card_colour(row: Comparison) -> str:
 # What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
 OF_TEMPLATES = (
     *(card_colour, format_count, format_document_counts, format_moment, fully_judged_difference),
-    *(largest_reach, split_verdict, strip_marks, verdict_kind),
+    *(largest_extent, split_verdict, interval_marks, verdict_kind),
 )

@@ -91,11 +91,11 @@ def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iter
         yield from wrap_decision(choice, f"{choice.words} ({len(names)}): ", each, ", ", width, GROUP_LINES)
 
 
-def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, room: int) -> list[Text]:
+def wrap_decision(choice: Choice, head: str, parts: Sequence[str], separator: str, width: int, room: int) -> list[Text]:
     """Return a decision in at most `room` lines: its mark, a head, and as many parts as fit, then "…"."""
     for count in range(len(parts), 0, -1):
-        left_out = f"{between}…" if count < len(parts) else ""
-        text = f"{choice.mark} {head}{between.join(parts[:count])}{left_out}"
+        left_out = f"{separator}…" if count < len(parts) else ""
+        text = f"{choice.mark} {head}{separator.join(parts[:count])}{left_out}"
         wrapped = textwrap.wrap(text, width, subsequent_indent=INDENT, break_on_hyphens=False)
         if len(wrapped) <= room:
             break
@@ -183,9 +183,9 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
             column_cells.append((text, text, ""))
             continue
         interval = deciding_interval(cell.row)
-        between = f" [{short_number(interval.low)}, {short_number(interval.high)}]" if interval else ""
+        interval_text = f" [{short_number(interval.low)}, {short_number(interval.high)}]" if interval else ""
         number = short_number(cell.row.difference)
-        short, wide = (f"{text} {format_marked(cell.row, shown)}" for shown in (number, number + between))
+        short, wide = (f"{text} {format_marked(cell.row, shown)}" for shown in (number, number + interval_text))
         column_cells.append((short, wide, STYLES[cell.row.conclusion.traits.tone]))
     return Column(name, column_cells)
 

@@ -82,7 +82,7 @@ class Grid:
         """Return the division if names get `limit` columns; None if shortened names are equal or nothing fits."""
         name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
-        names = [widest_name(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
+        names = [name_column_width(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
         if None in names:
             return None
         used = sum(name + 3 for name in names if name is not None) - 1
@@ -152,7 +152,7 @@ def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str]
     return table
 
 
-def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
+def name_column_width(head: str, names: Sequence[str], limit: int) -> int | None:
     """Return the width of a column of names, each shortened to `limit`; None if shortened names would be equal."""
     short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):

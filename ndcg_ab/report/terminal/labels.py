@@ -50,15 +50,15 @@ def to_csv(rows: Sequence[ToJudge]) -> str:
     names = [field.name for field in dataclasses.fields(ToJudge)]
     lines = csv.DictWriter(file, names, lineterminator="\n")
     lines.writeheader()
-    lines.writerows({**row_record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
+    lines.writerows({**row_to_dict(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
     return file.getvalue()
 
 
 def to_json(rows: Sequence[ToJudge]) -> str:
-    return json.dumps({"schema": SCHEMA, "documents": [*map(row_record, rows)]}, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps({"schema": SCHEMA, "documents": [*map(row_to_dict, rows)]}, ensure_ascii=False, indent=2) + "\n"
 
 
-def row_record(row: ToJudge) -> dict[str, Any]:
+def row_to_dict(row: ToJudge) -> dict[str, Any]:
     """Return the fields of a row by name, with the ranks as system -> rank."""
     return dataclasses.asdict(row) | {"ranks": dict(row.ranks)}
 

@@ -26,7 +26,7 @@ WIDE = 120  # columns from which differences are shown beside the values, and de
 ROOM = 20  # columns that the last column needs; with less it is below the table
 MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
-Alike = list[ReusedNight | FailedNight]  # nights on end without an evaluation, for one reason
+NightGroup = list[ReusedNight | FailedNight]  # nights on end without an evaluation, for one reason
 LONG = 14  # columns of a system's name in the head of a wide table
 
 
@@ -118,7 +118,7 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
     return tables, room
 
 
-def night_row(night: "EvaluatedNight | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
+def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[str]:
     """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events."""
     if isinstance(night, EvaluatedNight):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
@@ -126,14 +126,14 @@ def night_row(night: "EvaluatedNight | Alike", timeline: Timeline, *, wide: bool
         happened = describe_night(night, timeline)
         return [str(night.ordinal), format_moment(night.began)[5:], *cells, happened]
     empty = [""] * (len(timeline.systems) + wide)
-    return ["", format_moment(night[0].began)[5:], *empty, format_alike(night)]
+    return ["", format_moment(night[0].began)[5:], *empty, format_night_group(night)]
 
 
-def group_nights(timeline: Timeline) -> list["EvaluatedNight | Alike"]:
+def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
     """Return evaluations and, between them, groups of consecutive nights without an evaluation for one reason."""
     nights: list[EvaluatedNight | ReusedNight | FailedNight]
     nights = [*timeline.evaluations, *timeline.reused, *timeline.failed]
-    groups: list[EvaluatedNight | Alike] = []
+    groups: list[EvaluatedNight | NightGroup] = []
     for night in sorted(nights, key=lambda night: night.began):
         last = groups[-1] if groups else None
         if isinstance(night, EvaluatedNight):
@@ -145,7 +145,7 @@ def group_nights(timeline: Timeline) -> list["EvaluatedNight | Alike"]:
     return groups
 
 
-def format_alike(nights: "Alike") -> str:
+def format_night_group(nights: "NightGroup") -> str:
     """Return nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: …``."""
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1
@@ -312,15 +312,15 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
         console.print(Text("failed", style="bold"))
     for failed_nights in digest.failed:
         console.print(Text(f"  {failed_nights.began[5:10]} {COULD_NOT_RUN}: {failed_nights.reason_text}"))
-    print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
+    print_section(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
-    print_part(console, "to look at", open_matters(digest, last.ordinal))
+    print_section(console, "to look at", open_matters(digest, last.ordinal))
     console.print(Text(f"now (the latest evaluation, {last.began[:10]})", style="bold"))
     for line in latest_decisions(last):
         console.print(line)
 
 
-def print_part(console: Console, title: str, lines: list[str]) -> None:
+def print_section(console: Console, title: str, lines: list[str]) -> None:
     console.print(Text(title, style="bold"))
     for line in lines or ["nothing"]:
         console.print(Text(f"  {line}"))

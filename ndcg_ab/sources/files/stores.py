@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ndcg_ab.config.model.inputs.connections import Storage, plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, error_text, needs, on_one_line
+from ndcg_ab.errors import InputError, SilentError, error_text, on_one_line, require_libraries
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 
 PIECE = 1 << 22  # bytes
@@ -219,7 +219,7 @@ class WebStore(Store):
         return self.shown
 
     def copy(self, name: str, target: Path, limits: LimitCounter) -> None:
-        needs(f"reading {self.shown}", "httpx")
+        require_libraries(f"reading {self.shown}", "httpx")
         import httpx
 
         try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.deadlines import Countdown
-from ndcg_ab.errors import InputError, SilentError, format_value, needs
+from ndcg_ab.errors import InputError, SilentError, format_value, require_libraries
 from ndcg_ab.sources.base import (
     Ask,
     CostRequest,
@@ -47,7 +47,7 @@ class SearchEngine(Source):
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the ranking of every query, with the titles and addresses of documents if hits contain them."""
-        needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
+        require_libraries(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
         requests = self.requests(pull)

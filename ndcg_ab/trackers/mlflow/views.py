@@ -59,7 +59,7 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
         "useGroupedValuesInCharts": True,
     }
     views = {LATEST: latest, EVERY: every, TREND: trend}
-    return {TAG + view_id(name): wrap_view(name, content) for name, content in views.items()}
+    return {TAG + view_id(name): encode_view(name, content) for name, content in views.items()}
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, 
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
 
 
-def wrap_view(name: str, content: dict[str, Any]) -> str:
+def encode_view(name: str, content: dict[str, Any]) -> str:
     now = int(time.time() * 1000)
     packed = base64.b64encode(zlib.compress(json.dumps(content).encode(), 9)).decode()
     return json.dumps({"name": name, "createdAt": now, "updatedAt": now, "state": "deflate;" + packed})

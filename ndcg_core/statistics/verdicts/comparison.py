@@ -283,7 +283,7 @@ def _facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size
         together=_reaching(moments, test.reaches.wide if test else None),
         narrow=narrow,
         test=test,
-        mde=_detectable(moments, test, size, alpha) if moments and moments.deviation > 0 else None,
+        mde=_detectable_difference(moments, test, size, alpha) if moments and moments.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
         alpha=alpha,
         least_queries=how.least_queries,
@@ -299,7 +299,7 @@ def _reaching(moments: Moments | None, reach: float | None) -> Interval | None:
     return None if moments is None or reach is None else interval_from_half_width(moments, reach)
 
 
-def _detectable(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
+def _detectable_difference(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
     """Return the mean difference that a family's test of this size detects; by Bonferroni without half-widths."""
     reach = test.reaches.wide if test else None
     if reach is None:

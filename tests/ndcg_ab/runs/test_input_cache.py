@@ -13,7 +13,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.working_folder import moment_of, working_folder
+from ndcg_ab.history.working_folder import nominal_time, working_folder
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.runs import folder as folder_store
@@ -378,4 +378,4 @@ def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> No
 
 def test_the_moment_of_a_working_folder() -> None:
     names = (".20261121T020000Z.partial", ".20261121T020000Z-2.partial")
-    assert {moment_of(Path(name)) for name in names} == {FIRST}
+    assert {nominal_time(Path(name)) for name in names} == {FIRST}

@@ -132,7 +132,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
         raise MEMORY
 
     monkeypatch.setattr(bundle_files, "write_report", draw)
-    monkeypatch.setattr(database, "forget_query_scores", failing(MEMORY_DUCKDB))
+    monkeypatch.setattr(database, "delete_old_query_scores", failing(MEMORY_DUCKDB))
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
     performed = perform_run(evaluation, call, at=datetime.now(UTC) - timedelta(minutes=1))
     assert seen == [(1, 1)], "the history has it before anything is drawn"

@@ -25,8 +25,8 @@ def test_sizes_from_intervals_that_hold_alone_are_noticed(monkeypatch: pytest.Mo
 
 @pytest.mark.soak
 def test_a_detectable_effect_of_one_comparison_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = comparison._detectable
-    monkeypatch.setattr(comparison, "_detectable", lambda of, test, size, alpha: real(of, None, 1, alpha))
+    real = comparison._detectable_difference
+    monkeypatch.setattr(comparison, "_detectable_difference", lambda of, test, size, alpha: real(of, None, 1, alpha))
     found = simulate_words.power(rng(), 100, queries=50, columns=15)
     assert not found[0].holds(errors=3)
 
