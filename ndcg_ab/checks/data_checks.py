@@ -125,16 +125,16 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
 
 
 def inflect_words(count: int) -> dict[str, str]:
-    """Return nouns and verbs, such as ``queries`` and ``have``, in the singular if count is 1, by their plural."""
+    """Return {plural: word} for nouns and verbs such as ``queries`` and ``have``, in the singular if count is 1."""
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
 
 def describe_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
-    """Return, in words, how metrics treat queries without results (`unanswered`) or without relevant documents.
+    """Return phrases on how metrics score queries: `unanswered` without results, `no_relevant` without relevant ones.
 
-    The second key is `no_relevant`. count: number of these queries, for singular or plural.
+    count: number of these queries, for singular or plural.
     """
     they_are, each = inflect_words(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
@@ -331,7 +331,7 @@ def check_judged_results(
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
-    """Return, per system, its first answered judged query, and numbers of such queries, results and judged results.
+    """Return {system: (first query, queries, results, judged results)}, of answered judged queries.
 
     queries: the number of judged queries that are looked up.
     """

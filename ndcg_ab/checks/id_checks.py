@@ -56,11 +56,11 @@ def check_spellings(
 
     Without judgments, rankings are compared with the first ranking.
     """
-    places = min(LOOKED_AT, depth_of(metrics) + 1)
+    depth = min(LOOKED_AT, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
     files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(read_part, part))) for part in parts]
     systems = [
-        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, places), name)
+        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, depth), name)
         for name, pulled in rankings.items()
     ]
     first = systems[0]
@@ -80,17 +80,16 @@ def check_spellings(
         shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
         findings += compare_tables(own, other, changed_rankings, shared, "query_id")
         if shared:
-            each = max(places, other.pulled.count // len(other.pulled.query_ids))
-            findings += compare_tables(
-                own, other, changed_rankings, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id"
-            )
+            each = max(depth, other.pulled.count // len(other.pulled.query_ids))
+            step = -(-len(shared) * each // SAMPLE)
+            findings += compare_tables(own, other, changed_rankings, shared[::step], "doc_id")
     return findings
 
 
-def read_ranking(engine: Engine, system_id: str, places: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
+def read_ranking(engine: Engine, system_id: str, depth: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Return the (query_id, doc_id) pairs at the top ranks of a ranking, for the given queries."""
     where = {"system_id": system_id, "query_id": query_ids}
-    return engine.rows("leading_result", IDS, where=where, depth=places)
+    return engine.rows("leading_result", IDS, where=where, depth=depth)
 
 
 def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:

@@ -120,7 +120,7 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
 
 
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
-    """Return those of the spellings without which the ids of a pair are not equal."""
+    """Return those of the spellings that are needed to make the ids of a pair equal."""
     needed = spellings
     for spelling in reversed(spellings):
         fewer = tuple(each for each in needed if each is not spelling)
@@ -172,16 +172,15 @@ def find_excess_texts(longer: Iterable[str], shorter: Collection[str]) -> Iterat
 
 @cache  # equal spellings have the same function
 def remove_affix(is_prefix: bool, text: str) -> Spelling:
-    """Return the spelling without one prefix or suffix."""
+    """Return the spelling that removes a text at the start of ids (is_prefix), or at the end."""
     kind, pattern = ("prefix", f"^{re.escape(text)}") if is_prefix else ("suffix", f"{re.escape(text)}$")
-    return Spelling(
-        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({template_literal(text)})", make_remover(pattern)
-    )
+    expression = f"{{}}.remove{kind}({template_literal(text)})"
+    return Spelling(f"the {kind} {text!r} is removed", expression, make_remover(pattern))
 
 
 @cache
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
-    """Return the spelling without the text before the last, or after the first, occurrence of a character."""
+    """Return the spelling that removes all up to the last `sign` (is_prefix), or all from the first `sign` on."""
     if is_prefix:
         expression = f"{{}}.rpartition({template_literal(sign)})[2]"
         return Spelling(f"all up to the last {sign!r} is removed", expression, make_remover(f".*{re.escape(sign)}"))

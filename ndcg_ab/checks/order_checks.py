@@ -211,7 +211,7 @@ def rank_finding(
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
-    """Return the value of documents with these grades in this order; None: unjudged.
+    """Return the metric's value of a query from the grades of its results in order; None: unjudged.
 
     judged: the grades of all judged documents of the query. highest: the highest grade of all judgments.
     """

@@ -52,9 +52,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if texts := odd_ids.to_pylist():
             count = pc.sum(counts[1].filter(pc.is_in(counts[0], value_set=odd_ids))).as_py()
             message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
-            findings.append(
-                make_finding("placeholder_document", message, count, name, examples=document_examples(texts))
-            )
+            findings += [make_finding("placeholder_document", message, count, name, examples=document_examples(texts))]
         is_own = pc.equal(rows["query_id"].cast(pa.string()), rows["doc_id"])
         if (pc.sum(is_own).as_py() or 0) < LEAST_OWN:
             continue
@@ -65,9 +63,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
-            findings.append(
-                make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))
-            )
+            findings += [make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))]
     return findings
 
 
@@ -148,7 +144,7 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
 def concordance(grades: Sequence[float]) -> float | None:
     """Return Goodman and Kruskal's gamma of ranks and grades, in [-1, 1]; None if all grades are equal.
 
-    grades: in rank order. A positive value means that higher grades stand above lower ones.
+    grades: in rank order. A positive value means that higher grades have better ranks.
     """
     pairs = [upper - lower for upper, lower in combinations(grades, 2) if upper != lower]
     return sum(1 if each > 0 else -1 for each in pairs) / len(pairs) if pairs else None

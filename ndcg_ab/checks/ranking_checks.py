@@ -295,11 +295,10 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that is equal for copies of a ranking, so that only likely copies are compared row by row.
+    """Return a value that is equal for copies of a ranking; only rankings with equal values are compared row by row.
 
-    It is the digest of a remote table, else the lowest query id with its best score and the documents that have the
-    score. scored: whether every ranking with the same number of rows has scores; if not, the value is only the query
-    id.
+    scored: whether all rankings with this number of rows have scores, so that the value can contain the best score of a
+    query.
     """
     if pulled.elsewhere:
         return pulled.digest

@@ -180,7 +180,7 @@ class MemoryStore(Store):
         self._complete = complete
         self._pulled: dict[str, Pulled] = {}
         self._entries: dict[str, StoreEntry] = {}
-        self._wanted: NeededResults | None = None
+        self._needed: NeededResults | None = None
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
@@ -219,9 +219,9 @@ class MemoryStore(Store):
         judgments = self.judgments()
         if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
-        if self._wanted is None:  # the same of every ranking
-            self._wanted = find_needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
-        return self._wanted
+        if self._needed is None:  # the same of every ranking
+            self._needed = find_needed_results(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+        return self._needed
 
     def covers_enough_queries(self, pulled: Pulled) -> bool:
         judgments = self.judgments()
@@ -243,6 +243,6 @@ class MemoryStore(Store):
         return sorted(inputs, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
-        """Return all inputs as they were read."""
+        """Return all inputs; rankings are reduced, unless complete ones are needed."""
         with self.memory() as memory:
             return self.read(memory)

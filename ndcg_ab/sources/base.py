@@ -66,7 +66,7 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
 
 
 def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return the table, which has a row per query of a remote table, with a reference to it in the metadata."""
+    """Return a table of query ids whose metadata refer to the remote table with the rows of these queries."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 

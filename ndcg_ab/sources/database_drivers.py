@@ -157,7 +157,7 @@ def driver_for(uri: str | None, location: str) -> str:
 
 
 def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
-    """Return the connection parameters of a driver: the driver's name of the parameter -> value."""
+    """Return {name: value} of the parameters with which a driver connects, in the driver's own names."""
     if uri is None:
         return options
     if driver == "snowflake":
@@ -178,7 +178,6 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
 
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
     """Yield the schema and batches of a query of a SQLite file, or of a copy if SQLite would write beside the file.
-
 
     Notes
     -----
@@ -313,7 +312,6 @@ RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 def read_only_statement(query: str, location: str) -> str:
     """Return a query up to its last semicolon; raise InputError if the query is not a single reading statement.
-
 
     Notes
     -----

@@ -48,7 +48,7 @@ class Queries:
 
     @property
     def records(self) -> dict[str, dict[str, str]]:
-        """The mapping query_id -> {column: value}, without id, text, weight, cluster and columns of a draw."""
+        """The mapping query_id -> {column: value} of the columns to slice by and of those that requests use."""
         if self.pulled is None:
             return {}
         names = [field.name for field in self.pulled.layout.fields if isinstance(field.blank, str)]
@@ -140,7 +140,7 @@ def unread_columns(queries: Queries, described: Described, directory: Path) -> t
 
 
 def pull_weights(source: FileSource) -> Queries:
-    """Read queries with weights, or with the probabilities of a draw; raise InputError if there are neither."""
+    """Read queries with weights, or with sampling probabilities; raise InputError if there are neither."""
     pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)
     if is_drawn(rows):

@@ -56,7 +56,7 @@ def fields_of(key_path: KeyPath) -> Iterator[FieldInfo]:
         annotation = entry_type(annotation, part)
 
 
-def is_late(key_path: KeyPath) -> bool:
+def may_hold_secret(key_path: KeyPath) -> bool:
     """Return whether the value at a key path may hold a secret, so that it is looked up only when it is used."""
     return any(Trait.LATE in traits_of(field) for field in fields_of(key_path))
 

@@ -11,10 +11,10 @@ from ndcg_ab.config.loading.keys import (
     annotation_of,
     expand,
     has_default,
-    is_late,
     is_path,
     key_hint,
     known_keys,
+    may_hold_secret,
     takes_text,
 )
 from ndcg_ab.config.model.inputs.connections import ADDRESS
@@ -139,7 +139,7 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
-    if is_reference(content) and "file" in content and is_late(key_path):
+    if is_reference(content) and "file" in content and may_hold_secret(key_path):
         return {"file": absolute(content["file"])}
     if isinstance(content, dict):
         return {part: rebase_paths(value, folder, (*key_path, part)) for part, value in content.items()}
@@ -164,7 +164,7 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
 
     def fill(text: str, key_path: KeyPath) -> Any:
         value = fill_variables(text, f"{origin}: {dotted_key(key_path)}")
-        if is_late(key_path) or (is_path(key_path) and ADDRESS.match(text)):
+        if may_hold_secret(key_path) or (is_path(key_path) and ADDRESS.match(text)):
             return text
         whole = VARIABLE.fullmatch(text.strip())
         if whole is None or whole["inner"] is None:

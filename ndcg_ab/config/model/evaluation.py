@@ -260,7 +260,7 @@ class Evaluation(Model):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _knows_what_it_reads(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
+    def _validate_metric_names(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
         """Validate the configuration; with scores, metric names are those of another tool."""
         before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:

@@ -100,9 +100,9 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
         return 0.0, []
-    documents, places, counts = read_counts(engine)
+    documents, distinct_ranks, counts = read_counts(engine)
     fit = fit_joined(counts)
-    fitted, ranks, top = documents[fit.document], places[fit.rank], fit.examination.max(initial=1.0)
+    fitted, ranks, top = documents[fit.document], distinct_ranks[fit.rank], fit.examination.max(initial=1.0)
     doubt = fit.doubt if fit.is_identified else [None] * len(ranks)
 
     def put(scale: float) -> None:
@@ -111,9 +111,9 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
 
     put(top)  # a step moves nothing at its bounds, which are 1
     attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"].to_numpy()
-    looked = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
+    examined = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
     put(1.0)
-    change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(looked - fit.examination / top).max())
+    change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(examined - fit.examination / top).max())
     return float(change), joined_remarks(fit, len(documents), ranks)
 
 
@@ -122,9 +122,9 @@ def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
-    places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
+    ranks, rank = np.unique(rows["place"].to_numpy(), return_inverse=True)
     columns = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
-    return documents, places, ClickCounts(document, place, *columns)
+    return documents, ranks, ClickCounts(document, rank, *columns)
 
 
 TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked", pa.bool_())])

@@ -150,7 +150,8 @@ class MeteredFile(FileStream):
 class UnpackedFile(io.RawIOBase):
     """A stream that decompresses a file; raises InputError if the file is broken or unpacks to too many bytes.
 
-    A stretch of the file may exceed the ratio by `GRACE` bytes in total; sparse stretches before it do not compensate.
+    In any stretch of the file, the unpacked bytes may exceed the allowed multiple of the compressed bytes by about
+    `GRACE`; stretches of a low ratio do not raise this limit for later ones.
     For a file that is compressed twice, outer is the stream of the outer layer, whose compressed bytes are counted, and
     file is the content of that layer.
     """

@@ -44,7 +44,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
         JUDGMENTS,
         "json",
         records=partial(read_numbers, field="grade"),
-        is_doubtful=has_many(queries) or (has_fractions(queries) and is_ranked(queries)),
+        is_doubtful=has_many_values(queries) or (has_fractions(queries) and is_ranked(queries)),
     )
 
 
@@ -60,7 +60,7 @@ def sniff_ranking(sample: Sample) -> Reading | None:
         RANKING,
         "json",
         records=partial(read_numbers, field="score"),
-        is_doubtful=not (has_many(queries) or has_fractions(queries) or is_ranked(queries)),
+        is_doubtful=not (has_many_values(queries) or has_fractions(queries) or is_ranked(queries)),
     )
 
 
@@ -109,7 +109,7 @@ def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items() if is_object(value) else value
 
 
-def has_many(queries: Queries) -> bool:
+def has_many_values(queries: Queries) -> bool:
     """Return whether there are more distinct values than grades usually have."""
     return len({*chain.from_iterable(queries)}) > MOST_GRADES
 

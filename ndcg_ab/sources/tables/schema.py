@@ -207,9 +207,9 @@ def query_layout(
     needs_weight: bool,
     needs_cluster: bool = False,
 ) -> Layout:
-    """Return the layout of queries: id, text, weight, cluster, columns of a draw, attributes to slice by, and others.
+    """Return the layout of queries: id, text, weight, cluster, columns of `ndcg-ab draw`, and further columns.
 
-    columns: further columns, which requests use.
+    attributes: columns to slice by. columns: columns that requests use.
     """
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())

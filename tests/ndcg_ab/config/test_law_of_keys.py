@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from ndcg_ab.config.loading import schema
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.keys import is_late, known_keys
+from ndcg_ab.config.loading.keys import known_keys, may_hold_secret
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import GivenFile, SourceModel
@@ -163,7 +163,7 @@ def test_its_secret_is_looked_up_when_it_is_used(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("LOCK", "pl4in-w0rd")
     found = read(tmp_path, CONFIG.replace("boards: 4, lock: {file: key.txt}", "lock: '${LOCK}'"))
     assert found.systems[1].lock == "${LOCK}"
-    assert is_late(("judgments", "lock")) and not is_late(("judgments", "label"))
+    assert may_hold_secret(("judgments", "lock")) and not may_hold_secret(("judgments", "label"))
     assert "pl4in" not in found.model_dump_json()
 
 

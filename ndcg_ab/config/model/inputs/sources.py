@@ -142,7 +142,7 @@ class DatabaseSource(SourceModel):
         return self.database.display_name
 
 
-class OfFunction(SourceModel):
+class FunctionModel(SourceModel):
     """A function of the user, in a module beside the configuration or in an installed package."""
 
     needs_queries: ClassVar[bool] = True
@@ -159,7 +159,7 @@ class OfFunction(SourceModel):
         return self.python
 
 
-class PythonSource(OfFunction):
+class PythonSource(FunctionModel):
     """A function that receives the queries and returns documents with scores, from any search engine."""
 
     per_query: bool = Field(
@@ -167,7 +167,7 @@ class PythonSource(OfFunction):
     )
 
 
-class JudgeSource(OfFunction):
+class JudgeSource(FunctionModel):
     """A function that receives a query and a document and returns a grade; by name, or in memory."""
 
     attributes: list[str] = Field(
@@ -386,7 +386,7 @@ class ScoresSource(Readable):
 
     @property
     def origin(self) -> str:
-        """The path of the file as it was given, for the HTML page."""
+        """The path of the file as the configuration spells it, for the HTML page."""
         return str(self.file)
 
 
