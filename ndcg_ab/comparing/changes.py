@@ -1,4 +1,4 @@
-"""Report the changes of each candidate in the top ranks, and the results on the queries that a change was meant for.
+"""Report what each candidate changes in the top ranks, and compare systems on the queries that a change was meant for.
 
 See docs/changes.md.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab.checks.findings import MOST
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries
-from ndcg_ab.comparing.families import Group, candidate_names, compare_columns, make_column, paired_columns
+from ndcg_ab.comparing.families import PairedValues, candidate_names, compare_columns, make_column, paired_columns
 from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -36,10 +36,10 @@ SIDE_BY_SIDE = 10  # ranks that are shown side by side
 
 
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
-    """Return one record of changed results for each candidate.
+    """Return one record per candidate of its changes in the top ranks.
 
-    The result is empty without rankings, if another tool computed the first metric, and if it would take long. Raises
-    ParityError if the core finds another overlap for a sample of the queries.
+    The result is empty without rankings, if another tool computed the first metric, and if there are too many results.
+    Raises ParityError if the core finds another overlap for a sample of the queries.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
@@ -70,7 +70,8 @@ def make_changes(
 ) -> Changes:
     """Make the record of one candidate's changes.
 
-    rows: of `query_change`, by rising query_id. about: the evaluation and the depth.
+    rows: rows of the table `query_change`, by rising query_id. moved: documents that entered and left, by grade.
+    largest: the queries with the largest differences. about: the evaluation and the depth.
     """
     evaluation, depth = about
     is_changed = longer_lengths(rows) != rows["at_same_rank"].to_numpy()
@@ -108,14 +109,14 @@ def longer_lengths(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def overlaps_of(rows: pa.Table) -> list[float]:
-    """Return, per query, the share of the longer ranking's documents that both have; 1 if both are empty."""
+    """Return, per query, the number of common documents over the length of the longer ranking; 1 if both are empty."""
     longest = longer_lengths(rows)
     overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
     return overlaps
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
-    """Return, per candidate, how many documents of each grade came and went, unjudged ones last."""
+    """Return, per candidate, how many documents of each grade entered and left the top ranks, unjudged ones last."""
     moved_by_candidate: dict[str, list[MovedDocuments]] = defaultdict(list)
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
         moved_by_candidate[candidate].append(MovedDocuments(grade, entered, left))
@@ -125,7 +126,7 @@ def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
 
 
 def most_changed(rows: pa.Table) -> pa.Table:
-    """Return the rows of the queries with a candidate's largest wins and losses; the wins first."""
+    """Select the queries with a candidate's largest wins and losses, the wins first."""
     query_ids, differences = rows["query_id"].to_pylist(), rows["difference"].to_pylist()
     order = sorted(range(len(query_ids)), key=lambda at: (-abs(differences[at]), query_ids[at]))
     wins = [at for at in order if differences[at] > TIE_TOLERANCE][:LARGEST]
@@ -136,7 +137,7 @@ def most_changed(rows: pa.Table) -> pa.Table:
 def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
     """Return, per candidate, the chosen queries with the top results of baseline and candidate.
 
-    chosen: rows from `most_changed`.
+    chosen: rows from `most_changed`, by candidate.
     """
     query_ids = {name: rows["query_id"].to_pylist() for name, rows in chosen.items()}
     sample = sorted({query_id for each in query_ids.values() for query_id in each})
@@ -195,7 +196,7 @@ def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
 
 
 def intended_ids(engine: Engine) -> list[str]:
-    """Return the distinct ids of the intended queries, sorted."""
+    """Return the sorted ids of the queries that the change is meant for (`intended`)."""
     return sorted({query_id for (query_id,) in engine.rows("pulled_intended")})
 
 
@@ -244,16 +245,16 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
 
 
 def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
-    """Return the part of a column with the intended queries, or with the others. name: `INTENDED` or `OTHERS`."""
+    """Return the part of a column with the intended or the other queries. name: the part, `INTENDED` or `OTHERS`."""
     is_wanted = np.array([(query_id in intended) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)
     differences, values = (
         np.asarray(each, dtype=np.float64)[is_wanted] for each in (column.differences, column.baseline_values)
     )
-    group = Group(query_ids, differences, values)
+    group = PairedValues(query_ids, differences, values)
     return make_column(evaluation, column.candidate, column.metric, group, sampling, (INTENDED, name))
 
 
 def rows_of_candidate(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
-    """Return the comparisons of one candidate on one metric by part: intended queries, or others."""
+    """Return the comparisons of one candidate on one metric by part: `INTENDED` or `OTHERS`."""
     return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

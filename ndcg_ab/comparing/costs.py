@@ -1,9 +1,10 @@
-"""Compare what requests cost: statistics of each system, paired differences, and guardrails (docs/costs.md).
+"""Compare the costs of requests: statistics of each system, paired differences, and guardrails (docs/costs.md).
 
-Quantiles come from the SQL (500_cost_quantile) and are computed again by the core; intervals are the core's.
+Quantiles come from the SQL (500_cost_quantile) and are computed again by the core; intervals are computed by the core
+only.
 
-The time of a failed request is a lower bound (it is censored). Low ends of intervals use this bound, high ends use
-infinity, so that intervals hold however long the answer would have taken.
+The time of a failed request is a lower bound (it is censored). Low bounds of intervals use it, high
+bounds use infinity, so that intervals hold however long the answer would have taken.
 """
 
 import math
@@ -42,9 +43,9 @@ MOST = 1_000_000  # needed queries that are reported at most
 class RecordedCost(NamedTuple):
     """One cost on the queries for which every system has it, by rising query id.
 
-    values: (queries x systems). failed: (queries x systems) whether the value is a lower bound, of a request that
-        failed.
-    missing: by system, the queries without the cost.
+    values: (queries x systems) costs. failed: (queries x systems) whether the request failed, so that its cost is a
+        lower bound. sample: weights and clusters of the queries. missing: the ids of queries without the cost, by
+        system.
     """
 
     query_ids: list[str]
@@ -55,17 +56,17 @@ class RecordedCost(NamedTuple):
 
     @property
     def endless(self) -> NDArray[np.float64]:
-        """Return the values with infinity for requests that failed."""
+        """Return the costs, with infinity for failed requests."""
         return np.where(self.failed, np.inf, self.values)
 
     @property
     def total_queries(self) -> int:
-        """Return the number of all queries, including those without the cost for a system."""
+        """Return the number of all queries, including those that lack the cost for some system."""
         return len(self.query_ids) + len(set().union(*self.missing.values()))
 
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
-    """Compare the costs over every query with a known cost, judged or not; return None if no cost is recorded."""
+    """Compare costs over all queries with a known cost, judged or not; return None if no cost is recorded."""
     if not evaluation.costs:
         return None
     sampling = sampling.of_log()
@@ -80,65 +81,65 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     tested = len(evaluation.costs.guardrails) * len(candidates)
     values, differences = [], []
     for cost in evaluation.costs.names:
-        of = read_cost(engine, sampling, cost, systems, evaluation)
+        recorded = read_cost(engine, sampling, cost, systems, evaluation)
         statistics = [each for each in evaluation.costs.statistics if each.cost == cost]
-        estimates = Estimates(of, statistics, evaluation)
+        estimates = Estimates(recorded, statistics, evaluation)
         for at, system in enumerate(systems):
             times = cold[system, cost]
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
             about |= {
                 "failed": estimates.count_failed(at),
-                "missing": len(of.missing[system]),
-                "asked": of.total_queries,
+                "missing": len(recorded.missing[system]),
+                "asked": recorded.total_queries,
             }
             for which, each in enumerate(statistics):
                 value = estimates.value(at, which)
                 if each.share is not None:
                     refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
                 ends = estimates.interval(at, which)
-                row = (len(of.query_ids), value.low, finite_or_none(ends.low), finite_or_none(ends.high))
+                row = (len(recorded.query_ids), value.low, finite_or_none(ends.low), finite_or_none(ends.high))
                 bound = None if value.low == value.high else AT_LEAST
                 values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
         for candidate in candidates:
             pair = systems.index(baseline), systems.index(candidate)
             for which, each in enumerate(statistics):
                 margin = evaluation.costs.guardrails.get(each.name)
-                differences.append(difference_of(estimates, pair, which, (baseline, candidate), margin, tested))
+                differences.append(compare_pair(estimates, pair, which, (baseline, candidate), margin, tested))
     return Costs(tuple(values), tuple(differences))
 
 
 class Estimates:
-    """Values, intervals and differences of the statistics of one cost; all quantiles share their draws."""
+    """Computes values, intervals and differences of the statistics of one cost; all quantiles share their draws."""
 
-    def __init__(self, of: RecordedCost, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
-        self.of = of
+    def __init__(self, cost: RecordedCost, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
+        self.cost = cost
         self.statistics = statistics
         self.alpha = evaluation.statistics.alpha
         shares = [each.share for each in statistics if each.share is not None]
         self.columns = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
         settings = evaluation.statistics
         about = {"draws": settings.resamples, "seed": settings.seed}
-        self.low, self.high = draw_quantile_bounds(of.values, shares, sample=of.sample, **about)
-        if of.failed.any():  # the same draws again
-            self.high = draw_quantile_bounds(of.endless, shares, sample=of.sample, **about)[1]
+        self.low, self.high = draw_quantile_bounds(cost.values, shares, sample=cost.sample, **about)
+        if cost.failed.any():  # the same draws again
+            self.high = draw_quantile_bounds(cost.endless, shares, sample=cost.sample, **about)[1]
 
     @property
     def queries(self) -> int:
-        return len(self.of.query_ids)
+        return len(self.cost.query_ids)
 
     def count_failed(self, system: int) -> int:
-        return int(self.of.failed[:, system].sum())
+        return int(self.cost.failed[:, system].sum())
 
     def value(self, system: int, which: int) -> Interval:
-        """Return a statistic of one system, computed by the core, or its bounds if requests failed.
+        """Compute a statistic of one system, as (value, value), or as its lower and upper bound if requests failed.
 
-        The upper bound is infinite if failed requests leave it open.  system, which: indices of the system and of the
+        The upper bound is infinite if failed requests leave it open.  system: index of the system. which: index of the
         statistic.
         """
-        values, share = self.of.values[:, system].tolist(), self.statistics[which].share
-        weights = None if self.of.sample.weights is None else self.of.sample.weights.tolist()
+        values, share = self.cost.values[:, system].tolist(), self.statistics[which].share
+        weights = None if self.cost.sample.weights is None else self.cost.sample.weights.tolist()
         if share is not None:
-            endless = self.of.endless[:, system].tolist()
+            endless = self.cost.endless[:, system].tolist()
             return Interval(quantile(values, share, weights), quantile(endless, share, weights))
         value = mean(values) if weights is None else weighted_mean(values, weights)
         assert value is not None
@@ -147,16 +148,16 @@ class Estimates:
     def interval(self, system: int, which: int) -> Interval:
         tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
-            ends = mean_interval(self.of.values[:, system], tails, self.of.sample)
+            ends = mean_interval(self.cost.values[:, system], tails, self.cost.sample)
             return ends._replace(high=math.inf) if self.count_failed(system) else ends
         column = self.columns[self.statistics[which].statistic]
         return interval_from_draws(self.low[:, system, column], self.high[:, system, column], tails)
 
     def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
-        """Return the interval of candidate - baseline. pair: indices of the baseline and of the candidate."""
+        """Compute the interval of candidate - baseline. pair: indices of the baseline and of the candidate."""
         base, other = pair
         if self.statistics[which].share is None:
-            ends = mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
+            ends = mean_interval(self.cost.values[:, other] - self.cost.values[:, base], tails, self.cost.sample)
             low = -math.inf if self.count_failed(base) else ends.low
             return Interval(low, math.inf if self.count_failed(other) else ends.high)
         column = self.columns[self.statistics[which].statistic]
@@ -164,13 +165,13 @@ class Estimates:
         return interval_from_draws(lowest, self.high[:, other, column] - self.low[:, base, column], tails)
 
 
-def difference_of(
+def compare_pair(
     estimates: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
 ) -> CostDifference:
-    """Make the record of a difference between two systems in one statistic of a cost.
+    """Make the record of the difference of two systems in one statistic of a cost.
 
-    names: of the baseline and of the candidate. margin: of the guardrail, or None. tested: number of cost guardrails
-        over all candidates.
+    pair, names: indices and names of the baseline and of the candidate. which: index of the statistic. margin: margin
+        of the guardrail, or None. tested: number of cost guardrails over all candidates.
     """
     statistic, alpha = estimates.statistics[which], estimates.alpha
     base, other = (estimates.value(system, which) for system in pair)
@@ -196,7 +197,7 @@ def difference_of(
 
 
 def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: Tails) -> CostDifference:
-    """Return the difference with the verdict of its guardrail, and if that is open, the number of queries needed."""
+    """Add the verdict of its guardrail to a difference, and if it is open, the number of queries needed."""
     margin = row.margin or 0.0
     if row.high is not None and row.high <= margin:
         return replace(row, conclusion=Verdict.NOT_WORSE)
@@ -208,8 +209,8 @@ def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: 
 def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tails) -> int | None:
     """Return how many queries decide an open cost guardrail; None if unknown or more than a million.
 
-    If the interval has no upper end, the result is the number of queries at which it has one. Otherwise it is the
-    number that brings the nearer end to the margin: the distance from the estimate shrinks with the root of the number.
+    If the interval has no upper bound, the result is the number of queries with which it has one. Otherwise it is the
+    number with which the nearer bound reaches the margin: its distance to the estimate falls as 1 / sqrt(number).
     The result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
@@ -232,7 +233,7 @@ def finite_or_none(end: float) -> float | None:
 def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
 ) -> RecordedCost:
-    """Read one cost of all systems, with weights and clusters of the queries.
+    """Read one cost of all systems, on the queries that all systems have it for, with weights and clusters.
 
     Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster.
     """
@@ -265,7 +266,7 @@ def read_cost(
 
 
 def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
-    """Raise InputError for a cost without any query for a system, or for all systems together."""
+    """Raise InputError because a system has a cost for no query, or because no query has it for all systems."""
     query_count = len(set().union(*missing.values()))
     for system in evaluation.systems:
         if len(missing[system.name]) == query_count:
@@ -281,7 +282,7 @@ def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequ
 
 
 def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Interval]:
-    """Return the quantiles that the SQL computed, by (system, cost, statistic)."""
+    """Return the quantiles that the SQL computed, by (system, cost, statistic), as bounds if requests failed."""
     columns = ("system_id", "cost", "statistic", "value", "at_most")
     rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
     return {

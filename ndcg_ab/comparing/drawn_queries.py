@@ -34,10 +34,10 @@ WHOLE: Part = (None, None)
 class DrawnQueries:
     """The log that the judged queries were drawn from.
 
-    disagreements: relative disagreement, > 0, without unit, of every query whose results changed. means: by part of the
-        log (attribute and slice, or `WHOLE`), the mean disagreement of its queries, with 0 for unchanged ones.
-    weights: frequency over probability of every drawn query. queries: number of queries of the log.
-    frequencies: frequency of every query of the log; None for equal frequencies.
+    disagreements: relative disagreement, > 0, of every query with different results, by query_id. means: mean relative
+        disagreement of all queries of a part of the log (0 for unchanged ones), by (attribute, slice) or `WHOLE`.
+    weights: frequency / probability of every drawn query, by query_id. queries: number of queries of the log.
+    frequencies: frequency of every query of the log, by query_id; None for equal frequencies.
     """
 
     disagreements: Mapping[str, float]
@@ -47,7 +47,7 @@ class DrawnQueries:
     frequencies: Mapping[str, float] | None = None
 
     def mean_over_log(self, values: Mapping[str, float]) -> float:
-        """Return the mean over the log of values of the changed queries; all other queries count as 0."""
+        """Return the mean over the log of values by query_id; unchanged queries count as 0."""
         times = self.frequencies
         total = float(self.queries) if times is None else math.fsum(times.values())
         return math.fsum((1.0 if times is None else times[name]) * values[name] for name in self.disagreements) / total
@@ -55,23 +55,26 @@ class DrawnQueries:
     def scales_and_weights(
         self, query_ids: Sequence[str], weights: FloatArray, part: Part
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return factors for the differences of queries, and weights of the products (None: equal)."""
+        """Return the factors that scale the differences of drawn queries, and the weights of the scaled differences.
+
+        part: the part of the log over which the mean is taken. The weights are None if they are equal.
+        """
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
 
     def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
-        """Return (n,) disagreements of queries divided by the mean of the log."""
+        """Return the (n,) disagreements of queries, divided by the mean disagreement of the log."""
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return disagreements / self.means[WHOLE]
 
     def share_of_log(self, query_ids: Collection[str]) -> float:
-        """Return the share of some queries in the mean over the log, in [0, 1]."""
+        """Return the share of some queries in the log, by frequency, in [0, 1]."""
         if self.frequencies is None:
             return len(query_ids) / self.queries
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
-        """Return the largest factor by which a difference can be multiplied."""
+        """Return the largest factor of `scales_and_weights` that any query can have."""
         return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
 
 
@@ -99,9 +102,9 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
 
 
 def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
-    """Make the log from rows with query_id, weight, probability and disagreement, of which the last three may be None.
+    """Describe a log from rows (query_id, weight, probability, disagreement), of which the last three may be None.
 
-    parts: query ids by part of the log, `WHOLE` included.
+    parts: query ids by part of the log, including `WHOLE`.
     """
     frequencies = {row["query_id"]: row["weight"] for row in query_rows if row["weight"] is not None}
     disagreements = {
@@ -125,14 +128,14 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Return candidate, query id and first differing rank of queries that count as unchanged but have changed."""
+    """List (candidate, query_id, first differing rank) of queries that count as unchanged but have changed results."""
     if evaluation.scores:
         return []
     return engine.rows("no_longer_zero", ("candidate", "query_id", "first_rank"), order="query_id, candidate")
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
-    """Return, by (metric, candidate), the share of the log with differences that count as 0 but may not be 0."""
+    """Return the share of the log whose differences count as 0 but may not be 0, by (metric, candidate)."""
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
@@ -144,7 +147,7 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
 
 
 def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
-    """Return the comparisons without numbers of needed queries that exceed the log's changed queries."""
+    """Remove the number of needed queries from comparisons if it exceeds the number of the log's changed queries."""
     most = math.inf if log is None else len(log.disagreements)
     return [
         replace(row, queries_needed=None) if row.clusters is None and (row.queries_needed or 0) > most else row
@@ -152,16 +155,16 @@ def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -
     ]
 
 
-def with_drawn_findings(
+def add_drawn_findings(
     findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 ) -> list[Finding]:
-    """Return the findings plus those about drawn queries; without `unjudged_query` if queries were drawn."""
+    """Add findings about drawn queries; remove `unjudged_query` if queries were drawn."""
     others = [each for each in findings if log is None or each.code != "unjudged_query"]
     return [*others, *check_drawn(engine, evaluation, log)]
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None) -> list[Finding]:
-    """Return findings about drawn queries: their log, and queries not judged, not drawn, or changed since."""
+    """Return findings about drawn queries: on their log, and on queries not judged, not drawn, or changed since."""
     if log is None:
         return []
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
@@ -195,9 +198,9 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 def find_disagreements(
     engine: Engine, query_ids: Sequence[str], candidates: Sequence[str], baseline: str, metric: Metric
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each query's disagreement, and whether any candidate has other results than the baseline.
+    """Return each query's disagreement of rankings, and whether any candidate's results differ from the baseline's.
 
-    The disagreement is the root mean square over the candidates, >= 0; all queries count as judged.
+    The disagreement is the root mean square over the candidates, >= 0. The tables must treat all queries as judged.
     metric: the first metric. Raises ParityError if the core finds another disagreement for a sample of the queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")

@@ -1,4 +1,4 @@
-"""Group comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
+"""PairedValues comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -26,15 +26,15 @@ QueryIds = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
-    """The query ids, differences and baseline values of one column, by rising query_id."""
+class PairedValues:
+    """The query ids, differences and baseline values of one comparison, by rising query_id."""
 
     query_ids: QueryIds
     differences: NDArray[np.float64]
     baseline_values: NDArray[np.float64]
 
 
-NOTHING = Group((), np.array([]), np.array([]))
+NOTHING = PairedValues((), np.array([]), np.array([]))
 
 
 def make_families(
@@ -55,7 +55,10 @@ def make_families(
 
 
 def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Compare all queries of `paired_columns`: primary and secondary metrics, guardrails, and margins of the gate."""
+    """Compare systems over all queries: primary and secondary metrics, guardrails, and margins of the gate.
+
+    columns: from `paired_columns`.
+    """
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
     guarded = [column for column in columns if column.metric in evaluation.guardrails]
@@ -69,9 +72,9 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Compare guardrails and the gate's margins, with one test for harm over all of them."""
+    """Compare the columns of guardrails and of the gate's margins, with one test for harm over all of them."""
     refuse_beyond_range([*guarded, *gated], evaluation)
-    rows = check_guardrails([*guarded, *gated], **settings_of_tests(evaluation))
+    rows = check_guardrails([*guarded, *gated], **test_settings(evaluation))
     comparisons = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
@@ -79,8 +82,8 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     return comparisons
 
 
-def settings_of_tests(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the configured keyword arguments of `compare_family` and `check_guardrails`."""
+def test_settings(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the configured settings of tests, as keyword arguments of `compare_family` and `check_guardrails`."""
     settings = evaluation.statistics.model_dump(include={"alpha", "seed", "resamples"})
     return settings | {"workers": evaluation.resources.threads}
 
@@ -109,12 +112,12 @@ def compare_columns(
     least_queries: columns with fewer queries are not tested; None for the configured number for slices.
     """
     least = least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2)
-    how = settings_of_tests(evaluation)
+    how = test_settings(evaluation)
     return compare_family(columns, family=family, exploratory=exploratory, least_queries=least, **how)
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Return the differences of every candidate from the baseline on every metric, sorted by metric, then system."""
+    """Make the columns of differences of every candidate on every metric, sorted by metric, then system."""
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
@@ -124,7 +127,7 @@ def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -
 
 
 def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
-    """Return the differences of every candidate from the baseline on the primary metrics, slice by slice."""
+    """Make the columns of differences of every candidate on the primary metrics, one per slice of an attribute."""
     rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
     groups = group_values(rows, "metric_id", "slice", "candidate")
     slices = sorted({part for _, part, _ in groups})
@@ -147,8 +150,8 @@ def candidate_names(evaluation: Evaluation) -> list[str]:
     return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
 
 
-def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
-    """Group the rows of a table by the columns `keys`; groups with equal query ids share one tuple of ids."""
+def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
+    """Group the differences in a table by the columns `keys`; groups with equal query ids share one tuple of ids."""
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     names: list[list[str]] = []
     for key in keys:
@@ -165,13 +168,13 @@ def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
         members = query_codes[indices]
         if (key := members.tobytes()) not in known:
             known[key] = tuple(query_ids[code] for code in members.tolist())
-        found[values_of_code(int(codes[indices[0]]), names)] = Group(
+        found[decode_key(int(codes[indices[0]]), names)] = PairedValues(
             known[key], *(values[indices] for values in columns)
         )
     return found
 
 
-def values_of_code(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def decode_key(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the key values that an integer code of `group_values` stands for."""
     all_values = []
     for values in reversed(names):
@@ -184,7 +187,7 @@ def make_column(
     evaluation: Evaluation,
     candidate: str,
     metric: str,
-    group: Group,
+    group: PairedValues,
     sampling: Sampling,
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
@@ -210,12 +213,12 @@ def make_column(
 
 
 def largest_difference(differences: Differences) -> float:
-    """Return the largest magnitude of the differences, less the tolerance for ties."""
+    """Return the largest magnitude of the differences, minus the tolerance for ties."""
     return float(np.abs(differences).max(initial=0.0)) - TIE_TOLERANCE
 
 
 def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Return the differences of every two systems on the primary metrics, over the queries that both are scored on.
+    """Make the columns of differences of every two systems on the primary metrics, over their common queries.
 
     The baseline comes first, then the systems in the configured order; the earlier system of a pair is its baseline.
     """
@@ -228,31 +231,31 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
             if earlier.query_ids != later.query_ids:
                 earlier, later = shared_rows(earlier, later), shared_rows(later, earlier)
             values = earlier.differences
-            group = Group(earlier.query_ids, later.differences - values, values)
+            group = PairedValues(earlier.query_ids, later.differences - values, values)
             columns.append(make_column(evaluation, second, metric.name, group, sampling, baseline=first))
     return columns
 
 
-def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
-    """Group the column `value` of a table by the columns `keys`, as differences and also as baseline values."""
+def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
+    """Group the column `value` of a table by the columns `keys`, used both as differences and as baseline values."""
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     return group_values(rows, *keys)
 
 
-def shared_rows(group: Group, other: Group) -> Group:
-    """Return the rows of `group` whose queries are in `other` as well."""
+def shared_rows(group: PairedValues, other: PairedValues) -> PairedValues:
+    """Return the part of `group` with the queries that are in `other`, too."""
     return only_queries(group, set(other.query_ids))
 
 
-def only_queries(group: Group, query_ids: Collection[str]) -> Group:
-    """Return the rows of a group for some queries."""
+def only_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValues:
+    """Return the part of a group with some queries."""
     indices = [index for index, query_id in enumerate(group.query_ids) if query_id in query_ids]
     kept_ids = tuple(group.query_ids[index] for index in indices)
-    return Group(kept_ids, group.differences[indices], group.baseline_values[indices])
+    return PairedValues(kept_ids, group.differences[indices], group.baseline_values[indices])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return warnings of verdicts that contradict the verdicts of all tested slices."""
+    """Return warnings of verdicts over all queries that contradict the verdicts of all tested slices."""
     findings = []
     overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
     for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
@@ -289,9 +292,9 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
     """Return a sentence if the verdict over all queries contradicts the tested slices, else None.
 
-    It does if a difference is detected over all queries but points elsewhere in every slice, or is detected in every
-    slice but not over all queries.  Reasons are weights, small slices that are not tested, and slices with opposite
-    effects.
+    It contradicts them if a difference is detected over all queries but not in this direction in any slice, or if it is
+    detected in every slice but not over all queries.  Reasons are weights, small slices that are not tested, and slices
+    with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion
@@ -305,7 +308,7 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
 def decide_by_all(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> tuple[Decision, ...]:
-    """Return the decisions that would change if the metrics that are only descriptive by default decided, too.
+    """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
     compared: the comparisons on which the decisions are based. All metrics are tested as one primary family.
     """

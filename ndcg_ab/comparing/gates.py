@@ -31,7 +31,7 @@ NOBODY = "there is no candidate to compare"
 
 
 def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | None = None) -> tuple[GateResult, ...]:
-    """Return a result for every gate that the configuration names, or nothing if it names none.
+    """Return a result for every gate that the configuration names; empty if it names none.
 
     since: the comparison with the previous evaluation; None without a history.
     """
@@ -46,9 +46,10 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 
 
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
-    """Return whether each primary metric scores enough of the judged queries, also of those that a candidate shares.
+    """Check that each primary metric scores enough of the judged queries, for the baseline and in each comparison.
 
-    least_share: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of its share.
+    least_share: the share that must be scored, in [0, 1]. since: if there is a previous evaluation, `MUCH_AS_BEFORE` of
+        its share must be scored, too.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
@@ -72,7 +73,7 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a failed gate if the baseline answers far fewer queries than a candidate, as a truncated ranking does."""
+    """Yield a failed gate if the baseline answers far fewer queries than a candidate, like a truncated file."""
     rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
     unanswered = {row.system_id: row.unanswered or 0 for row in rows}
     of_baseline, fewest = unanswered.get(outcome.baseline, 0), min(unanswered.values(), default=0)
@@ -86,7 +87,7 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
 
 
 def mark_unscored(outcome: Outcome) -> Outcome:
-    """Return the outcome with comparisons on metrics that score no query as not testable."""
+    """Mark comparisons on metrics that score no query as not testable."""
     unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
     empty: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
     empty |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
@@ -95,7 +96,7 @@ def mark_unscored(outcome: Outcome) -> Outcome:
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a result for each condition of a gate; a comparison over no query never passes."""
+    """Yield a result for each condition of a gate; a comparison without queries never passes."""
     if gate.no_regression:
         worse = [row for row in primary_rows(outcome) if measured_state(row).is_harm or not row.queries]
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
@@ -136,7 +137,7 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
 
 
 def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
-    """Return whether enough results of each system are judged, on the metric with the fewest judged results."""
+    """Check that enough results of each system are judged, on the metric with the fewest judged results."""
     rows: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
         if row.judged is not None and row.judged < limit:
@@ -154,11 +155,11 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
 def margin_gate(
     name: str, outcome: Outcome, family: str, proof: bool, costs: Sequence[CostDifference] = ()
 ) -> GateResult:
-    """Return whether every comparison of a one-sided family stays within its margin.
+    """Check that every comparison of a one-sided family stays within its margin.
 
     The gate fails if harm is shown or an estimate is beyond the margin, and with `proof` also if a guardrail is not
     shown to hold. A pair without any difference passes: it shows no loss, and the message says what is not ruled out.
-    costs: guardrails on the costs of requests, held to equal rules.
+    costs: guardrails on the costs of requests, to which the same rules apply.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
@@ -171,14 +172,14 @@ def margin_gate(
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
-    """Return whether a cost guardrail fails the gate. proof: whether an open guardrail fails, too."""
+    """Return whether a cost guardrail fails its gate. proof: whether an undecided guardrail fails, too."""
     if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
 
 def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
-    """Return the message for cost guardrails none of which fails."""
+    """Return the messages for cost guardrails, none of which fails."""
     unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
     if unproven:
         return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
@@ -188,7 +189,7 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 def breaks_margin(row: Comparison, proof: bool) -> bool:
     """Return whether a guardrail fails its gate: it is worse, has no difference, or its loss is beyond the margin.
 
-    proof: whether a guardrail that is open fails, too.
+    proof: whether an undecided guardrail fails, too.
     """
     if row.difference is None or row.conclusion.is_harm:
         return True
@@ -196,7 +197,7 @@ def breaks_margin(row: Comparison, proof: bool) -> bool:
 
 
 def passed_text(rows: Sequence[Comparison]) -> str:
-    """Return the message for the comparisons of a gate that passed."""
+    """Return the message for a gate that passed."""
     alike = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
     if unproven:
@@ -215,6 +216,6 @@ def failure_text(row: Comparison) -> str:
 
 
 def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
-    """Make the result of a gate. systems: the system of each failure, in the order of the failures."""
+    """Make the result of a gate. passed: message if there is no failure. systems: the system of each failure."""
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

@@ -19,8 +19,9 @@ from ndcg_ab.sources.queries import Queries
 class Sampling:
     """The weights and clusters of the queries, and the log that they were drawn from.
 
-    weights: > 0, by query_id, or None. clusters: name of the cluster by query_id, or None. log: the log from which
-        the queries were drawn with the probabilities that the weights contain, or None.
+    weights: weight > 0 by query_id; None for equal weights. clusters: name of the cluster by query_id; None without
+        clusters. log: the log from which the queries were drawn; the weights then contain 1 / probability. None if
+        they were not drawn.
     """
 
     weights: Mapping[str, float] | None = None
@@ -33,7 +34,7 @@ class Sampling:
     def scales_and_weights(
         self, query_ids: Sequence[str], part: Part = WHOLE
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return a factor for each query's difference, and a weight for each scaled difference; None for all 1.
+        """Return factors that scale the differences of queries, and weights of the scaled differences; None for all 1.
 
         part: the part of the log over which the mean is taken.
         """
@@ -43,7 +44,7 @@ class Sampling:
         return self.log.scales_and_weights(query_ids, weights, part)
 
     def largest_scale(self, part: Part = WHOLE) -> float:
-        """Return the largest factor by which a difference is multiplied."""
+        """Return the largest factor of `scales_and_weights`; 1 if queries were not drawn."""
         return 1.0 if self.log is None else self.log.largest_scale(part)
 
     def of_log(self) -> "Sampling":
@@ -51,9 +52,9 @@ class Sampling:
         return self if self.log is None else replace(self, weights=self.log.frequencies, log=None)
 
     def weights_and_total(self, query_ids: Sequence[str], scored: Sequence[str]) -> tuple[NDArray[np.float64], float]:
-        """Return (n,) weights of queries, 0 without one, and the divisor of the mean over scored queries.
+        """Return the (n,) weights of queries, 0 if unknown, and the divisor of the mean over the scored queries.
 
-        The mean difference is the sum of weight * difference over the scored queries, over the divisor.
+        The mean difference is the sum of weight * difference over the scored queries, divided by the divisor.
         """
         if self.weights is None:
             return np.ones(len(query_ids)), float(len(scored))
@@ -86,7 +87,7 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
 
 
 def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
-    """Return the sampling of a file of queries with weights or probabilities; without a file only the clusters."""
+    """Make the sampling from a query file with weights or probabilities (or None), and from clusters."""
     if log is None:
         return Sampling(None, clusters)
     rows = log.text_table().to_pylist()
@@ -105,7 +106,7 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
 
 def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """Return the cluster of each query by its id, or None if the configuration has no `cluster_prefix`."""
+    """Return each query's cluster, which is a part of its id, or None if the configuration has no `cluster_prefix`."""
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:
         return None
@@ -117,7 +118,7 @@ def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] 
 def query_values(engine: Engine, evaluation: Evaluation, column: str, without: str) -> dict[str, Any] | None:
     """Return the weight or cluster of each query, or None if not used; raise InputError if a scored query lacks one.
 
-    column: "weight" or "cluster", a column of the queries. without: name of the table of queries that lack the value.
+    column: "weight" or "cluster". without: name of the SQL table of scored queries that lack the value.
     """
     key = f"{column}ed"
     is_used = getattr(evaluation.statistics, key)
@@ -133,9 +134,9 @@ def query_values(engine: Engine, evaluation: Evaluation, column: str, without: s
 
 
 def lacking_text(evaluation: Evaluation, column: str, lacking: Sequence[tuple[str, ...]], first_id: str | None) -> str:
-    """Return the message about queries without a weight or cluster.
+    """Return the message about scored queries without a weight or cluster.
 
-    first_id: the first id in the file of queries, if none of the lacking queries is in the file.
+    lacking: rows of the queries. first_id: an id of the query file for comparison, if none of the queries is in it.
     """
     count, state = len(lacking), "scored" if evaluation.scores else "judged"
     ids = "" if first_id is None else f"; the first of the file's own is {first_id!r}"

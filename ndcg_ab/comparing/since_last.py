@@ -1,4 +1,4 @@
-"""Compare every system with itself in the previous evaluation, and tell which of its inputs changed."""
+"""Compare every system with itself in the previous evaluation, and record which of its inputs changed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ WHY_NONE = "there is no previous evaluation to compare with"
 class LostQuery:
     """A query on which a system's value fell since the previous evaluation.
 
-    before, now: values of the previous and the current ranking, by the current judgments. text: null if unknown.
+    before, now: values of the previous and of the current ranking, by the current judgments. text: text of the query;
+    null if unknown.
     """
 
     system_id: str
@@ -39,9 +40,10 @@ class LostQuery:
 class SystemSince:
     """The changes of one system's inputs since the previous evaluation.
 
-    changed: ranking, judgments, queries; configuration or program if only these changed and values differ; `new system`
-        if the system was not there; empty if nothing changed, and the system is not tested.
-    unknown: reason why a drop of the ranking cannot be detected if ranking and judgments changed; else null.
+    changed: the inputs that changed: `ranking`, `judgments`, `queries`; `configuration` or `program` if only these
+        changed and values differ; `new system` if the system was not compared before. It is empty if nothing changed:
+        then the system is not tested.
+    unknown: if ranking and judgments changed, the reason why a drop cannot be detected; null if it can.
     """
 
     system_id: str
@@ -58,7 +60,8 @@ class SystemSince:
 class ChangedMeanQuery:
     """A query that contributed to the change of a mean.
 
-    part: the cause, `ranking`, `judgments` or `queries`. amount: contribution of the query to the part.
+    part: the cause of the change: `ranking`, `judgments` or `queries`. amount: contribution of the query to this part
+    of the change, in the metric's unit.
     """
 
     part: str
@@ -72,10 +75,10 @@ class MeanChange:
     """The change of a system's mean of a metric since the previous evaluation, split by cause.
 
     before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
-        before; null if unknown, for the reason `unknown`.
-    new_judgments, changed_judgments: numbers of judgments, on the queries of both evaluations, that are new, and that
-        have another grade or are gone; null if unknown.
-    behind: for each part at most five queries with the largest contributions, up or down.
+        before that are due to each cause; null if they cannot be determined, for the reason in `unknown`.
+    new_judgments, changed_judgments: number of new judgments, and number of judgments with another grade or removed, on
+        queries of both evaluations; null if unknown.
+    behind: for each part at most five queries with the largest contributions, positive or negative.
     """
 
     system_id: str
@@ -92,7 +95,7 @@ class MeanChange:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Return the parts of the change by cause, the largest first; empty if unknown."""
+        """Return the parts of the change by cause, sorted by falling magnitude; empty if unknown."""
         told = {cause: getattr(self, cause) for cause in CAUSES}
         moved = {cause: part for cause, part in told.items() if part is not None and abs(part) > STILL}
         return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
@@ -102,15 +105,17 @@ class MeanChange:
 class SinceLast:
     """The comparison of every system with itself in the previous evaluation, on the common primary metrics.
 
-    ordinal, began: of the previous evaluation, and of the night that it stands for. systems: in the configured order.
-    comparisons: now - before on the queries of both evaluations; baseline and candidate are the system itself. Family
-        `since last` if the ranking changed: both rankings by the current judgments. Family `since last, same ranking`
-        (exploratory) if only something else changed.
+    ordinal, began: ordinal and start of the previous evaluation, or of the earlier night whose unchanged results it
+        reused.
+    systems: changed inputs of each system, in the configured order.
+    comparisons: differences now - before on the queries of both evaluations; baseline and candidate are both the
+        system. Family `since last` if the ranking changed: both rankings are scored by the current judgments. Family
+        `since last, same ranking` (exploratory) if only other inputs changed.
     lost: for each system and metric the queries with the largest falls, if the ranking changed.
-    new_queries, gone_queries: numbers of queries scored only now, and only before.
-    moved: for each system with changed ranking, judgments or queries, the changes of its means.
+    new_queries, gone_queries: number of queries scored only now, and number of queries scored only before.
+    moved: changes of the means of each system whose ranking, judgments or queries changed.
     is_drawn: whether the queries were drawn from a log, whose other queries are unknown here.
-    scored: rows of the ledger about judged queries that each metric scored in the previous evaluation.
+    scored: rows of the previous evaluation's ledger on the judged queries that each metric scored.
     """
 
     ordinal: int
@@ -139,7 +144,7 @@ class SinceLast:
         """Return the systems for which nothing changed."""
         return [system.system_id for system in self.systems if not system.changed]
 
-    def of(self, system_id: str) -> list[Comparison]:
+    def comparisons_of(self, system_id: str) -> list[Comparison]:
         return [row for row in self.comparisons if row.candidate == system_id]
 
     def moved_of(self, system_id: str, metric: str) -> MeanChange | None:
@@ -147,17 +152,17 @@ class SinceLast:
 
 
 def is_small(row: Comparison) -> bool:
-    """Return whether a fall is shown to be smaller than the smallest effect: a note instead of a drop."""
+    """Return whether a fall is shown to be smaller than the smallest effect, so that it is a note and no drop."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
 
 def is_note(row: Comparison) -> bool:
-    """Return whether a comparison is no fault of the ranker: a small fall, or one with an unchanged ranking."""
+    """Return whether a comparison is only a note: a small fall, or a fall with an unchanged ranking."""
     return row.family == SAME_RANKING or is_small(row)
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
-    """Return the result of the gate `no_drop`, or nothing if the gate is not configured."""
+    """Return the result of the gate `no_drop`; empty if the gate is not configured."""
     return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop_result(evaluation, since),)
 
 
@@ -173,9 +178,9 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 
 
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
-    """Yield the comparisons that the gate `no_drop` forbids, and comparisons without a query.
+    """Yield the falls that the gate `no_drop` forbids, and comparisons without a query.
 
-    The gate forbids drops, every fall, or falls of named metrics by more than a given difference.
+    By configuration, the gate forbids drops, every fall, or falls of named metrics by more than a given difference.
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
@@ -186,7 +191,7 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
 
 
 def passed_parts(since: SinceLast) -> Iterator[str]:
-    """Yield the message of a passed gate in parts, with permitted falls and systems not comparable."""
+    """Yield the message of a passed gate in parts: changes, permitted falls, and systems that cannot be compared."""
     yield (
         f"no system dropped since evaluation {since.ordinal}" if not since.dropped else "no drop that the gate forbids"
     )
@@ -198,7 +203,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
-    """Return the gates of a later night in which nothing changed, with the gate `no_drop` as passed."""
+    """Return gate results for a later night in which nothing changed: the same, but with `no_drop` passed."""
     passed = GateResult(NO_DROP, True, f"nothing changed since evaluation {ordinal}")
     return tuple(passed if gate.name == NO_DROP else gate for gate in gates)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.comparing.families import NOTHING, Group, compare_columns, make_column, shared_rows, value_groups
+from ndcg_ab.comparing.families import NOTHING, PairedValues, compare_columns, make_column, shared_rows, value_groups
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import (
     JUDGMENTS,
@@ -35,7 +35,7 @@ LOST = 5  # queries of each system and metric that are named
 TIE = 1e-9
 OF_SYSTEM = ("metric_hash", "system_id")
 Inputs = Sequence[Mapping[str, Any]]
-Groups = Mapping[tuple[str, ...], Group]
+Groups = Mapping[tuple[str, ...], PairedValues]
 
 
 def compare_with_last(
@@ -122,17 +122,17 @@ def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequen
     )
 
 
-def pair_differences(current: Group | None, earlier: Group | None) -> Group | None:
+def pair_differences(current: PairedValues | None, earlier: PairedValues | None) -> PairedValues | None:
     """Return the differences current - earlier on the queries of both groups, or None if a group is None."""
     if current is None or earlier is None:
         return None
     if current.query_ids != earlier.query_ids:
         current, earlier = shared_rows(current, earlier), shared_rows(earlier, current)
-    return Group(current.query_ids, current.differences - earlier.differences, earlier.differences)
+    return PairedValues(current.query_ids, current.differences - earlier.differences, earlier.differences)
 
 
 def changed_inputs(
-    system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], Group | None]
+    system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> SystemSince:
     """Return a record of the inputs of a system that changed.
 
@@ -151,11 +151,11 @@ def changed_inputs(
 def compare_under_current_judgments(
     evaluation: Evaluation,
     systems: Sequence[SystemSince],
-    pairs: Mapping[tuple[str, str], Group | None],
+    pairs: Mapping[tuple[str, str], PairedValues | None],
     later: Groups,
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
-) -> tuple[list[SystemSince], dict[tuple[str, str], Group | None]]:
+) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
     """Replace the differences of systems whose ranking and judgments both changed by those under the current judgments.
 
     later: the current values. old_rankings: the values of the earlier rankings under the current judgments. reasons:
@@ -186,7 +186,7 @@ def digests(inputs: Inputs, kind: str) -> list[str]:
 def compare_changed(
     evaluation: Evaluation,
     systems: Sequence[SystemSince],
-    pairs: Mapping[tuple[str, str], Group | None],
+    pairs: Mapping[tuple[str, str], PairedValues | None],
     sampling: Sampling,
 ) -> list[Comparison]:
     """Return comparisons of systems with a changed ranking as one family, then exploratory ones of other systems."""
@@ -206,7 +206,7 @@ def compare_changed(
 
 
 def find_lost_queries(
-    engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
+    engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> list[LostQuery]:
     """Return the queries with the largest losses, per metric, of each system whose ranking changed."""
     changed_systems = [system.system_id for system in systems if RANKING in system.changed]
@@ -224,5 +224,5 @@ def find_lost_queries(
     return [replace(row, text=texts.get(row.query_id)) for row in lost]
 
 
-def query_ids(groups: Iterable[Group]) -> set[str]:
+def query_ids(groups: Iterable[PairedValues]) -> set[str]:
     return set().union(*(group.query_ids for group in groups))

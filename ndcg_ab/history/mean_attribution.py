@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries
-from ndcg_ab.comparing.families import NOTHING, Group, only_queries, value_groups
+from ndcg_ab.comparing.families import NOTHING, PairedValues, only_queries, value_groups
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -35,7 +35,7 @@ BEHIND = 5  # queries that are named behind each part
 THEN, NOW = "then", "now"  # whose rankings they are
 OTHER_TOOL = "the scores are another tool's: nothing tells which judgments they come from"
 Key = tuple[str, ...]  # metric_hash, system_id
-Values = Mapping[Key, Group]
+Values = Mapping[Key, PairedValues]
 OF_RANKINGS = ("pulled_ranking", "pulled_answer", "pulled_failed_query")  # what is kept of a ranking, system by system
 ABOUT_RANKINGS = ("pulled_known_rank", "pulled_document")  # what no score depends on
 JUDGED = ["query_id", "doc_id"]
@@ -97,7 +97,7 @@ def attribute_means(
     if not chosen:
         return [], {}
     current = read_side(engine, evaluation)
-    old: dict[Key, Group] = {}
+    old: dict[Key, PairedValues] = {}
     try:
         if evaluation.scores:
             raise UnknownPartsError(OTHER_TOOL)
@@ -106,7 +106,9 @@ def attribute_means(
                 return attribution_rows(chosen, causes, earlier, now, (current, current), {}, None), {}
         with open_earlier_side(earlier, evaluation) as past:
             old = score_old_rankings(current, past, evaluation, chosen, causes)
-            mixed: dict[Key, Group] = {(metric, f"{THEN} {name}"): group for (metric, name), group in old.items()}
+            mixed: dict[Key, PairedValues] = {
+                (metric, f"{THEN} {name}"): group for (metric, name), group in old.items()
+            }
             mixed |= score_by_old_judgments(current, past, evaluation, chosen, earlier, {name for _, name in old})
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
@@ -161,7 +163,7 @@ def score_old_rankings(
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
-) -> dict[Key, Group]:
+) -> dict[Key, PairedValues]:
     """Return (metric_hash, system_id) -> per-query values of the earlier ranking under the current judgments.
 
     Only systems whose ranking and judgments both changed are scored.
@@ -184,7 +186,7 @@ def score_by_old_judgments(
     chosen: Mapping[Key, Metric],
     earlier: EarlierNight,
     systems: Collection[str],
-) -> dict[Key, Group]:
+) -> dict[Key, PairedValues]:
     """Return (metric_hash, label and system) -> per-query values of both rankings under the earlier judgments.
 
     Raise UnknownPartsError if the earlier rankings do not reproduce the stored values, because then something else
@@ -205,7 +207,7 @@ def distinct_metrics(chosen: Mapping[Key, Metric]) -> list[Metric]:
     return list({metric.hash: metric for metric in chosen.values()}.values())
 
 
-def are_close(one: Group, other: Group) -> bool:
+def are_close(one: PairedValues, other: PairedValues) -> bool:
     return one.query_ids == other.query_ids and bool(
         (np.abs(one.differences - other.differences) <= STILL * np.maximum(1.0, np.abs(other.differences))).all()
     )
@@ -259,7 +261,9 @@ def attribution_rows(
     return rows
 
 
-def cross_values(key: Key, causes: frozenset[str], earlier: Group, current: Group, mixed: Values) -> list[list[Group]]:
+def cross_values(
+    key: Key, causes: frozenset[str], earlier: PairedValues, current: PairedValues, mixed: Values
+) -> list[list[PairedValues]]:
     """Return per-query values by ranking (old, new) and judgments (old, new): ``result[ranking][judgments]``."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
@@ -270,7 +274,7 @@ def cross_values(key: Key, causes: frozenset[str], earlier: Group, current: Grou
     return [[earlier, earlier], [current, current]] if RANKING in causes else [[earlier, current], [earlier, current]]
 
 
-def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
+def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float]:
     """Return the values of a group in the order of `query_ids`; NaN for a query without a value."""
     values = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
     return [values.get(query_id, np.nan) for query_id in query_ids]
@@ -290,7 +294,7 @@ def most_moved_queries(
     return tuple(queries)
 
 
-def summary_mean(group: Group, side: Side) -> float | None:
+def summary_mean(group: PairedValues, side: Side) -> float | None:
     """Return the mean of the values, weighted if the evaluation has weights, as its summary does."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
@@ -318,7 +322,7 @@ class Rankings(NamedTuple):
 
 def score_by_judgments(
     judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
-) -> dict[tuple[str, ...], Group]:
+) -> dict[tuple[str, ...], PairedValues]:
     """Return (metric_hash, labelled system name) -> per-query values of rankings under the judgments of an engine.
 
     judgments: the engine that holds the judgments. evaluation: the configuration of the engine that computes.

@@ -1,7 +1,7 @@
 """Grade documents with a judge function, and measure its agreement with people.
 
 The function grades the documents within the deepest cutoff of any system that no file judges, for every query with a
-known text, and `SAMPLED` documents that files judge. A grade in a file takes precedence over a grade of the function.
+known text, and also `SAMPLED` documents that files judge. A grade in a file takes precedence over one of the function.
 """
 
 import hashlib
@@ -55,7 +55,8 @@ def grade_by_judge(
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
     files: the judgments of files. rankings: complete rankings. since: as for `JudgeFunctionCaller.grades_of`. Returns
-    the judgments, and the number of grades that were already known. Raises InputError if there is no document.
+    the function's judgments, and the number of grades that were in the cache already. Raises InputError if there is no
+    document.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -63,7 +64,7 @@ def grade_by_judge(
             f"python = {judge.origin!r}: there is nothing to judge: no system returns a document for any of"
             f" {len(queries.texts)} queries"
         )
-    graded = count_grades(files, evaluation)
+    graded = combine_file_grades(files, evaluation)
     lacking = [key for key in pool if key not in graded]
     batch = [*lacking, *sample_keys([key for key in pool if key in graded], evaluation.statistics.seed)]
     records = queries.records if judge.attributes else {}
@@ -89,7 +90,7 @@ def grade_by_judge(
 def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
-    """Return the sorted keys of the documents within the metrics' depth of any system, and doc_id -> document."""
+    """Pool the documents within the metrics' depth of any system: return their sorted keys, and doc_id -> document."""
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
     texts = list(queries.texts)
@@ -113,8 +114,8 @@ def pool_documents(
     return pool, {row["doc_id"]: Document(**row) for row in known_documents.to_pylist()}
 
 
-def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
-    """Return the grade of each judged document, with several judgments of one document combined."""
+def combine_file_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
+    """Return the grade of each document that files judge; several judgments of one document are combined."""
     if not files:
         return {}
     table = gather_judgments(files, evaluation).table
@@ -123,7 +124,7 @@ def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, f
 
 
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
-    """Return `SAMPLED` keys, sorted, chosen by a hash of key and seed: most remain if keys are added."""
+    """Sample `SAMPLED` keys by a hash of key and seed, sorted; most of them stay in the sample if keys are added."""
 
     def hash_key(key: Key) -> bytes:
         return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()
@@ -132,10 +133,10 @@ def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
-    """Return the number of grades by the function, and its agreement with the files."""
+    """Summarize the judge function: number of its grades, and its agreement with the files."""
     assert evaluation.judge is not None
-    ours = count_grades([by_function], evaluation)
-    grade_pairs = [(grade, ours[key]) for key, grade in count_grades(files, evaluation).items() if key in ours]
+    ours = combine_file_grades([by_function], evaluation)
+    grade_pairs = [(grade, ours[key]) for key, grade in combine_file_grades(files, evaluation).items() if key in ours]
     first, second = [grade for grade, _ in grade_pairs], [grade for _, grade in grade_pairs]
     return FunctionJudge(
         function=evaluation.judge.origin,

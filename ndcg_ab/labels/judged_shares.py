@@ -1,7 +1,7 @@
-"""Report the judged shares of both systems of a comparison, and warn of verdicts that may only reflect them.
+"""Report the judged shares of the two systems of each comparison, and warn of verdicts that may only reflect them.
 
-Judgments often come from the results of some systems. Other systems then show more unjudged results, which count as not
-relevant (docs/labels.md, "Where the labels came from").
+Judgments often come from the results of some systems. Other systems then return more unjudged results, which count as
+not relevant (docs/labels.md, "Where the labels came from").
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
-def add_labels(
+def add_judged_shares(
     engine: Engine,
     evaluation: Evaluation,
     sampling: Sampling,
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
-    """Return the comparisons, with the judged shares added to those over all queries if the shares are known."""
+    """Add the judged shares of both systems to the comparisons over all queries, if the shares are known."""
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
         return list(compared)
@@ -46,7 +46,7 @@ def add_labels(
     return [replace(row, labels=labels(row)) for row in compared]
 
 
-def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
+def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
     """Return warnings of verdicts that may only favour the system from which the judgments came.
 
     If judgments name their source and only the favoured system is one, the verdict is compared with the verdict without
@@ -55,31 +55,31 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
     without = {each.system: each for each in left_out}
     findings = []
     for row in compared:
-        if row.labels is None or not judged_side(row):
+        if row.labels is None or not favoured_side(row):
             continue
-        winner, loser = judged_sides(row)
+        winner, loser = favoured_and_other(row)
         if row.family == PRIMARY and winner in without and loser not in without:
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                findings.append(label_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
+                findings.append(share_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
         elif may_reflect_labels(row, row.labels):
-            findings.append(label_finding(row, row.labels))
+            findings.append(share_finding(row, row.labels))
     return findings
 
 
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
     """Return whether a verdict favours a system with clearly more judged results, which may be its only reason."""
-    favours = is_lead(labels) and labels.lead * judged_side(row) > 0
+    favours = is_lead(labels) and labels.lead * favoured_side(row) > 0
     return favours and not (holds_on_fully_judged(row, labels) and not is_turned(row))
 
 
-def judged_sides(row: Comparison) -> tuple[str, str]:
-    """Return the system that a verdict favours, and the other system."""
-    return (row.candidate, row.baseline) if judged_side(row) > 0 else (row.baseline, row.candidate)
+def favoured_and_other(row: Comparison) -> tuple[str, str]:
+    """Return the names of the system that a verdict favours, and of the other system."""
+    return (row.candidate, row.baseline) if favoured_side(row) > 0 else (row.baseline, row.candidate)
 
 
-def judged_side(row: Comparison) -> int:
+def favoured_side(row: Comparison) -> int:
     """Return 1 if a verdict favours the candidate, -1 if it favours the baseline, else 0."""
     return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
 
@@ -90,16 +90,16 @@ def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
         return False
     if row.conclusion is Verdict.NOT_WORSE:
         return labels.full_low > -(row.smallest_effect or 0.0)
-    return labels.full_low > 0 if judged_side(row) > 0 else labels.full_high < 0
+    return labels.full_low > 0 if favoured_side(row) > 0 else labels.full_high < 0
 
 
-def label_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
-    """Return the warning that a verdict favours the system with more judged results.
+def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
+    """Make the warning that a verdict favours the system with more judged results.
 
-    without_own: text on the verdict without the judgments that the favoured system alone contributed, if known.
+    without_own: text on the verdict without the judgments that the favoured system alone contributed; "" if unknown.
     """
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
-    winner, loser = judged_sides(row)
+    winner, loser = favoured_and_other(row)
     next_step = "" if without_own else " (ndcg-ab judge-next)"
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"

@@ -45,7 +45,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
         return None
     odd = disagreed_keys(judged)
     return Judges(
-        judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_under, evaluation, read, judged))),
+        judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_by, evaluation, read, judged))),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
         alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
@@ -55,7 +55,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
 
 
 def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
-    """Return the numbers of the documents to which judges give different grades."""
+    """Return the numbers (`JudgmentCodes.key`) of the documents to which judges give different grades."""
     lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
     np.minimum.at(lowest, judged.key, judged.grade)
     np.maximum.at(highest, judged.key, judged.grade)
@@ -63,9 +63,10 @@ def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
 
 
 def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
-    """Return the judges by falling number of documents; the first ones with enough judged queries have comparisons.
+    """Return the judges by falling number of documents, the first ones with comparisons by their judgments alone.
 
-    compare: returns the comparisons by the judgments of the judge with a name. enough: number of judged queries.
+    enough: number of judged queries that a judge needs for comparisons. compare: a function from a judge's name to the
+    comparisons by this judge.
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -92,10 +93,8 @@ def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
     return sorted(pairs, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 
-def compare_under(
-    evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str
-) -> tuple[Comparison, ...]:
-    """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
+def compare_by(evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str) -> tuple[Comparison, ...]:
+    """Return the primary comparisons by the judgments of one judge; empty if these cannot be scored."""
     try:
         with rescore(evaluation, read, judged.of_judge(name), f"judgments of {name!r}") as (engine, single, _):
             return tuple(compare_primary(engine, single))
@@ -109,9 +108,9 @@ def compare_under(
 def measure_judge_noise(
     evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Measure how much differences vary if each grade on which judges disagree is drawn at random from their grades.
+    """Measure how much differences vary if each document's grade is drawn at random from its judges' grades.
 
-    The result is empty if a grade cannot be scored.
+    odd: numbers of the documents on which judges disagree. The result is empty if a grade cannot be scored.
     """
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
@@ -124,7 +123,7 @@ def measure_judge_noise(
 def draw_grades(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Draw the grades on which judges disagree at random, and measure how much the differences vary."""
+    """Draw grades on which judges disagree at random, in an engine with the judgments; return how differences vary."""
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
@@ -147,7 +146,7 @@ def draw_grades(
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
-        """Return the value of each draw; NaN if the query cannot be scored."""
+        """Return the value of a query in each draw; NaN if the query cannot be scored."""
         answer = results.get((system, query_id), [])
         return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 
@@ -175,7 +174,10 @@ def draw_grades(
 def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> NDArray[np.float64] | None:
-    """Return the mean difference of each draw; None if a draw scores no query."""
+    """Return the (draws,) mean differences; None if a draw scores no query.
+
+    differences: (draws,) differences of the queries with drawn grades, by query_id; the others come from `column`.
+    """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[index] for index in indices), *differences]
     rows = [np.full(draws, column.differences[index]) for index in indices] + list(differences.values())

@@ -20,8 +20,8 @@ NO_SOURCE = ""  # of judgments without a source
 KEYS = ["query_id", "doc_id"]
 
 
-def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]:
-    """Return the compared systems that judgments came from, in the order of the systems; none on Spark."""
+def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> list[str]:
+    """Return the compared systems that judgments name as their source, in the order of the systems; empty on Spark."""
     if singles is None or evaluation.engine.spark:
         return []
     names = set(pc.unique(singles["source"]).to_pylist())
@@ -34,7 +34,7 @@ def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]
     Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose.
     """
     assert read.judgments is not None
-    names = sources_among(evaluation, read.judgments.singles)
+    names = contributing_systems(evaluation, read.judgments.singles)
     if not names:
         return ()
     owned = sole_sources(read.judgments.singles)
@@ -46,7 +46,7 @@ def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
-    """Return query_id, doc_id and source of the documents that one source alone contributed."""
+    """Return (query_id, doc_id, source) of the judged documents that a single source contributed."""
     texts = pa.table(
         {
             **{name: singles[name].cast(pa.string()) for name in KEYS},

@@ -1,4 +1,4 @@
-"""Correct the differences by careful judgments with proxy judgments of many queries.
+"""Correct differences from careful judgments by proxy judgments of many more queries.
 
 Corrected differences decide nothing: verdicts and gates use the careful judgments (docs/labels.md).
 """
@@ -59,7 +59,7 @@ SCHEMA = pa.schema(
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
-    """Yield an engine with the rankings and the proxy judgments. score: whether a metric will be computed."""
+    """Open an engine with the rankings and the proxy judgments. score: whether to compute scores."""
     assert read.proxy is not None
     plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
     by_proxy = evaluation.model_copy(update={"judgments": evaluation.cheap_judgments})
@@ -122,7 +122,7 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings about the proxy judgments only, under the code `cheap_judgments`, which is less severe."""
+    """Convert findings about judgments to findings about proxy judgments, with the code `cheap_judgments`."""
     rows = []
     for finding in findings:
         if finding.code in PROXY_ALONE:
@@ -140,7 +140,7 @@ def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     """Return the proxy differences of every judged query, in the columns of `SCHEMA`.
 
-    engine: with the scores by the proxy judgments, which it has as its judgments.
+    engine: an engine with scores by the proxy judgments.
     """
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
@@ -166,7 +166,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """Return the mapping (metric, candidate) -> proxy differences, from the table of `load_proxy_scores`."""
+    """Return the proxy differences by (metric, candidate), from the table of `load_proxy_scores`."""
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -188,9 +188,9 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
 def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Return the comparisons, with corrected differences added to primary ones, and findings about the sample.
+    """Add differences corrected by proxy judgments to the primary comparisons; return findings about the sample, too.
 
-    engine: with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
+    engine: an engine with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.log is not None:
@@ -205,7 +205,7 @@ def add_proxy_corrections(
     for row in compared:
         key = (row.metric, row.candidate)
         if row.family == PRIMARY and key in proxy:
-            corrected = correct_difference(on_queries(careful[key], judged), proxy[key], judged, row.alpha)
+            corrected = correct_difference(restrict_column(careful[key], judged), proxy[key], judged, row.alpha)
             row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen_count))
         corrected_rows.append(row)
     return corrected_rows, check_sample(proxy, judged) if proxy else []
@@ -214,9 +214,9 @@ def add_proxy_corrections(
 def correct_by_log(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Correct the primary differences by the proxy mean over the log that the careful queries were drawn from.
+    """Correct the primary differences by the mean proxy difference of the log that the careful queries were drawn from.
 
-    Nothing is corrected, and a finding says so, if queries of the log that differ have no proxy judgments.
+    If changed queries of the log have no proxy judgments, nothing is corrected, and a finding says so.
     """
     assert sampling.log is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
@@ -243,8 +243,8 @@ def correct_by_log(
     return corrected, []
 
 
-def on_queries(column: Column, query_ids: Collection[str]) -> Column:
-    """Return a column of the differences on some queries, without weights and clusters."""
+def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
+    """Restrict a column to some queries, without weights and clusters."""
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
     differences = np.asarray(column.differences)[indices]
     return replace(

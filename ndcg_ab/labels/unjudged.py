@@ -35,11 +35,10 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AllResults:
-    """The results that all systems show for the judged queries.
+    """The results that all systems returned for the judged queries.
 
-    query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `rankings`. judged: counts of the
-        grades.
-    rankings: results by (rank rule, system).
+    query_ids: ids of the judged queries, rising, by query index. doc_ids: ids of the unjudged documents, by document
+        number. judged: numbers of judged documents by query and grade. rankings: results by (rank rule, system).
     """
 
     query_ids: pa.Array
@@ -48,7 +47,7 @@ class AllResults:
     rankings: Mapping[tuple[str, str], RankedResults]
 
     def ids_of(self, document: tuple[int, int]) -> tuple[str, str]:
-        """Return the query_id and the doc_id of a document given as (query number, document number)."""
+        """Return the query_id and the doc_id of a document given as (query index, document number)."""
         return self.query_ids[document[0]].as_py(), self.doc_ids[document[1]].as_py()
 
     def within(self, metric: Metric, system: str) -> RankedResults:
@@ -57,8 +56,8 @@ class AllResults:
         return no_results() if ranked is None else ranked.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> SystemPair:
-        """Return the results of two systems within a metric's depth, with the queries numbered in the given order."""
-        numbers = number_values(pa.array(query_ids, pa.string()), self.query_ids)
+        """Return the results of two systems within a metric's depth; query indices refer to the given `query_ids`."""
+        numbers = index_values(pa.array(query_ids, pa.string()), self.query_ids)
         lines = np.full(len(self.query_ids), -1)
         lines[numbers] = np.arange(len(numbers))
         at = lines[self.judged.query]
@@ -82,7 +81,7 @@ def add_unjudged(
     compared: Sequence[Comparison],
     results: AllResults | None = None,
 ) -> list[Comparison]:
-    """Return the comparisons, with the possible effect of unjudged results added to those over all queries.
+    """Add the possible effect of unjudged results to the comparisons over all queries.
 
     columns: the paired differences over all queries. results: from `read_ranked_results`, if already read.
     """
@@ -110,7 +109,7 @@ def add_unjudged(
 
 
 def has_expected_value(metric: Metric) -> bool:
-    """Return whether ndcg-ab computes a metric itself, and its measure has an expected value."""
+    """Return whether a metric is computed by ndcg-ab, and has an expected value in closed form."""
     return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
@@ -125,9 +124,9 @@ def describe_unjudged(
 ) -> Unjudged:
     """Return the possible effect of unjudged results on one comparison.
 
-    pair: the shown results; None if they have no expected value. not_drawn: largest change of the mean by log queries
-    that were not drawn, as a share of the largest loss. is_complete: whether unjudged results are declared not
-    relevant.
+    pair: the results of the two systems; None if the metric has no expected value. not_drawn: largest change of the
+    mean by log queries that were not drawn, as a share of the largest loss. is_complete: whether unjudged results are
+    declared not relevant.
     """
     settings, measured = evaluation.statistics, state_of(row.conclusion, row.size)
     if is_complete and not not_drawn:
@@ -156,7 +155,7 @@ def describe_unjudged(
 
 
 def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Propose to declare judgments complete if all grades are above 0 and few of the shown results are judged."""
+    """Return a note to declare the judgments complete if all grades are above 0 and few of the results are judged."""
     shares = [row.judged for row in systems if row.judged is not None]
     if evaluation.declares_complete or not shares or max(shares) >= FEW_SHOWN:
         return []
@@ -170,17 +169,17 @@ def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence
 
 
 def mean_of(column: Column, values: NDArray[np.float64]) -> float:
-    """Return the mean of one value per query, scaled and weighted as the differences of the column."""
+    """Return the mean of one value per query, with the scales and weights of a column."""
     scaled = values if column.scales is None else values * np.asarray(column.scales)
     return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
 
 
 def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults:
-    """Read the results that systems show for judged queries, to the metrics' depth, and count the grades."""
+    """Read the results of all systems for judged queries, to the metrics' depth, and count the grades."""
     grade_counts = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(grade_counts["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(grade_counts["grade"]).to_pylist()}))
-    query, documents = number_values(grade_counts["query_id"], query_ids), grade_counts["documents"].to_numpy()
+    query, documents = index_values(grade_counts["query_id"], query_ids), grade_counts["documents"].to_numpy()
     judged = JudgedCounts(query, grade_counts["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
     engine.has_room("top_result", RESULT, UNJUDGED_ROWS, shown_depth=depth)
@@ -189,7 +188,7 @@ def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults
     numbers = pc.fill_null(docs.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
     grade = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
-    every = RankedResults(number_values(rows["query_id"], query_ids), numbers, rank, first_rank, size, grade)
+    every = RankedResults(index_values(rows["query_id"], query_ids), numbers, rank, first_rank, size, grade)
     rankings = {}
     rules, systems = (rows[name].combine_chunks().dictionary_encode() for name in ("rank_rule", "system_id"))
     of_rule, of_system = (each.indices.to_numpy(zero_copy_only=False) for each in (rules, systems))
@@ -200,7 +199,7 @@ def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
-    """Raise InputError before scoring if the memory limit is too low for the results that systems show.
+    """Raise InputError, before scoring, if the memory limit is too low for the results of the judged queries.
 
     judged: ids of the judged queries. A metric without a cutoff needs all results of a system.
     """
@@ -213,6 +212,6 @@ def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collect
         memory.refuse_beyond(pc.sum(rows["returned"]).as_py() or 0, RESULT, UNJUDGED_ROWS)
 
 
-def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:
+def index_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:
     """Return the index of each value in `among`, or -1 if it is absent."""
     return np.asarray(pc.fill_null(pc.index_in(values, value_set=among), -1), dtype=np.int64)

@@ -15,13 +15,13 @@ from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.checks.score_checks import check_costs, check_coverage, check_units, check_unscored
 from ndcg_ab.comparing.changes import check_intended, find_changes, intended_comparisons
 from ndcg_ab.comparing.costs import compare_costs
-from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings
+from ndcg_ab.comparing.drawn_queries import add_drawn_findings, limit_queries_needed
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, decide_by_all, make_families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import write_table
-from ndcg_ab.labels.judged_shares import add_labels, check_labels
+from ndcg_ab.labels.judged_shares import add_judged_shares, check_judged_shares
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
 from ndcg_ab.results.change_records import Judges
@@ -78,12 +78,12 @@ def make_outcome(
         ours = own_metrics(evaluation.metric_list)
         all_findings += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
         all_findings += [*find_uncounted_queries(engine, ours), *check_coverage(systems)]
-        all_findings += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
+        all_findings += [*check_judged_shares(compared, left_out), *check_completeness(engine, evaluation, systems)]
         if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:
             message = "what changed in the first places was left out: they are too many"
             all_findings.append(Finding("not_asked", "note", message, 1))
     engine.release_inputs(lambda: queries_on_page(engine))
-    all_findings = [*with_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
+    all_findings = [*add_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
     all_findings += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
     if proxy is not None:
@@ -117,7 +117,7 @@ def compare_systems(
     columns = paired_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
     compared = add_unjudged(engine, evaluation, sampling, columns, compared)
-    compared = add_labels(engine, evaluation, sampling, systems, compared)
+    compared = add_judged_shares(engine, evaluation, sampling, systems, compared)
     return compared + intended_comparisons(engine, evaluation, sampling)
 
 

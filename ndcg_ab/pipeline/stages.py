@@ -11,14 +11,14 @@ from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.comparing.changes import check_intended
-from ndcg_ab.comparing.drawn_queries import read_drawn_queries, with_drawn_findings
+from ndcg_ab.comparing.drawn_queries import add_drawn_findings, read_drawn_queries
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
-from ndcg_ab.labels.left_out import leave_out, sources_among
+from ndcg_ab.labels.left_out import contributing_systems, leave_out
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
@@ -100,7 +100,7 @@ def has_several_judges(context: Context) -> bool:
 def names_sources(context: Context) -> bool:
     """Return whether judgments name compared systems as their source."""
     judgments = context.store.judgments()
-    return judgments is not None and bool(sources_among(context.evaluation, judgments.singles))
+    return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
 
 
 # ---- comparisons
@@ -269,7 +269,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
     findings = [*findings, *check_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
-    findings = with_drawn_findings(findings, engine, evaluation, read_drawn_queries(engine, evaluation))
+    findings = add_drawn_findings(findings, engine, evaluation, read_drawn_queries(engine, evaluation))
     refuse_errors(findings, evaluation)
     findings = apply_severities(findings, evaluation)
     if evaluation.scores:

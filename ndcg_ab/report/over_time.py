@@ -52,7 +52,7 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
             yield ChangeLine("", f"{system.system_id}: was not there")
-        for row in since.of(system.system_id):
+        for row in since.comparisons_of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
             yield ChangeLine(since_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
             if moved and (has_several_causes(moved, system) or (row in since.dropped and moved.parts)):

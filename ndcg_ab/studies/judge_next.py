@@ -18,7 +18,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
-from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, number_values, read_ranked_results
+from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, index_values, read_ranked_results
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.results.decisions import settled_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
@@ -179,7 +179,7 @@ def label_effects(
     ids = results.query_ids.to_pylist()
     pair = results.pair(metric, column.candidate, column.baseline, ids)
     (chances, effects), query = find_grade_effects(pair), pair.unjudged.query
-    numbers = number_values(pa.array(column.query_ids, pa.string()), results.query_ids)
+    numbers = index_values(pa.array(column.query_ids, pa.string()), results.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[numbers], is_counted[numbers] = column.differences, True
     weights, total = sampling.weights_and_total(ids, column.query_ids)

@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import NO_GAIN
-from ndcg_ab.comparing.drawn_queries import with_drawn_findings
+from ndcg_ab.comparing.drawn_queries import add_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -73,7 +73,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
         comparisons |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
-    all_findings = with_drawn_findings(findings, engine, evaluation, sampling.log)
+    all_findings = add_drawn_findings(findings, engine, evaluation, sampling.log)
     all_findings += check_order(engine, few, sampling.weights)
     if comparisons and not any(comparison.queries for comparison in comparisons.values()):
         all_findings += [Finding("nothing_scored", "error", NO_GAIN, 0)]

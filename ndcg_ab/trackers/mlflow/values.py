@@ -92,7 +92,7 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     since = bundle.since_last
     tags = {}
     for system in since.systems if since else ():
-        rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
+        rows = sorted(since.comparisons_of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
         told = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
         untold = f": cannot be told, {system.unknown}" if system.unknown else ""
         tags[f"since_last/{tag_names[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
@@ -209,7 +209,7 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
         if changes.candidate == name:
             values |= {"changed_queries": float(changes.changed), f"overlap_at_{changes.depth}": changes.overlap}
             values[f"rbo_at_{changes.depth}"] = changes.rbo
-    for test in bundle.since_last.of(name) if bundle.since_last else ():
+    for test in bundle.since_last.comparisons_of(name) if bundle.since_last else ():
         values[f"since_last/{metric_name(test.metric)}"] = test.difference
     for moved in bundle.since_last.moved if bundle.since_last else ():
         if moved.system_id == name:

@@ -231,7 +231,7 @@ def test_it_is_said_where_it_cannot_be_told(tmp_path: Path) -> None:
     found = since(bundle)
     why = "the tables of evaluation 1 are not kept any more"
     assert {each.system_id: each.unknown for each in found.systems} == {"old": None, "new": why}
-    assert found.of("new") == [] and found.dropped == []
+    assert found.comparisons_of("new") == [] and found.dropped == []
     assert bundle.outcome.gate == "passed" and f"new: cannot be told, {why}" in bundle.outcome.gates[0].message
     assert "? new, ndcg@10: 0." in shown(found) and "whether its ranking dropped cannot be told" in shown(found)
     assert parent_tags(bundle)["since_last/new"] == f"ranking, judgments: cannot be told, {why}"

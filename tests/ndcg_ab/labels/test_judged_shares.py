@@ -11,7 +11,7 @@ from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.judged_shares import check_labels
+from ndcg_ab.labels.judged_shares import check_judged_shares
 from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
@@ -204,7 +204,7 @@ FEWER = {"baseline_judged": 0.95}  # of the candidate's results are judged than 
 )
 def test_who_is_warned(outcome: Outcome, row: dict[str, Any], labels: dict[str, Any], warned: bool) -> None:
     compared = [replace(row_of(outcome), **row, labels=replace(LABELS, **labels))]
-    assert bool(check_labels(compared)) is warned
+    assert bool(check_judged_shares(compared)) is warned
 
 
 # ---- where it is told
