@@ -148,7 +148,7 @@ def exact_error(values: Sequence[float], chances: Sequence[float], n: int, margi
 def _counts(kinds: int, n: int) -> list[tuple[int, ...]]:
     """Yield every way to divide n queries among the values."""
     bars = combinations_with_replacement(range(n + 1), kinds - 1)
-    return [tuple(np.diff([0, *places, n]).tolist()) for places in bars]
+    return [tuple(np.diff([0, *chosen, n]).tolist()) for chosen in bars]
 
 
 def worst(rng: Rng, trials: int, sizes: Sequence[int]) -> list[Row]:

@@ -27,7 +27,7 @@ import pyarrow.parquet as papq
 from pyarrow import feather, ipc
 
 from tests.loopback import Said, serving
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import require_work
 
 SECONDS, MEMORY, DISK = 2.0, 300_000_000, 100_000_000  # what refusing one may take, of a whole process

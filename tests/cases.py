@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from tests.places import ROOT
+from tests.paths import ROOT
 
 
 def read_cases(name: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from ndcg_ab.sources import RANKING
 from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.http import exchange
-from tests.places import DATA
+from tests.paths import DATA
 from tests.readings import read_table
 from tests.repeated import require_work
 

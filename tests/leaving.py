@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import require_work
 
 CONFIG = """

@@ -32,7 +32,7 @@ from ndcg_ab.config.loading.keys import inner_types
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.flows.cli.app import app
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import require_work
 
 LONGEST = 3000  # characters of what is said

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow.parquet as papq
 import pytest
 
-from tests.places import DATA
+from tests.paths import DATA
 
 PLANTED = {
     "env": "e-0Q'w<9&x+/é",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.places import GOLDEN, shared
+from tests.paths import GOLDEN, shared
 
 Case = dict[str, Any]
 Scored = dict[str, dict[str, float]]

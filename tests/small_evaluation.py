@@ -19,7 +19,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import complete_run, open_run
 from ndcg_ab.scoring.scoring import PulledInputs
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.stores import made_once
 
 DATA = ROOT / "tests" / "data"

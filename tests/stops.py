@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ndcg_ab.flows.stopping import SIGNALS
 from ndcg_ab.history.published import REUSED
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, small
 from tests.stores import with_prefect, with_store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.ceilings import CEILINGS
-from tests.places import ROOT
+from tests.paths import ROOT
 
 LOOSE = 0.02  # of a ceiling may be free
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

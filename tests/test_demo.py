@@ -14,7 +14,7 @@ import yaml
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from tests.places import ROOT, load_script
+from tests.paths import ROOT, load_script
 
 ENGINE = ROOT / "configs" / "demo_engine.py"
 DIGEST = """

@@ -23,7 +23,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
 from tests.ceilings import CEILINGS
 from tests.commands import invoke
-from tests.places import ROOT, load_script
+from tests.paths import ROOT, load_script
 from tests.repeated import mostly_slow
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.golden import make_golden
-from tests.places import GOLDEN
+from tests.paths import GOLDEN
 
 pytestmark = pytest.mark.slow
 

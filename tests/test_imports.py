@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.test_ceilings import count_lines
 
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 
 PAGE = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE))

@@ -6,7 +6,7 @@ import pytest
 import typer.main
 
 from ndcg_ab.flows.cli.app import app
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow  # Prefect is imported
 TEXT = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")

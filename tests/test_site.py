@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
-from tests.places import ROOT
+from tests.paths import ROOT
 
 # What somebody types -> the page that should come first.
 SEARCHES = {

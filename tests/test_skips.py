@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.skips import say_skipped
 
 PROGRAMS = ("chromium", "groonga", "java")

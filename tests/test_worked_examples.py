@@ -13,7 +13,7 @@ from ndcg_core.measures.registry import MEASURES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails
 from tests.laboratory import Case, both_of_all, both_of_each, in_order
 from tests.ndcg_core.statistics.columns import by_flips
-from tests.places import ROOT
+from tests.paths import ROOT
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
 

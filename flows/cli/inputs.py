@@ -128,7 +128,10 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """Return the ``NAME=`` of an argument, or an empty text, and its path; ``-`` becomes the path of standard input."""
+    """Split the argument ``NAME=PATH`` into ``NAME=`` (empty if it is missing) and the path.
+
+    The path ``-`` becomes that of standard input.
+    """
     name, equals, file = text.partition("=")
     is_named = bool(equals) and not Path(text).exists()
     path = file if is_named else text

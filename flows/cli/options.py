@@ -67,7 +67,7 @@ C = TypeVar("C", bound=Callable[..., None])
 
 
 def takes(*groups: Group) -> Callable[[C], C]:
-    """Return a decorator that gives a command groups of options, made by `add_options` when the command is called."""
+    """Return a decorator that records which groups of options a command takes; `add_options` adds them later."""
 
     def mark(command: C) -> C:
         command.groups = groups  # type: ignore[attr-defined]

@@ -80,10 +80,7 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key accepts values of the given type, `list` or `dict`, and nothing simpler.
-
-    Keys that also accept a number or a model, such as a source of data, do not count.
-    """
+    """Return whether a configuration key accepts a value of type `kind` (`list` or `dict`), and no number or model."""
     *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)
     choices = get_args(field.annotation) if is_union else (field.annotation,)

@@ -238,7 +238,7 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
     comment = "one row per (system_id, query_id, rank); an unjudged document gains nothing"
     if metric.ties == "average":
-        comment = "one row per (system_id, query_id, rank); every place of a tie gains the mean of the tie"
+        comment = "one row per (system_id, query_id, rank); every rank of a tie gains the mean of the tie"
         columns += [f"{gain} as own_gain"] * metric.has_own_ideal
         columns.append(
             f"""avg({gain}) over (

@@ -166,7 +166,7 @@ def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
         discounts = number_literal(math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1)))
     yield Step(
         "query_ideal",
-        "one row per (system_id, query_id): the highest grade in every place",
+        "one row per (system_id, query_id): the highest grade at every rank",
         f"""select
     query_dcg.system_id as system_id,
     query_dcg.query_id as query_id,

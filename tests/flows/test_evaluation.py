@@ -24,7 +24,7 @@ from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import Context, stages
 from tests import servers
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import small

@@ -25,7 +25,7 @@ from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
 from ndcg_ab.sources.judgments.function_grades import cache_folder
 from tests.inputs import write_judgments, write_rankings
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, perform_run, plain_page, undrawn
 

@@ -14,7 +14,7 @@ import pytest
 
 from ndcg_ab.config import environment
 from tests.loopback import Asked, Said, serving
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small

@@ -16,7 +16,7 @@ from ndcg_ab.pipeline import Context, MemoryStore, Stage
 from ndcg_ab.pipeline.stages import PULL_RANKING, SCORE
 from ndcg_ab.runs.run import perform_patiently
 from ndcg_ab.runs.stages import PUBLISH, STAGES
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small

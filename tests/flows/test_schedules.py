@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.flows.cli.test_configured import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 
 prepare_environment()

@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab.flows import stopping
 from tests.leaving import names_in
-from tests.places import ROOT
+from tests.paths import ROOT
 
 BEGIN = """
 import atexit, os, signal, subprocess, sys, threading, time

@@ -33,7 +33,7 @@ from ndcg_core.measures.registry import MEASURES, Divisor, Measure, Quotient, Ra
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Tone
 from tests.laboratory import in_order, outcome_of
-from tests.places import ROOT
+from tests.paths import ROOT
 
 QUERIES = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"a": 1, "b": 1, "c": 0} for query in QUERIES}

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab import errors
 from ndcg_ab.errors import SHOWN, InputError, error_text, first_characters, format_value, shorten
 from tests import hiding
-from tests.places import ROOT
+from tests.paths import ROOT
 
 KEY = "k3y-of-21-letters+abc"
 

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.small_evaluation import perform_run, plain_page, small
 
 

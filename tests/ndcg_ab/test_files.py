@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.files import PARTIAL, replace_atomically, write_text
-from tests.places import ROOT
+from tests.paths import ROOT
 
 DYING = """
 import os, signal, sys

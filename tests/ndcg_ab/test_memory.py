@@ -20,7 +20,7 @@ from ndcg_ab.labels import unjudged
 from ndcg_ab.memory import LEAST, LimitReached, Memory, bytes_of
 from ndcg_ab.scoring import loading
 from tests.commands import invoke
-from tests.places import DATA
+from tests.paths import DATA
 
 
 @pytest.mark.parametrize(

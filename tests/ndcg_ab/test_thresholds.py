@@ -24,7 +24,7 @@ from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import mostly_soaked
 
 Value = dict[tuple[str, str], float | None]

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 import ndcg_core
-from tests.places import ROOT
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize("name", ndcg_core.__all__)

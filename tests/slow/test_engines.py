@@ -14,7 +14,7 @@ import pytest
 
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.sources import RANKING, Pulled, pull_source
-from tests.places import ROOT, load_script
+from tests.paths import ROOT, load_script
 
 NASTY = 'title:( "unclosed \\ AND ) {query} & é | + - ! ^ ~ * ?'
 ROWS = [

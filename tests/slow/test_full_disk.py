@@ -10,7 +10,7 @@ from ndcg_ab.full_disks import no_room
 from tests import full_disks
 from tests.commands import invoke
 from tests.full_disks import ENOUGH, disk, leave_room, wrong_at_levels
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import nights, small

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.skips import NO_READER
 from tests.stores import made_once, with_prefect, with_store
 

@@ -60,7 +60,7 @@ def press(page: Any, keys: str) -> None:
 
 
 def at(page: Any) -> str:
-    return str(page.locator("#place").inner_text())
+    return str(page.locator("#position").inner_text())
 
 
 def progress(page: Any) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab.history import working_folder
 from ndcg_ab.history.published import REUSED
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING, PLACES, STEPS
 from tests.stores import with_store

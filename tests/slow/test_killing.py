@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests import killing
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import require_work
 
 RECIPES = (ROOT / "Makefile").read_text(encoding="utf-8")

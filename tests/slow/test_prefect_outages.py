@@ -13,7 +13,7 @@ from ndcg_ab.flows import run
 from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.report import bundle_files
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, configuration
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 from tests.slow.broken_servers import closed
 from tests.stores import with_prefect
 

@@ -7,7 +7,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = [NO_CHROMIUM, pytest.mark.soak]
 

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.ceilings import CEILINGS
-from tests.places import DATA
+from tests.paths import DATA
 from tests.slow.test_installed import built_once, installer
 
 IMPORTED = {"markdown-it-py": "markdown_it", "pyyaml": "yaml"}  # distribution -> what is imported of it

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import pytest
 
 from ndcg_ab.history.published import PUBLISHING
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration, hanging
 from tests.small_evaluation import small

@@ -15,7 +15,7 @@ from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.score import Result
 from tests.examples import examples
 from tests.laboratory import Judgments, both, both_of_each, core_scores, in_order, results, sql_scores
-from tests.places import shared
+from tests.paths import shared
 from tests.references import Collection, ndcg_cases
 
 Run = Mapping[str, Mapping[str, float]]

@@ -20,7 +20,7 @@ from ndcg_ab.engines.sql_files import (
     sql_files,
 )
 from ndcg_ab.history.database import RECORDS
-from tests.places import ROOT
+from tests.paths import ROOT
 
 FILES = sorted(sql_directory().glob("*/*.sql"))
 # Functions that other engines lack, or that mean something else there (log is base 10 here, natural elsewhere).

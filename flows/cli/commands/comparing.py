@@ -99,7 +99,7 @@ def explain(
     json: JsonFile = None,
     **options: Any,
 ) -> None:
-    """Explain one query's value place by place; with two metrics, which choice moves the number."""
+    """Explain one query's value rank by rank; with two metrics, which choice moves the number."""
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
     from ndcg_ab.report.terminal.studies import print_explained

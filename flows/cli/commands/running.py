@@ -249,7 +249,10 @@ def publish(
 
 
 def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """Return the bundles to publish, and the evaluation that names the tracker; None if `path` is a bundle itself."""
+    """Return the bundles to publish, and the evaluation that names their tracker.
+
+    path: a configuration, whose unpublished bundles are returned, or a bundle, for which the evaluation is None.
+    """
     if path.is_dir():
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")

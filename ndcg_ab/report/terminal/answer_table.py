@@ -123,7 +123,7 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
     columns += cost_columns([choices.get(name) for name in rows])
     head = queries_text(answer.queries, answer.kind) if answer.queries is not None else ""
     wanted_width = min(max(cell_len(head) - 2, *map(cell_len, rows)), NAMES[1])
-    wide = choose_columns(columns, width - 2, wanted_width)
+    wide = choose_widths(columns, width - 2, wanted_width)
     used = sum(len(GAP) + column.width(is_wide) for column, is_wide in zip(columns, wide, strict=False))
     names = max(min(wanted_width, width - 2 - used), min(wanted_width, NAMES[0] // 2))
     heads = [
@@ -148,21 +148,21 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
     return lines, any(cell[0].endswith(f" {OPEN_LABELS}") for column in columns[: len(wide)] for cell in column.cells)
 
 
-def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
-    """Return one item for each column that fits, from the left, at least one: whether its intervals fit, too.
+def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> list[bool]:
+    """Return, for each column that fits beside the columns to its left, whether its intervals fit, too.
 
-    The first column, and from TWO_INTERVALS on the second, gets its intervals before another column is displayed; other
-    columns only if every name keeps its room.
+    The first column is always included.  It, and from TWO_INTERVALS on the second, gets its intervals before another
+    column is displayed; other columns only if every name keeps its room.  name_width: the width of the longest name.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
-    room, wide = width - min(names, NAMES[0]), []
+    room, wide = width - min(name_width, NAMES[0]), []
     for at, column in enumerate(columns):
         fitting = [is_wide for is_wide in (at < first, False) if column.width(is_wide) + len(GAP) <= room]
         if not fitting and at:
             break
         wide.append(fitting[0] if fitting else False)
         room -= column.width(wide[-1]) + len(GAP)
-    room -= max(0, names - NAMES[0])
+    room -= max(0, name_width - NAMES[0])
     for at, column in enumerate(columns[: len(wide)]):
         more = column.width(True) - column.width(False)
         if not wide[at] and more <= room:

@@ -13,7 +13,7 @@ from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.judgments.gathering import pull_judgment_source
 from tests.commands import invoke
 from tests.inputs import write_rankings
-from tests.places import ROOT
+from tests.paths import ROOT
 
 DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
 HEAD = "query,document,place,shown,clicked\n"

@@ -18,7 +18,7 @@ from ndcg_core.measures.notation import parse
 from tests.commands import invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 from tests.laboratory import plant
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.references import Collection
 
 GRADES = [3, 2, 1, 0]

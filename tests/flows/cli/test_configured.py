@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.places import ROOT
+from tests.paths import ROOT
 
 CONFIG = f"""
 name: t

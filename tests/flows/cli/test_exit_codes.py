@@ -16,7 +16,7 @@ from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.flows.cli import base_command, exit_codes
 from ndcg_ab.pipeline import stages
 from tests.commands import invoke
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]

@@ -10,7 +10,7 @@ import pytest
 from ndcg_core.measures.notation import parse
 from tests.commands import invoke
 from tests.laboratory import plant
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

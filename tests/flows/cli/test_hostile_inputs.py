@@ -15,7 +15,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.exit_codes import LONGEST, fit_lines
 from ndcg_ab.visible import formulas
 from tests.loopback import Said, serving
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 
 QRELS, RUN, NEW, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "new.run", "queries.tsv"))
 

@@ -9,7 +9,7 @@ from typer.testing import Result
 
 from tests.commands import invoke
 from tests.inputs import write_judgments, write_rankings
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program_name
 from tests.flows.cli.test_configured import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 
 import ndcg_ab
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 
 UNUSED = {
     *("pandas", "numpy.f2py", "scipy.special", "scipy.stats", "pyarrow.parquet", "httpx", "adbc_driver_manager"),

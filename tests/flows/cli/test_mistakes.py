@@ -18,7 +18,7 @@ import pytest
 
 from tests.commands import invoke
 from tests.ndcg_ab.sources.files.test_bad_input import JUDGMENTS as BAD_JUDGMENTS
-from tests.places import DATA
+from tests.paths import DATA
 
 QRELS, RUN, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "queries.tsv"))
 # What a remedy leaves to whoever reads it, and what readers may fill in: one of these has to work.

@@ -18,7 +18,7 @@ from ndcg_ab.flows.cli import streams
 from ndcg_ab.flows.cli.console import program_name
 from ndcg_ab.results.outcome import Outcome
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

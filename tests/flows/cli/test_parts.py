@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import invoke
-from tests.places import DATA
+from tests.paths import DATA
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ import pytest
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.inputs import replace_pipes
 from ndcg_ab.sources.boundary import BOUNDS
-from tests.places import DATA
+from tests.paths import DATA
 from tests.repeated import mostly_soaked
 
 PROGRAM = [sys.executable, "-m", "ndcg_ab.flows.cli.app"]

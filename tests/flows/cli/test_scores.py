@@ -15,7 +15,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
 from tests.commands import invoke
-from tests.places import ROOT, shared
+from tests.paths import ROOT, shared
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import is_known, rows_of, unlogged
 

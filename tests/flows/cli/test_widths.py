@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import nights
 

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from tests.places import DATA
+from tests.paths import DATA
 
 JUDGMENTS = str(DATA / "judgments.qrels")
 SYSTEMS = {name: str(DATA / f"{name}.run") for name in ("old", "new")}

@@ -34,7 +34,7 @@ from tests.ndcg_ab.api.frames import (
     query_frame,
     ranking_frame,
 )
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 
 pytestmark = pytest.mark.slow
 

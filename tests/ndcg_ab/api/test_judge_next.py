@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ndcg_ab
-from tests.places import ROOT
+from tests.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
 SYSTEMS = {"old": DATA / "old.run", "new": DATA / "new.run"}

@@ -8,7 +8,7 @@ import pytest
 
 import ndcg_ab
 from tests.commands import invoke
-from tests.places import DATA
+from tests.paths import DATA
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.places import ROOT
+from tests.paths import ROOT
 
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 KINDS = ("CompareResult", "ExplainResult", "PowerResult")

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 import ndcg_ab
-from tests.places import ROOT
+from tests.paths import ROOT
 
 HEAVY = {"duckdb", "scipy", "numpy", "pyarrow", "pydantic", "mlflow", "prefect", "rich", "pandas", "polars"}
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ndcg_ab.errors import InputError
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.stores import with_store
 
 PAGE = ROOT / "docs" / "python.md"

@@ -13,7 +13,7 @@ from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.commands import invoke
 from tests.laboratory import in_order, outcome_of, pulled_ranking
-from tests.places import ROOT
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

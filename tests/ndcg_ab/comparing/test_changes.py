@@ -19,7 +19,7 @@ from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
 from tests.examples import examples
 from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.strategies import JUDGMENTS, rankings
 
 GRADES = {

@@ -23,7 +23,7 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle
 from tests.commands import invoke
 from tests.laboratory import in_order, outcome_of
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.sentences import fields_of_sentence
 

@@ -27,7 +27,7 @@ from ndcg_ab.flows.cli.options import make_option, type_of
 from ndcg_ab.flows.cli.outputs import local_inputs
 from ndcg_ab.history.database import configuration_key
 from ndcg_ab.sources.registry import SOURCES, make_source
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.test_docs import keys as keys_of_documentation
 
 

@@ -11,7 +11,7 @@ from ndcg_ab.engines.duckdb.engine import STATE
 from ndcg_ab.engines.duckdb.files import query_database_file
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
-from tests.places import ROOT
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import IDEALS, MEASURES
 from tests.laboratory import fill, in_order
-from tests.places import DATA
+from tests.paths import DATA
 
 STATEMENTS = 82  # of a comparison of 20 queries: it takes 78, where it took 161
 GRADES = {"q": {"a": 2.0, "b": 0.0, "c": 1.0}}

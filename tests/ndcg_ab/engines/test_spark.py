@@ -34,7 +34,7 @@ from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.temporary import clear_abandoned, folder_of_process, user_folder
 from ndcg_core.measures.notation import parse
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.servers import free_port
 from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, pull_inputs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.engines.remote_table import Cluster
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.servers import free_port
 from tests.spark_cluster import CONF, missing, standalone
 

@@ -22,7 +22,7 @@ from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
 from ndcg_ab.history.published import lock_publishing, mark_published
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, changed_run, nights, no_tracker, perform_run, rows_of, runs, small, unlogged
 from tests.stores import with_store

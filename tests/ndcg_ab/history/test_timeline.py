@@ -24,7 +24,7 @@ from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.small_evaluation import changed_run, rows_of, small, undrawn
 from tests.small_evaluation import nights as nights_of
 

@@ -43,7 +43,7 @@ from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
 from tests.commands import invoke
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.small_evaluation import DATA, small, undrawn
 
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'

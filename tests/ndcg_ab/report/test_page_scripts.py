@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from tests.places import ROOT
+from tests.paths import ROOT
 
 TEMPLATES = ROOT / "ndcg_ab" / "report" / "page" / "templates"
 QUERIES = ["tea", "milk", "bread", "rice"]

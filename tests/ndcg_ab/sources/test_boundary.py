@@ -23,7 +23,7 @@ from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, LimitCounter
 from ndcg_ab.sources.files import stores
 from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
 from tests.loopback import Said, serving
-from tests.places import ROOT
+from tests.paths import ROOT
 
 ROWS = 30_000
 COLUMNS = {"query_id": "q1", "doc_id": "d", "rank": 1}

@@ -14,7 +14,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
 from tests.cases import read_cases
-from tests.places import shared
+from tests.paths import shared
 
 VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
 OF_A = {key: value for key, value in VALUES.items() if key[0] == "a"}

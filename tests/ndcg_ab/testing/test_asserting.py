@@ -13,7 +13,7 @@ from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.asserting import UNDECIDED, compare_arguments, fails_gate
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.places import DATA
+from tests.paths import DATA
 
 JUDGMENTS = DATA / "judgments.qrels"
 OLD, NEW = DATA / "old.run", DATA / "new.run"

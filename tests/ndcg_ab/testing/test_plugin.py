@@ -16,7 +16,7 @@ import pytest
 from ndcg_ab import InputError, compare
 from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.baselines import RankingBaseline
-from tests.places import DATA, ROOT
+from tests.paths import DATA, ROOT
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow

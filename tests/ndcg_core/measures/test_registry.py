@@ -36,7 +36,7 @@ from ndcg_core.measures.score import (
 )
 from tests.examples import examples
 from tests.laboratory import in_order
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.strategies import DOCUMENTS, GRADES, metrics, scored
 
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)

@@ -110,7 +110,7 @@ function put(id, text) { byId(id).textContent = text; }
 
 function showPair() {
   const pair = pairs[at];
-  put("place", `Pair ${at + 1} of ${pairs.length}`);
+  put("position", `Pair ${at + 1} of ${pairs.length}`);
   put("state", describeGrade(at) && ` · ${describeGrade(at)}`);
   put("query", pair.text || pair.query_id);
   put("query-id", pair.query_id);

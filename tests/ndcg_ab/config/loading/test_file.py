@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
-from tests.places import ROOT
+from tests.paths import ROOT
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
 LEAST: dict[str, Any] = {"name": "t", "judgments": "qrels", "systems": SYSTEMS}

@@ -10,7 +10,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.yaml_files import read_yaml
-from tests.places import ROOT
+from tests.paths import ROOT
 
 SCHEMA = json_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

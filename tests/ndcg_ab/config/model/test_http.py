@@ -16,7 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import PRESETS, HttpRequest, HttpSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError
-from tests.places import ROOT
+from tests.paths import ROOT
 
 URL = "https://search.example/products/_search"
 PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from ndcg_ab.config.options.from_options import name_argument, name_option, vali
 from ndcg_ab.errors import InputError
 from ndcg_ab.testing import assert_not_worse
 from tests.commands import invoke
-from tests.places import DATA
+from tests.paths import DATA
 
 JUDGMENTS, OLD, NEW = DATA / "judgments.qrels", DATA / "old.run", DATA / "new.run"
 FILES: dict[str, Any] = {

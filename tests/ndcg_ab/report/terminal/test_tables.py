@@ -32,7 +32,7 @@ from ndcg_ab.results import numbers
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.inputs import write_judgments, write_rankings
-from tests.places import ROOT
+from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 
 WIDTHS = (60, 80, 120, 200)

@@ -11,7 +11,7 @@ from ndcg_ab import compare
 from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, ReducedRanking
-from tests.places import DATA
+from tests.paths import DATA
 from tests.readings import reduce_ranking
 from tests.skips import needs_ranking_reader
 

@@ -15,7 +15,7 @@ from ndcg_ab.sources.files.streams import load_strictly
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
-from tests.places import shared
+from tests.paths import shared
 
 JSON_FORMS = [form for form in FORMS if form.sample.startswith(("{", "["))]
 DATA = shared()

@@ -16,7 +16,7 @@ from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, read_in_memory, table_of_plain_dictionaries
 from tests.examples import examples
-from tests.places import ROOT
+from tests.paths import ROOT
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
 NUMBERS = st.floats(-1e6, 1e6) | st.integers(-1000, 1000)

@@ -1,4 +1,4 @@
-"""Where the tests find things."""
+"""The paths of test data, and of the project itself."""
 
 import importlib.util
 import os
