@@ -240,7 +240,7 @@ def describe_remedy(
             for part in table.files
         ]
         commands = [
-            write_command(*each, spellings, field, str(at) * (len(files) > 1)) for at, each in enumerate(files, 1)
+            write_command(*each, spellings, field, str(index) * (len(files) > 1)) for index, each in enumerate(files, 1)
         ]
         if all(commands):
             return "".join(f" → {command}" for command in commands)
@@ -279,8 +279,8 @@ def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field
     elif reading.format == "trec" and not any(
         map(is_broken, respell_all(frozenset[str]().union(*ids.values()), spellings).values())
     ):
-        at = reading.names.index(field)
-        fields = ("f(p[0])", "*p[1:]") if at == 0 else (f"*p[:{at}]", f"f(p[{at}])", f"*p[{at + 1}:]")
+        index = reading.names.index(field)
+        fields = ("f(p[0])", "*p[1:]") if index == 0 else (f"*p[:{index}]", f"f(p[{index}])", f"*p[{index + 1}:]")
         work = f"[print({', '.join(fields)}) for p in map(str.split, {lines}) if len(p) == {len(reading.names)}]"
     else:
         return None

@@ -39,5 +39,5 @@ def map_texts(content: Any, change: Callable[[str, KeyPath], Any], key_path: Key
     if isinstance(content, dict):
         return {key: map_texts(value, change, (*key_path, key)) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return [map_texts(value, change, (*key_path, at)) for at, value in enumerate(content)]
+        return [map_texts(value, change, (*key_path, index)) for index, value in enumerate(content)]
     return change(content, key_path) if isinstance(content, str) else content

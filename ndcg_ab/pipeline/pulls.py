@@ -40,8 +40,8 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 
 def pull_judgments(context: Context, name: str) -> str | None:
     """Read one source of judgments and return a message or None; name: one of `judgment_source_names`."""
-    at = judgment_source_names(context.evaluation).index(name)
-    entry, key = context.evaluation.judgment_entries[at], judgments_key(at)
+    index = judgment_source_names(context.evaluation).index(name)
+    entry, key = context.evaluation.judgment_entries[index], judgments_key(index)
     source, layout, texts = entry.source, judgments_layout(entry, context.evaluation), context.store.queries().texts
     return context.store.add(
         StoreEntry(key, source, layout, source.display_name, "judgments", entry.version, about=digest_texts(texts)),
@@ -109,8 +109,8 @@ def pull_named_queries(context: Context, _: str) -> None:
 def pull_ranking(context: Context, name: str) -> str | None:
     """Read the ranking of the system `name` and return a message or None."""
     evaluation, store = context.evaluation, context.store
-    at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    source, key = system.source, ranking_key(at)
+    index, system = next((index, each) for index, each in enumerate(evaluation.systems) if each.name == name)
+    source, key = system.source, ranking_key(index)
     queries, rules = store.queries(), document_rules(evaluation, system)
     with store.memory() as memory:
 
@@ -150,23 +150,23 @@ def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
 def measure_by_turns(context: Context, _: str) -> str:
     """Send every query once more to all systems by turns to measure costs; earlier costs count as cold."""
     evaluation, store = context.evaluation, context.store
-    asked, queries = costs_to_record(evaluation), store.queries()
-    assert asked is not None
+    requests, queries = costs_to_record(evaluation), store.queries()
+    assert requests is not None
     rankings = store.rankings(None, complete=True)
     with contextlib.ExitStack() as opened:
         asks = []
         for system in evaluation.systems:
             source = system.source
-            request = PullRequest(queries.texts, attributes_for(source, queries), costs=asked)
+            request = PullRequest(queries.texts, attributes_for(source, queries), costs=requests)
             asks.append(opened.enter_context(make_source(source, evaluation.directory).query_singly(request)))
-        records = ask_by_turns(asks, list(queries.texts), asked.names, asked.seed, context.say)
-    how = f"one request at a time, systems by turns, queries in random order (seed {asked.seed})"
-    for at, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):
+        records = ask_by_turns(asks, list(queries.texts), requests.names, requests.seed, context.say)
+    how = f"one request at a time, systems by turns, queries in random order (seed {requests.seed})"
+    for index, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):
         cold = rankings[system.name].costs
         at_once = system.source.http.concurrency if isinstance(system.source, HttpSource) else 1
         pace = f", up to {at_once} at the same time" if at_once > 1 else ""
         warm = record.table(f"{how}, after every query was asked once (cold{pace})")
-        store.put_costs(ranking_key(at), pa.concat_tables([warm, *([] if cold is None else [cold])]))
+        store.put_costs(ranking_key(index), pa.concat_tables([warm, *([] if cold is None else [cold])]))
     return f"{len(asks)} systems, {len(queries.texts)} queries"
 
 
@@ -195,9 +195,9 @@ def pull_scores(context: Context, name: str) -> str | None:
 
     name: one of `score_source_names`.
     """
-    evaluation, store, at = context.evaluation, context.store, score_source_names(context).index(name)
-    described = evaluation.scores[at]
-    entry = StoreEntry(scores_key(at), described, SCORES, described.display_name, "scores", is_remembered=False)
+    evaluation, store, index = context.evaluation, context.store, score_source_names(context).index(name)
+    described = evaluation.scores[index]
+    entry = StoreEntry(scores_key(index), described, SCORES, described.display_name, "scores", is_remembered=False)
     message = store.add(entry, lambda: pull_source(described, SCORES, evaluation.directory))
     if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
         context.evaluation = external_scores.add_systems_of_scores(evaluation, store.scores())
@@ -208,5 +208,5 @@ def score_source_names(context: Context) -> list[str]:
     """Return a distinct name for each source of scores: the system or file, numbered if it is repeated."""
     names = [each.display_name for each in context.evaluation.scores]
     return [
-        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)
     ]

@@ -25,17 +25,17 @@ PROXY, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries
 KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", "queries", "intended")
 
 
-def judgments_key(at: int) -> str:
-    """Return the key of a source of judgments; at: 0 for `judgments`, 1 for the first of `more_judgments`."""
-    return f"judgments{at or ''}"
+def judgments_key(index: int) -> str:
+    """Return the key of a source of judgments; index: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    return f"judgments{index or ''}"
 
 
-def ranking_key(at: int) -> str:
-    return f"ranking{at}"
+def ranking_key(index: int) -> str:
+    return f"ranking{index}"
 
 
-def scores_key(at: int) -> str:
-    return f"scores{at}"
+def scores_key(index: int) -> str:
+    return f"scores{index}"
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Store(ABC):
 
     def files(self) -> list[Pulled]:
         """Return the judgments of each file, in configured order."""
-        return self.get_all(judgments_key(at) for at in range(len(self.evaluation.judgment_entries)))
+        return self.get_all(judgments_key(index) for index in range(len(self.evaluation.judgment_entries)))
 
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table; None if there are none, or not all have been read."""
-        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_entries))]
+        keys = [judgments_key(index) for index in range(len(self.evaluation.judgment_entries))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
         if self.evaluation.scores or not all(map(self.has, keys)):
             return None
@@ -146,7 +146,7 @@ class Store(ABC):
 
     def scores(self) -> list[Pulled]:
         """Return the scores of another tool, one table per source."""
-        return self.get_all(scores_key(at) for at in range(len(self.evaluation.scores)))
+        return self.get_all(scores_key(index) for index in range(len(self.evaluation.scores)))
 
     def get_all(self, keys: Iterator[str]) -> list[Pulled]:
         """Return the inputs with these keys that were read."""
@@ -212,7 +212,7 @@ class MemoryStore(Store):
 
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)
-        rankings = {name: self._pulled[ranking_key(at)] for at, name in names}
+        rankings = {name: self._pulled[ranking_key(index)] for index, name in names}
         return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
 
     def needed_results(self) -> NeededResults | None:

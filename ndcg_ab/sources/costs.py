@@ -68,7 +68,7 @@ class CostRecord:
 
 def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
     """Return the table of costs (`COST`); measured: a clause on how they were measured, for the metadata."""
-    columns = [[row[at] for row in rows] for at in range(len(COST))]
+    columns = [[row[index] for row in rows] for index in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
 
 
@@ -96,8 +96,8 @@ def ask_by_turns(
     records = [CostRecord(CostRequest(tuple(names))) for _ in asks]
     countdown = Countdown("asking by turns", len(query_ids), say)
     for turn in range(len(query_ids)):
-        for at in chance.sample(range(len(asks)), len(asks)):
-            records[at].add(orders[at][turn], *asks[at](orders[at][turn]))
+        for index in chance.sample(range(len(asks)), len(asks)):
+            records[index].add(orders[index][turn], *asks[index](orders[index][turn]))
         countdown.advance()
     return records
 

@@ -325,7 +325,7 @@ def read_only_statement(query: str, location: str) -> str:
     word = re.split(r"\W", words[0], maxsplit=1)[0] if words else ""
     if word.lower() not in READING:
         raise InputError(f"{location}: the query begins with {format_value(word or query.strip())}: {RULE}")
-    if found := WRITING.search(statement):
-        verb = found["verb"] or found[0]
+    if writing := WRITING.search(statement):
+        verb = writing["verb"] or writing[0]
         raise InputError(f"{location}: the query holds {verb.upper()}, which writes: {RULE}; put a name into quotes")
     return query[: len(statement)] + "\n"

@@ -80,8 +80,8 @@ class Scores(Source):
         def locate(values: Mapping[str, str]) -> str:
             layout = Layout("value", tuple(field for field in IDS if field.name in values))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            found = [location for location, row in rows if canonical_ids(row) == canonical_ids(values)]
-            return f"{self.path}, {join_locations(found)}"
+            locations = [location for location, row in rows if canonical_ids(row) == canonical_ids(values)]
+            return f"{self.path}, {join_locations(locations)}"
 
         return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
 
@@ -96,15 +96,15 @@ class Scores(Source):
         is_lines = plain.format == "trec" or (form is None and plain.delimiter == "\t" and is_plain_number(last))
         return recognised or (LINES if is_lines else plain)
 
-    def from_memory(self, given: InMemoryFile) -> pa.Table:
-        if isinstance(given.data, Mapping):
-            refuse_duplicate_keys(given)
+    def from_memory(self, content: InMemoryFile) -> pa.Table:
+        if isinstance(content.data, Mapping):
+            refuse_duplicate_keys(content)
             with prefix_errors(self.origin):
-                values = list(numbers_by_query.read_values(given.data))
+                values = list(numbers_by_query.read_values(content.data))
             return self.of_records(lambda: iter(values))
         return self.of_table(
-            column_names(given),
-            lambda layout, columns: read_in_memory(given, layout, dict(columns)),
+            column_names(content),
+            lambda layout, columns: read_in_memory(content, layout, dict(columns)),
             lambda _: self.origin,
         )
 
@@ -197,10 +197,10 @@ class Scores(Source):
 
         def locate(values: Mapping[str, str]) -> str:
             known = canonical_ids(values)
-            found = [
+            locations = [
                 where for where, each in records() if canonical_ids({name: each[name] for name in values}) == known
             ]
-            return " and ".join(f"{self.origin}, {where}" for where in found)
+            return " and ".join(f"{self.origin}, {where}" for where in locations)
 
         plain = (
             (f"{self.origin}, {where}", each | {"value": python_number(each["value"])}) for where, each in records()

@@ -114,9 +114,9 @@ class Function(Source):
         """
         order = shuffle_requests(list(queries), record.request.seed)
         results: dict[str, Any] = {}
-        for at, query_id in enumerate([*order[: record.request.warm_up], *order]):
+        for index, query_id in enumerate([*order[: record.request.warm_up], *order]):
             results[query_id], costs = self.time_call(function, query_id, queries[query_id], countdown)
-            record.add(query_id, costs, is_cold=at < min(record.request.warm_up, len(order)))
+            record.add(query_id, costs, is_cold=index < min(record.request.warm_up, len(order)))
         return [(query_id, results[query_id]) for query_id in queries]
 
     def time_call(

@@ -28,12 +28,12 @@ def read_number(value: Any) -> float | None:
 
 def plain_number(text: str) -> str | None:
     """Return the positive number that a text means: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``; else None."""
-    bare = text.strip().lstrip("+-").replace(",", ".")
-    share = bare.endswith("%")
-    bare = bare.removesuffix("%").strip()
-    if not is_number(bare) or not 0 < float(bare) < float("inf"):
+    digits = text.strip().lstrip("+-").replace(",", ".")
+    share = digits.endswith("%")
+    digits = digits.removesuffix("%").strip()
+    if not is_number(digits) or not 0 < float(digits) < float("inf"):
         return None
-    return f"{float(bare) / 100 if share else float(bare):.12g}"
+    return f"{float(digits) / 100 if share else float(digits):.12g}"
 
 
 def guess_alpha(alpha: float) -> str | None:
@@ -56,18 +56,18 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
     key: the dotted key. kind: pydantic's type of the error. expected: pydantic's text of the allowed values.
     """
-    if key == "statistics.alpha" and isinstance(value, int | float) and (meant := guess_alpha(value)):
-        return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
+    if key == "statistics.alpha" and isinstance(value, int | float) and (proposal := guess_alpha(value)):
+        return f"; did you mean {proposal}?" if kind in ("less_than", "less_than_equal") else ""
     if kind == "literal_error":
         return closest_hint(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
     if key == "gate.judged" and kind == "less_than_equal":
-        meant = plain_number(f"{value}%")
-        return f"; did you mean {meant}?" if meant and float(meant) <= 1 else ""
+        proposal = plain_number(f"{value}%")
+        return f"; did you mean {proposal}?" if proposal and float(proposal) <= 1 else ""
     if kind.startswith("float") and isinstance(value, str):
-        meant = plain_number(value)
-        if meant and key == "statistics.alpha":
-            meant = guess_alpha(float(meant))
-        return f"; did you mean {meant}?" if meant else ""
+        proposal = plain_number(value)
+        if proposal and key == "statistics.alpha":
+            proposal = guess_alpha(float(proposal))
+        return f"; did you mean {proposal}?" if proposal else ""
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
     if isinstance(value, str) and kind == "list_type":

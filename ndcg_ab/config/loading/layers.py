@@ -65,7 +65,7 @@ def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguratio
 def without_nulls(content: Any, key_path: KeyPath = ()) -> Any:
     """Return the content without the keys that are null and have a default, so that the default applies."""
     if isinstance(content, list):
-        return [without_nulls(value, (*key_path, at)) for at, value in enumerate(content)]
+        return [without_nulls(value, (*key_path, index)) for index, value in enumerate(content)]
     if not isinstance(content, dict):
         return content
     return {
@@ -144,7 +144,7 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
     if isinstance(content, dict):
         return {part: rebase_paths(value, folder, (*key_path, part)) for part, value in content.items()}
     if isinstance(content, list):
-        return [rebase_paths(value, folder, (*key_path, at)) for at, value in enumerate(content)]
+        return [rebase_paths(value, folder, (*key_path, index)) for index, value in enumerate(content)]
     return absolute(content) if is_path(key_path) else content
 
 
@@ -166,8 +166,8 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
         value = fill_variables(text, f"{origin}: {dotted_key(key_path)}")
         if may_hold_secret(key_path) or (is_path(key_path) and ADDRESS.match(text)):
             return text
-        whole = VARIABLE.fullmatch(text.strip())
-        if whole is None or whole["inner"] is None:
+        match = VARIABLE.fullmatch(text.strip())
+        if match is None or match["inner"] is None:
             return value
         if takes_text(key_path):
             return value or None
@@ -208,10 +208,10 @@ def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
 def split_setting(text: str) -> tuple[str, str]:
     """Return the key and the value of a `--set` option, split at the first `=` outside of parentheses."""
     depth = 0
-    for at, letter in enumerate(text):
+    for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
-        if letter == "=" and depth == 0 and at > 0:
-            return text[:at].strip(), text[at + 1 :].strip()
+        if letter == "=" and depth == 0 and index > 0:
+            return text[:index].strip(), text[index + 1 :].strip()
     raise InputError(f"{SET} {text!r}: must be KEY=VALUE, such as statistics.alpha=0.01")
 
 

@@ -79,8 +79,8 @@ def metric_schema() -> Schema:
         field.name: NUMBER if field.name in NUMBERS else one_of(VALUES.get(field.name, ()))
         for field in dataclasses.fields(Metric)
     }
-    whole = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^0*[1-9][0-9]*$"}]}
-    keys |= dict.fromkeys(COUNTS, whole)
+    positive_integer = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^0*[1-9][0-9]*$"}]}
+    keys |= dict.fromkeys(COUNTS, positive_integer)
     keys["measure"] = one_of(MEASURES) | {"description": "What is measured."}
     keys["preset"] = one_of(PRESETS) | {"description": "The choices of another tool."}
     tables = [{"type": "object", "additionalProperties": NUMBER}, {"type": "string", "pattern": r"^\{"}]

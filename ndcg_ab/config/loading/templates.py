@@ -130,7 +130,7 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
     for name, field in type(model).model_fields.items():
         value, inner = getattr(model, name), (*key_path, name)
         if isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            entries = (resolve_entry(each, evaluation, (*inner, at)) for at, each in enumerate(value))
+            entries = (resolve_entry(each, evaluation, (*inner, index)) for index, each in enumerate(value))
             changes[name] = [each for several in entries for each in several]
         elif isinstance(value, BaseModel):
             changes[name] = resolve_files(value, evaluation, inner)

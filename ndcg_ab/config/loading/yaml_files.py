@@ -129,13 +129,13 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
     return f'; put it in quotes: "{shorten(unquoted[0])}"' if unquoted else ""
 
 
-def indentation_hint(text: str, at: int) -> str:
-    """Return advice on an indentation of line `at` (from 0) that makes the text valid YAML; empty if none does."""
+def indentation_hint(text: str, line: int) -> str:
+    """Return advice on an indentation of line `line` (from 0) that makes the text valid YAML; empty if none does."""
     lines = [*text.splitlines(), ""]
-    width = len(lines[at]) - len(lines[at].lstrip())
-    widths = [len(each) - len(each.lstrip(signs)) for each in lines[:at] for signs in (" ", " -")]
+    width = len(lines[line]) - len(lines[line].lstrip())
+    widths = [len(each) - len(each.lstrip(signs)) for each in lines[:line] for signs in (" ", " -")]
     for other in sorted(set(widths), key=lambda each: abs(each - width)):
-        changed = [*lines[:at], " " * other + lines[at].lstrip(), *lines[at + 1 :]]
+        changed = [*lines[:line], " " * other + lines[line].lstrip(), *lines[line + 1 :]]
         with contextlib.suppress(yaml.YAMLError, *WRONG):
             yaml.load("\n".join(changed), Loader)
             return f"; indent it by {other} spaces, not by {width}"

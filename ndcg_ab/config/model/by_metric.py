@@ -55,8 +55,8 @@ class NamedDifference(NamedTuple):
 
     def hint(self, limits: Range) -> str:
         """Return a hint on the intended number if the difference seems to be a percentage, or an empty text."""
-        meant = self.difference / 100
-        return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * limits.width else ""
+        proposal = self.difference / 100
+        return f"; did you mean {proposal:.12g}?" if proposal < QUESTIONED * limits.width else ""
 
 
 def read_margin(value: Any) -> float:

@@ -89,7 +89,7 @@ def check_tables(evaluation: Any) -> None:
     The settings of Spark are handed to each source.
     """
     entries = [("judgments", evaluation.judgments)] if evaluation.judgments else []
-    entries += [(f"more_judgments[{at}]", entry) for at, entry in enumerate(evaluation.more_judgments)]
+    entries += [(f"more_judgments[{index}]", entry) for index, entry in enumerate(evaluation.more_judgments)]
     if evaluation.cheap_judgments:
         entries.append(("cheap_judgments", evaluation.cheap_judgments))
     for key, entry in [*entries, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
@@ -140,7 +140,7 @@ def refuse_judging_function(evaluation: Any) -> None:
             Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
         )
     judgments, more = evaluation.judgments, evaluation.more_judgments
-    entries = [("judgments", judgments), *((f"more_judgments[{at}]", entry) for at, entry in enumerate(more))]
+    entries = [("judgments", judgments), *((f"more_judgments[{index}]", entry) for index, entry in enumerate(more))]
     keys = [key for key, entry in entries if entry is not None and entry.kind == "python"]
     if not keys:
         return

@@ -141,8 +141,8 @@ def split_guardrails(content: Any) -> Any:
         is_cost = name in (record if isinstance(record, list) else [record]) or LIKE_A_COST.search(name)
         if name and is_cost and not OF_A_COST.fullmatch(key):
             rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
-            meant = Setting("guardrails", f"{name}@p95", read_number(margin) or 20)
-            raise RuleError(Setting("guardrails"), rule, meant, "`")
+            proposal = Setting("guardrails", f"{name}@p95", read_number(margin) or 20)
+            raise RuleError(Setting("guardrails"), rule, proposal, "`")
     of_costs = {
         key: margin
         for key, margin in (guardrails.items() if isinstance(guardrails, dict) else ())

@@ -108,11 +108,11 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """Return the JSON Schema of the model, which accepts a short form as well."""
-        whole = handler(core_schema)
+        schema = handler(core_schema)
         if not cls.main_key and cls.short_form is None:
-            return whole
+            return schema
         short = TypeAdapter(cls.short_form or str).json_schema()
-        return {"description": whole.pop("description", ""), "anyOf": [*short.get("anyOf", [short]), whole]}
+        return {"description": schema.pop("description", ""), "anyOf": [*short.get("anyOf", [short]), schema]}
 
 
 def as_several(value: Any) -> Any:
@@ -201,9 +201,9 @@ def walk_keys(model: BaseModel, key_path: KeyPath = ()) -> Iterator[tuple[KeyPat
         value = getattr(model, name)
         yield (*key_path, name), traits_of(field), value
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for at, entry in entries:
+        for index, entry in entries:
             if isinstance(entry, BaseModel):
-                yield from walk_keys(entry, (*key_path, name) if at is None else (*key_path, name, at))
+                yield from walk_keys(entry, (*key_path, name) if index is None else (*key_path, name, index))
 
 
 def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:

@@ -227,12 +227,12 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
     """Return the metric and the number of ``METRIC=D``; a metric may contain ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
-        plain = text.strip("= ")
-        if OF_A_COST.fullmatch(plain):
+        name = text.strip("= ")
+        if OF_A_COST.fullmatch(name):
             raise InputError(
-                f"{option} {text!r}: must be COST@STATISTIC=DIFFERENCE; say {option} {plain}=20 for 20 more"
+                f"{option} {text!r}: must be COST@STATISTIC=DIFFERENCE; say {option} {name}=20 for 20 more"
             )
-        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {plain}=0.01"
+        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {name}=0.01"
         raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
     if OF_A_COST.fullmatch(metric) and not is_number(number):
         raise InputError(f"{option} {text!r}: {number!r} must be a number above 0, {OWN_UNIT}")
@@ -291,8 +291,8 @@ def parse_number(option: str, text: str, number: str, above: float | None = 0.0)
     if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
     rule = "must be a number" if above is None else f"must be a number above {above:g}"
-    meant = plain_number(number)
-    hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
+    proposal = plain_number(number)
+    hint = f"; say {option} {text.removesuffix(number)}{proposal}" if proposal else ""
     raise InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
 
@@ -300,8 +300,8 @@ def parse_alpha(option: str, value: str | float) -> float:
     """Return a threshold as a float; raise InputError for no number. Its range is checked with the evaluation."""
     text = str(value)
     if not is_number(text):
-        meant = plain_number(text)
-        hint = f"; say {option} {guess_alpha(float(meant)) or meant}" if meant else ""
+        proposal = plain_number(text)
+        hint = f"; say {option} {guess_alpha(float(proposal)) or proposal}" if proposal else ""
         raise InputError(f"{option} {text!r}: must be a number{hint}")
     return float(text)
 

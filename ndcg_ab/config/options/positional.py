@@ -101,8 +101,8 @@ def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedF
     neither NAME=FILE nor similar to a file name.
     """
     texts = expand_patterns(texts)
-    plain = [text for text in texts if not is_named(text)]
-    alone = [text for text in plain if not of_option or re.search(r"[./\\]", text) or Path(text).exists()]
+    unnamed = [text for text in texts if not is_named(text)]
+    alone = [text for text in unnamed if not of_option or re.search(r"[./\\]", text) or Path(text).exists()]
     named = {text: parse_system(text) for text in texts if text not in alone}
     names = iter(distinct_names(alone, [name for name, _ in named.values()]))
     return [
@@ -118,8 +118,8 @@ def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
     by_name: dict[str, Path] = {}
     for name, file, parts in name_systems(texts):
         if Path(file).is_dir() and not parts:
-            meant = shlex.quote(f"{name}={file}")
-            raise InputError(f"--system {file}: is a folder: if it is one table, say --system {meant}")
+            proposal = shlex.quote(f"{name}={file}")
+            raise InputError(f"--system {file}: is a folder: if it is one table, say --system {proposal}")
         if name in by_name:
             raise InputError(f"--system: the name {name!r} is given twice; every system needs its own")
         by_name[name] = Path(file)

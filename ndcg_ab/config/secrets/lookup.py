@@ -70,7 +70,7 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
     if isinstance(content, dict):
         return {key: reveal_secrets(value, f"{where}.{key}", directory) for key, value in content.items()}
     if isinstance(content, list):
-        return [reveal_secrets(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
+        return [reveal_secrets(value, f"{where}[{index}]", directory) for index, value in enumerate(content)]
     if not isinstance(content, str):
         return content
     text = fill_variables(content, where)
@@ -121,10 +121,10 @@ def split_address(text: str) -> tuple[str, str | None]:
     """Return an address without user and password, and decoded ``user:password``, or None if it has none."""
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
-    bare = without_password(text)
+    address = without_password(text)
     start = text.index("://") + 3
-    credentials = text[start : len(text) - len(bare) + start - 1]
-    return bare, unquote(credentials) if credentials else None
+    credentials = text[start : len(text) - len(address) + start - 1]
+    return address, unquote(credentials) if credentials else None
 
 
 def without_password(uri: str) -> str:

@@ -50,15 +50,15 @@ LONGEST_SHAPE = 10_000  # characters by which any of them is recognised: a JSON 
 
 def has_secret_name(key: object) -> bool:
     """Return whether the name of a key, header or variable suggests a secret."""
-    bare = re.sub(r"[^a-z0-9]", "", str(key).lower())
-    return NAMES.search(bare) is not None
+    letters = re.sub(r"[^a-z0-9]", "", str(key).lower())
+    return NAMES.search(letters) is not None
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
     """Yield the parts of a text that look like secrets, except references with `${`; key: the key of the text."""
-    bare = text.strip()
-    if has_secret_name(key) and len(bare) >= 4 and is_plain(bare):
-        yield bare
+    stripped = text.strip()
+    if has_secret_name(key) and len(stripped) >= 4 and is_plain(stripped):
+        yield stripped
         return
     for shape in SHAPES:
         yield from (match["secret"] for match in shape.finditer(text) if is_plain(match["secret"]))

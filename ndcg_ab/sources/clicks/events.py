@@ -139,12 +139,12 @@ def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table
 
     before: number of events before this piece, for messages.
     """
-    given = pc.fill_null(table["ordinal"], NO_ORDINAL)
-    right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NO_ORDINAL))
+    ordinals = pc.fill_null(table["ordinal"], NO_ORDINAL)
+    right = pc.and_(pc.equal(ordinals, pc.floor(ordinals)), pc.greater_equal(ordinals, NO_ORDINAL))
     if (row := pc.index(right, False).as_py()) >= 0:
-        value = f"{given[row].as_py():g}"
+        value = f"{ordinals[row].as_py():g}"
         raise InputError(f"{origin}, event {before + row + 1}: ordinal = {value}: must be a whole number, 0 or more")
-    numbers = pc.min_element_wise(given, float(MOST_RANK)).cast(pa.int64())
+    numbers = pc.min_element_wise(ordinals, float(MOST_RANK)).cast(pa.int64())
     return table.set_column(table.column_names.index("ordinal"), "ordinal", numbers)
 
 

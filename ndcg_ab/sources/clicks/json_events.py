@@ -147,15 +147,15 @@ def read_events_by_line(
     texts: query_id -> text, for a file that has other lines than events.
     """
     fields = {
-        name: Field(columns.get(name, at), SCHEMA.field(name).type, required=name == "action_name")
-        for name, at in DEFAULTS.items()
+        name: Field(columns.get(name, index), SCHEMA.field(name).type, required=name == "action_name")
+        for name, index in DEFAULTS.items()
     }
 
     def event_rows() -> Iterator[dict[str, Any]]:
         for where, event in located_objects(path):
             if texts is None or not (is_bulk_action(event) or is_query(event)):
-                found = {name: find_value(event, field_paths(name, columns), where) for name in fields}
-                row = {name: event_value(field, found[name], where) for name, field in fields.items()}
+                values = {name: find_value(event, field_paths(name, columns), where) for name in fields}
+                row = {name: event_value(field, values[name], where) for name, field in fields.items()}
                 row["user_query"] = row["user_query"] or (texts or {}).get(row["search_id"], "")
                 yield row
 

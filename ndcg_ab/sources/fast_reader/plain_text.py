@@ -120,13 +120,13 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     met: list[int | None] = [None] * len(sizes)
     is_kept = np.ones(len(codes), bool)
     starts = np.cumsum(sizes) - sizes
-    for at in np.flatnonzero(sizes == returned).tolist():
-        query_id, start = query_ids[at].as_py(), int(starts[at])
+    for index in np.flatnonzero(sizes == returned).tolist():
+        query_id, start = query_ids[index].as_py(), int(starts[index])
         if query_id in needed.judged:
-            part = doc_ids.slice(start, int(sizes[at]))
-            met[at] = pc.sum(pc.is_in(part, value_set=needed.judged[query_id])).as_py()
+            part = doc_ids.slice(start, int(sizes[index]))
+            met[index] = pc.sum(pc.is_in(part, value_set=needed.judged[query_id])).as_py()
             if query_id not in needed.complete:
-                is_kept[start + kept[at] : start + sizes[at]] = False
+                is_kept[start + kept[index] : start + sizes[index]] = False
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))
     known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (None, None, None)
@@ -213,11 +213,11 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
     while True:
         low = max(start - window, 0)
         line = text.find(b"\n", low, start)  # the end of the first line that ends in the window
-        found = text.find(head, line, length)
-        if found < 0:
+        first_row = text.find(head, line, length)
+        if first_row < 0:
             raise NotPlainError
-        if found > line:
-            return found + 1
+        if first_row > line:
+            return first_row + 1
         if low == 0:
-            return 0 if text.startswith(head[1:]) else found + 1
+            return 0 if text.startswith(head[1:]) else first_row + 1
         window *= 4

@@ -100,8 +100,8 @@ def declared_size(message: Any) -> tuple[int, int]:
         return int(struct.unpack_from(form, data, offset)[0])
 
     def field(table: int, slot: int) -> int:
-        vtable, at = table - number("<i", table), 4 + 2 * slot
-        offset = number("<H", vtable + at) if at < number("<H", vtable) else 0
+        vtable, entry = table - number("<i", table), 4 + 2 * slot
+        offset = number("<H", vtable + entry) if entry < number("<H", vtable) else 0
         return table + offset if offset else 0
 
     def target(offset: int) -> int:
@@ -116,6 +116,6 @@ def declared_size(message: Any) -> tuple[int, int]:
     if not field(batch, 3) or not (offset := field(batch, 2)):  # not packed, or without buffers
         return rows, body.size
     buffers = target(offset)
-    offsets = (buffers + 4 + 16 * at for at in range(number("<I", buffers)))
+    offsets = (buffers + 4 + 16 * index for index in range(number("<I", buffers)))
     packed = [number("<q", offset) for offset in offsets if number("<q", offset + 8)]
     return rows, body.size + sum(max(number("<q", offset, body), 0) for offset in packed)

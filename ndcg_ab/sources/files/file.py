@@ -82,8 +82,8 @@ class File(Source):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         writer = pull.writer
 
-        def read_part(part: Part, reading: Reading, at: int | None) -> Any:
-            return read_file(part.path, layout, reading, writer if at is None else writer.part(at))
+        def read_part(part: Part, reading: Reading, index: int | None) -> Any:
+            return read_file(part.path, layout, reading, writer if index is None else writer.part(index))
 
         tables = self.map_parts(layout, read_part)
         return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))
@@ -103,11 +103,11 @@ class File(Source):
         layout.refuse_unknown(str(self.described.file), self.described.columns)
         tables = []
         with list_parts(self.described, self.directory) as parts:
-            for at, part in enumerate(parts):
+            for index, part in enumerate(parts):
                 with name_part_in_errors(part):
                     refuse_no_file(part.path)
                     reading = self.reading_of(part.path, layout, part.values)
-                    tables.append(work(part, reading, at if len(parts) > 1 else None))
+                    tables.append(work(part, reading, index if len(parts) > 1 else None))
         return tables
 
     def reduce(
@@ -132,13 +132,13 @@ class File(Source):
         if not isinstance(self.described.file, Path):
             return self.origin
 
-        def find(part: Part, reading: Reading, at: int | None) -> str:
-            found = [
+        def find(part: Part, reading: Reading, index: int | None) -> str:
+            locations = [
                 location
                 for location, record in read_records(part.path, layout, reading)
                 if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
             ]
-            return f"{part.name}, {join_locations(found)}" if found else part.name * (at is None)
+            return f"{part.name}, {join_locations(locations)}" if locations else part.name * (index is None)
 
         return " and ".join([*filter(None, self.map_parts(layout, find))][:3])
 

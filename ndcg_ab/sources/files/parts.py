@@ -118,8 +118,8 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
     store = open_store(described, directory)
     names = object_names(store, described)
     parts = []
-    for at, name in enumerate(names):
-        path = folder / f"object{at}" / (Path(name).name or "object")
+    for index, name in enumerate(names):
+        path = folder / f"object{index}" / (Path(name).name or "object")
         path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
         parts.append(Part(path, store.address_of(name), partition_values(Path(name))))

@@ -81,8 +81,8 @@ def open_store(described: FileSource, directory: Path) -> Store:
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
         raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({schemes})")
     storage = described.storage or Storage()
-    given = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
-    return ObjectStore(address, given)
+    values = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
+    return ObjectStore(address, values)
 
 
 class ObjectStore(Store):

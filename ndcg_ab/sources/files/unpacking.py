@@ -327,10 +327,10 @@ def read_checked_batches(
         return
     groups = [about.row_group(index) for index in range(about.num_row_groups)]
     promised = {about.num_rows, sum(group.num_rows for group in groups)}
-    for at in range(about.num_columns):
-        column = about.schema.column(at)
+    for leaf in range(about.num_columns):
+        column = about.schema.column(leaf)
         if (columns is None or column.path in columns) and not column.max_repetition_level:
-            promised.add(sum(group.column(at).num_values for group in groups))
+            promised.add(sum(group.column(leaf).num_values for group in groups))
     if promised != {rows}:
         other = max(promised - {rows})
         file.close()

@@ -86,10 +86,10 @@ def values_by_query(sample: Sample, kind: str) -> Queries:
     names = {tuple(str(name) for name, _ in inner) for inner in queries}
     if are_measures(chain.from_iterable(names)) and len(names) == 1:
         return []
-    found = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
-    if majority_fits(chain.from_iterable(found), lambda text: numbers([text]) is not None):
-        found = [[text for text in texts if numbers([text]) is not None] for texts in found]
-    return found
+    texts_by_query = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
+    if majority_fits(chain.from_iterable(texts_by_query), lambda text: numbers([text]) is not None):
+        texts_by_query = [[text for text in texts if numbers([text]) is not None] for texts in texts_by_query]
+    return texts_by_query
 
 
 def is_query(value: Any) -> bool:

@@ -100,11 +100,11 @@ def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
 
 def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
     """Return whether values count up from 0 or 1 within each query, and some query has several values."""
-    found = numbers(values)
-    if found is None:
+    parsed = numbers(values)
+    if parsed is None:
         return False
     queries = [
-        [rank for _, rank in rows] for _, rows in groupby(zip(query_ids, found, strict=True), lambda row: row[0])
+        [rank for _, rank in rows] for _, rows in groupby(zip(query_ids, parsed, strict=True), lambda row: row[0])
     ]
     return max(map(len, queries)) > 1 and all(
         ranks[0] in (0, 1) and all(after == before + 1 for before, after in pairwise(ranks)) for ranks in queries

@@ -58,15 +58,15 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
     InputError
         If no kind is given and the file fits two kinds.
     """
-    found: dict[str, Reading] = {}
+    by_kind: dict[str, Reading] = {}
     for form in FORMS:
-        if form.kind == (kind or form.kind) and form.kind not in found and (reading := form.sniff(sample)):
-            found[form.kind] = dataclasses.replace(reading, words=reading.words or form.words)
-    found = {each: reading for each, reading in found.items() if not reading.is_doubtful} or found
-    if len(found) > 1:
-        readings = " or ".join(f"{reading.words} ({OPTIONS[each]})" for each, reading in found.items())
+        if form.kind == (kind or form.kind) and form.kind not in by_kind and (reading := form.sniff(sample)):
+            by_kind[form.kind] = dataclasses.replace(reading, words=reading.words or form.words)
+    by_kind = {each: reading for each, reading in by_kind.items() if not reading.is_doubtful} or by_kind
+    if len(by_kind) > 1:
+        readings = " or ".join(f"{reading.words} ({OPTIONS[each]})" for each, reading in by_kind.items())
         raise InputError(f"{sample.path}: may be {readings}: say which, by the option")
-    return next(iter(found.values()), None)
+    return next(iter(by_kind.values()), None)
 
 
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:

@@ -163,9 +163,9 @@ class Sample:
     def split(self, delimiter: str) -> list[list[str]]:
         """Return the fields of each line without comments; empty if lines have different numbers of fields."""
         parts = [split_fields(line) for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
-        plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
-        width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
-        fields = [part for part in parts if part in plain or (len(part) == width and part[0] != COMMENT)]
+        rows = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
+        width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+        fields = [part for part in parts if part in rows or (len(part) == width and part[0] != COMMENT)]
         return fields if all(len(part) == width for part in fields) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:

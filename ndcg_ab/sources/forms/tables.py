@@ -67,8 +67,8 @@ def find_tables(sample: Sample) -> Iterator[Table]:
         for delimiter in DELIMITERS:
             head, *rest = [*sample.cells(delimiter)] or [[]]
             if len(head) > 1 and len(set(head)) == len(head):
-                whole = [row for row in rest if len(row) == len(head)]
-                yield Table("delimited", delimiter, {name: [row[at] for row in whole] for at, name in enumerate(head)})
+                cells = [row for row in rest if len(row) == len(head)]
+                yield Table("delimited", delimiter, {name: [row[at] for row in cells] for at, name in enumerate(head)})
 
 
 def rows_of(document: Any) -> Sequence[Any]:
@@ -312,9 +312,9 @@ OTHER_MEASURES = re.compile(r"(ndcg|dcg|map|mrr|rr|precision|recall|hit_rate|hit
 
 def are_measures(names: Iterable[str]) -> bool:
     """Return whether all names are measures of trec_eval, ir_measures or ranx."""
-    given = [*names]
+    measures = [*names]
     patterns = (TREC_EVAL, IR_MEASURES, OTHER_MEASURES)
-    return bool(given) and all(any(pattern.fullmatch(name) for pattern in patterns) for name in given)
+    return bool(measures) and all(any(pattern.fullmatch(name) for pattern in patterns) for name in measures)
 
 
 SCORED_FORM = Form(

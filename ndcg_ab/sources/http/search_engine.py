@@ -52,24 +52,24 @@ class SearchEngine(Source):
 
         requests = self.requests(pull)
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        kept = AnswerFile(pull.folder)
-        found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
+        file = AnswerFile(pull.folder)
+        answers = {request.query_id: file.known[request.key][0] for request in requests if request.key in file.known}
         record = CostRecord(pull.costs or CostRequest(()))
         for request in requests:
-            if request.query_id in found:
-                record.add(request.query_id, kept.known[request.key][1])
+            if request.query_id in answers:
+                record.add(request.query_id, file.known[request.key][1])
 
-        countdown = Countdown(f"{self.origin}: asking", len(requests) - len(found), pull.say)
+        countdown = Countdown(f"{self.origin}: asking", len(requests) - len(answers), pull.say)
 
         def answered(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
-            found[request.query_id] = hits
+            answers[request.query_id] = hits
             record.add(request.query_id, costs)
-            kept.add(request, hits, {name: costs[name] for name in record.request.names if name in costs})
+            file.add(request, hits, {name: costs[name] for name in record.request.names if name in costs})
             countdown.advance()
 
         client = Client(self.described, reader, record.request.names)
         try:
-            waiting = [request for request in requests if request.query_id not in found]
+            waiting = [request for request in requests if request.query_id not in answers]
             if pull.costs:
                 waiting = shuffle_requests(waiting, pull.costs.seed)
                 client.ask(
@@ -80,7 +80,7 @@ class SearchEngine(Source):
             client.ask(waiting, answered)
         except DeadlineError:
             raise SilentError(
-                f"{self.origin}: {len(found)} of {len(requests)} queries were answered within"
+                f"{self.origin}: {len(answers)} of {len(requests)} queries were answered within"
                 f" deadline = {self.described.deadline:g} s: give it more time, or ask for more at once (concurrency)"
             ) from None
         order = [request.query_id for request in requests]
@@ -88,7 +88,7 @@ class SearchEngine(Source):
         self.refuse(failures, len(requests))
         for query_id, error in failures.items():
             record.add(query_id, *failure_costs(error))
-        table = make_ranking({query_id: found[query_id] for query_id in order if query_id in found}, layout)
+        table = make_ranking({query_id: answers[query_id] for query_id in order if query_id in answers}, layout)
         if not table.num_rows:
             raise InputError(
                 f"{self.origin}: no hit came for any of {len(requests)} queries: look at what the engine answers to"
@@ -100,7 +100,7 @@ class SearchEngine(Source):
             remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
             table = with_failed_queries(with_remarks(table, [remark]), list(failures))
         costs = record.table(self.describe_measurement(pull.costs)) if pull.costs else None
-        return PullResult(table, make_documents(found), costs)
+        return PullResult(table, make_documents(answers), costs)
 
     def requests(self, pull: PullRequest) -> list[Request]:
         """Return the request for each query."""

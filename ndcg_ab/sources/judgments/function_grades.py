@@ -106,17 +106,17 @@ class JudgeFunctionCaller:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
             cached = cache.take(keys, since) if keys else {}
             grades: list[float | None] = [cached.get(key) for key in keys] if keys else [None] * len(pairs)
-            waiting = [at for at in range(len(pairs)) if not keys or keys[at] not in cached]
+            waiting = [index for index in range(len(pairs)) if not keys or keys[index] not in cached]
             say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(waiting):,} known)")
             arguments = reveal_arguments(
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
             countdown = Countdown("judging", len(waiting), say)
-            answers = self.answers(function, [(at, *pairs[at]) for at in waiting], arguments)
-            for at, grade in answers:
-                grades[at] = grade
+            answers = self.answers(function, [(index, *pairs[index]) for index in waiting], arguments)
+            for index, grade in answers:
+                grades[index] = grade
                 if keys:
-                    cache.keep(keys[at], grade)
+                    cache.keep(keys[index], grade)
                 countdown.advance()
         return grades, len(pairs) - len(waiting)
 
@@ -141,12 +141,12 @@ class JudgeFunctionCaller:
             return self.check_grade(function, query, document, arguments)
 
         if self.workers == 1:
-            for at, query, document in pairs:
-                yield at, ask(query, document)
+            for index, query, document in pairs:
+                yield index, ask(query, document)
             return
         executor = ThreadPoolExecutor(self.workers)
         try:
-            waiting = {executor.submit(ask, query, document): at for at, query, document in pairs}
+            waiting = {executor.submit(ask, query, document): index for index, query, document in pairs}
             for future in as_completed([*waiting]):
                 if future.exception() is not None:
                     break

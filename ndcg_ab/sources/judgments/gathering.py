@@ -129,7 +129,7 @@ def judgment_source_names(evaluation: Evaluation) -> list[str]:
     sources = [*(entry.source for entry in evaluation.judgment_entries), evaluation.judge]
     names = [source.display_name for source in sources if source]
     return [
-        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)
     ]
 
 
@@ -287,9 +287,9 @@ def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence:
         is_new = np.isnan(before)
         changed = np.flatnonzero(~is_new & (before != after))
         examples = [
-            f"query {row['query_id']!r}, document {row['doc_id']!r}: {before[at]:g} is now {after[at]:g}"
-            for at in changed[:MOST_EXAMPLES]
-            for row in keys.slice(int(own[at]), 1).to_pylist()
+            f"query {row['query_id']!r}, document {row['doc_id']!r}: {before[index]:g} is now {after[index]:g}"
+            for index in changed[:MOST_EXAMPLES]
+            for row in keys.slice(int(own[index]), 1).to_pylist()
         ]
         added = int(is_new.sum())
         message = (

@@ -102,14 +102,14 @@ def combine_judgments(
     key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
-    for at in range(int(file.max()) + 1):
-        rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
+    for index in range(int(file.max()) + 1):
+        rows = latest_rows(key, judge, file, index) if precedence == TOGETHER else np.flatnonzero(file == index)
         documents, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
         before = now.copy()
         now[documents] = np.where(np.isnan(now[documents]), values, CHOSEN[precedence](now[documents], values))
         several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
-        if at:
-            keys = np.unique(key[file == at])
+        if index:
+            keys = np.unique(key[file == index])
             later.append((keys, before[keys], now[keys]))
     return now, later, several, disagreed
 
@@ -145,11 +145,11 @@ def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> 
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
     odd = np.flatnonzero(lowest < highest)
-    for at in odd.tolist():
-        rows = slice(start[at], start[at] + counts[at])
+    for index in odd.tolist():
+        rows = slice(start[index], start[index] + counts[index])
         if not isinstance(combine, str):
-            combine(int(documents[at]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
-        values[at] = COMBINED[combine](grade[rows].tolist())
+            combine(int(documents[index]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
+        values[index] = COMBINED[combine](grade[rows].tolist())
     return documents, values, int((counts > 1).sum()), len(odd)
 
 
@@ -178,10 +178,10 @@ def replace_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
     by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}
     encoded = pc.dictionary_encode(table["grade"].cast(pa.string()).combine_chunks())
     numbers = []
-    for at, text in enumerate(encoded.dictionary.to_pylist()):
+    for code, text in enumerate(encoded.dictionary.to_pylist()):
         word = text.strip()
         if word not in words and not is_plain_number(word):
-            row = pc.index(encoded.indices, at).as_py()
+            row = pc.index(encoded.indices, code).as_py()
             where = source.locate(table, layout, *(table[name][row].as_py() for name in ("query_id", "doc_id")))
             raise InputError(
                 f"{where}: grade = {format_value(text)}: must be a number or a word that has one"

@@ -150,8 +150,8 @@ def first_rows(table: pa.Table, query: Codes, document: Codes, is_kept: npt.NDAr
     pairs = (query * (int(document.max(initial=0)) + 1) + document)[rows]
     order = np.lexsort((rows, worse[rows], pairs))
     is_first = np.r_[True, np.diff(pairs[order]) != 0] if len(rows) else np.zeros(0, dtype=bool)
-    found: Codes = rows[order[is_first]]
-    return found
+    indices: Codes = rows[order[is_first]]
+    return indices
 
 
 def renumber_ranks(query: Codes, rank: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Codes:

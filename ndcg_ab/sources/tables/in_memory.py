@@ -117,9 +117,9 @@ def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) 
 
 
 def read_table(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
-    whole = arrow_table(data)
-    chosen = layout.check_columns(data.argument, whole.column_names, columns, partial(columns_argument, data.argument))
-    part = whole.select(list(chosen.values()))
+    arrow = arrow_table(data)
+    chosen = layout.check_columns(data.argument, arrow.column_names, columns, partial(columns_argument, data.argument))
+    part = arrow.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
     table = table_if_clean(lambda: cast_columns(part, layout, chosen, data.argument))

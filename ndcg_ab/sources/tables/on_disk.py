@@ -62,7 +62,7 @@ class TableOnDisk:
 
         about = papq.read_metadata(self.path)
         index = self.column_names.index(name)
-        counts = [about.row_group(at).column(index).statistics.null_count for at in range(about.num_row_groups)]
+        counts = [about.row_group(group).column(index).statistics.null_count for group in range(about.num_row_groups)]
         return sum(counts)
 
 
@@ -76,9 +76,9 @@ class TableWriter:
     def __init__(self, path: Path | None = None, memory: Memory | None = None, only: pa.Array | None = None) -> None:
         self.path, self.memory, self.only = path, memory, only
 
-    def part(self, at: int) -> "TableWriter":
-        """Return a writer for part number `at` of a table, in a file beside this one; itself if rows stay in memory."""
-        return self.sibling(f"part{at}")
+    def part(self, index: int) -> "TableWriter":
+        """Return a writer for part `index` of a table, in a file beside this one; itself if rows stay in memory."""
+        return self.sibling(f"part{index}")
 
     def sibling(self, name: str) -> "TableWriter":
         """Return a writer for another table, in a file beside this one; itself if rows stay in memory."""

@@ -62,11 +62,11 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
 
 def split_by_system(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
     """Return one entry per system: a file without a given name is repeated for each system in it."""
-    found = []
+    sources = []
     for each in systems:
         inside = []
         if each.name == stem(each.file) and Path(each.file).is_file():
             inside = find_system_column(FileSource(file=Path(each.file)), Path(), make)[1]
         spread = [each._replace(name=name) for name in inside if name]
-        found += spread if len(spread) > 1 and each.name not in inside else [each]
-    return found
+        sources += spread if len(spread) > 1 and each.name not in inside else [each]
+    return sources

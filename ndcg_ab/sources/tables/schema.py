@@ -306,11 +306,11 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
     for field in layout.fields:
         if field.name not in chosen:
             continue
-        given = schema.field(chosen[field.name]).type
-        inner = given.value_type if pa.types.is_dictionary(given) else given
-        column = f"{where}: column {format_value(chosen[field.name])} is of type {shorten(str(given))}: {field.name}"
+        dtype = schema.field(chosen[field.name]).type
+        inner = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+        column = f"{where}: column {format_value(chosen[field.name])} is of type {shorten(str(dtype))}: {field.name}"
         if field.type == pa.string():
-            if not is_id_type(given) and not (field.is_word and is_number_type(inner)):
+            if not is_id_type(dtype) and not (field.is_word and is_number_type(inner)):
                 remedy = f'; in pandas: [{format_value(chosen[field.name])}].astype("Int64").astype(str)'
                 hint = remedy if pa.types.is_floating(inner) else ""
                 raise InputError(f"{column} must be text or a whole number{hint}")
