@@ -7,9 +7,10 @@ import io
 import itertools
 import os
 import re
+import shlex
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,20 @@ def refuse_options_of_config(options: Mapping[str, object]) -> None:
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
+
+
+def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return the files of a command and some of its options as shell text; empty if a pipe is among them.
+
+    options: values by the names of the parameters; those that are not among `names` are left out.
+    """
+    words = [*(options["files"] or ())]
+    for name in names:
+        value = options[name]
+        for each in value if isinstance(value, list | tuple) else [value] * (value not in (None, False)):
+            words += [option_of(name), *([] if each is True else [str(each)])]
+    text = shlex.join(words)
+    return "" if re.search(r"/dev/|/pipe\d+/", text) else text
 
 
 def parse_moment(text: str | None) -> datetime | None:

@@ -122,7 +122,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     )
     notes += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
     if lacks_smallest_effect(outcome):
-        notes.append(f"{ENOUGH}: set {SET_EFFECT}")
+        notes.append(f"{ENOUGH}: set {SET_EFFECT} (statistics.smallest_effect)")
     return notes
 
 
@@ -143,7 +143,7 @@ def describe_slices(outcome: Outcome) -> str:
 
 
 ENOUGH = "no smallest effect says whether this is enough"
-SET_EFFECT = "--smallest-effect (statistics.smallest_effect)"
+SET_EFFECT = "--smallest-effect 0.01"
 
 
 def lacks_smallest_effect(outcome: Outcome) -> bool:

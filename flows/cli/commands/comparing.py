@@ -10,9 +10,10 @@ from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
 from ..console import Progress, exit_if_gate_failed
-from ..inputs import assign_inputs
-from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, takes
+from ..inputs import assign_inputs, repeat_options
+from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, options_of, takes
 from ..outputs import Output, local_inputs
+from .judging import OF_JUDGE_NEXT
 
 
 @takes("files", "judges", COMPARED, "tests", "clusters", FORMS, "resources")
@@ -86,9 +87,14 @@ def compare(
     if markdown:
         output.write("markdown", lambda: written)
     if output.is_shown:
+        from ndcg_ab.report.answer import JUDGE
         from ndcg_ab.report.terminal.screen import print_outcome
 
-        output.show(print_outcome, outcome, details=details, explain=explain)
+        inputs = repeat_options(
+            options | {"metric": (options["metric"] or [])[:1]}, options_of("metric", *OF_JUDGE_NEXT)
+        )
+        remedies = {JUDGE: f"{JUDGE} {inputs}"} if inputs else {}
+        output.show(print_outcome, outcome, details=details, explain=explain, remedies=remedies)
     output.print_written_files()
     exit_if_gate_failed(outcome)
 

@@ -12,7 +12,13 @@ from ndcg_ab.errors import InputError, require_libraries
 
 from ..console import Progress, exit_if_gate_failed, print_line, print_safely, print_wrapped, program_name
 from ..exit_codes import PENDING, write_error
-from ..inputs import configuration_in, evaluation_from_config, parse_moment, refuse_options_of_config
+from ..inputs import (
+    configuration_in,
+    evaluation_from_config,
+    parse_moment,
+    refuse_options_of_config,
+    repeat_options,
+)
 from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, takes
 from ..outputs import Output, local_inputs
 
@@ -114,6 +120,8 @@ def run(
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
         from ndcg_ab.history.bundle import read_bundle
+        from ndcg_ab.report.answer import JUDGE
+        from ndcg_ab.report.doubts import SET_EFFECT
         from ndcg_ab.report.terminal.screen import print_run
         from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label, tracker_libraries
 
@@ -130,7 +138,9 @@ def run(
     output.write("json", done.outcome.to_json)
     if output.is_shown:
         bundle, name = read_bundle(done.bundle), shlex.quote(str(config))
-        print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
+        inputs = repeat_options({"files": [str(config)], "at": options["at"], "set": settings}, ("at", "set"))
+        remedies = {JUDGE: f"{JUDGE} {inputs}", SET_EFFECT: "--set statistics.smallest_effect=0.01"}
+        print_safely(print_run, done, bundle, tracker, details=details, explain=explain, remedies=remedies)
         for words, command in (("history", f"history {name}"), ("again", f"run {name} --force")) if details else ():
             print_line(f"{words:>11}  {program_name()} {command}")
     output.print_written_files()

@@ -1,8 +1,9 @@
 """Print the first screen: each candidate's decision and reason, then a matrix of systems and metrics."""
 
+import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
 from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, describe_slices, lacks_smallest_effect
-from ndcg_ab.report.terminal.grid import STYLES, shorten_middle, shorten_names
+from ndcg_ab.report.terminal.grid import STYLES, print_dimmed, shorten_middle, shorten_names
 from ndcg_ab.report.words import OPEN_LABELS, deciding_interval, format_confidence_level, format_marked
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_plain, signed
@@ -47,10 +48,13 @@ class Column(NamedTuple):
         return max(cell_len(shorten_middle(self.head, NAMES[0])), *(cell_len(cell[is_wide]) for cell in self.cells))
 
 
-def print_answer_table(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
+def print_answer_table(
+    console: Console, outcome: Outcome, *, in_full: bool = False, remedies: Mapping[str, str] | None = None
+) -> None:
     """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
 
-    in_full: print every reason, system and warning, in as many lines as needed.
+    in_full: print every reason, system and warning, in as many lines as needed. remedies: command of a warning -> the
+    command with the reader's files, which is printed once instead.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -64,15 +68,22 @@ def print_answer_table(console: Console, outcome: Outcome, *, in_full: bool = Fa
     most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
     room = sys.maxsize if in_full else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if in_full else MOST_WARNINGS
-    doubts = list(warning_lines(above, console.width, room - bool(warnings), count))
-    further = [*legend(answer, outcome, has_letter, in_full=in_full), *warnings]
-    below = warning_lines(further, console.width, room - len(doubts), count - len(above))
+    unused = dict(remedies or {})
+    told = [
+        line._replace(command=unused.pop(line.command, "")) if line.command in (remedies or ()) else line
+        for line in (*above, *legend(answer, outcome, has_letter, in_full=in_full), *warnings)
+    ]
+    doubts = list(warning_lines(told[: len(above)], console.width, room - bool(warnings), count))
+    below = warning_lines(told[len(above) :], console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
     for line in [*doubts, *lines, *below, *method]:
         line.rstrip()
-        line.truncate(console.width)
-        console.print(line)
+        if not line.plain.startswith("  → "):
+            line.truncate(console.width)
+        console.print(line, soft_wrap=True)
+    if outcome.systems and not outcome.candidates:
+        print_dimmed(console, "give a second ranking to compare it with")
 
 
 def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iterator[Text]:
@@ -243,13 +254,17 @@ def warning_lines(warnings: Sequence[Line], width: int, room: int, most_warnings
 
 
 def wrap_warning(warned: Line, width: int) -> list[Text]:
-    """Return ``! sentence → command`` in at most two lines; only the sentence is cut, never the command."""
+    """Return ``! sentence → command`` in at most two lines, or more if the command, which is never cut, is longer."""
     traits = Severity(warned.severity).traits
     mark = traits.mark if warned.severity != "note" else " "
     sentence, arrow, remedy = warned.text.partition(" → ")
     if cell_len(remedy) > width - 4:
         remedy = "--details"
-    remedy_text = remedy if arrow else warned.command
+    remedy_text, continued = remedy if arrow else warned.command, []
+    if cell_len(remedy_text) > width - 4:  # lines that a shell joins
+        shell_words = " ".join(shlex.quote(word).replace(" ", TOGETHER) for word in shlex.split(remedy_text))
+        parts = textwrap.wrap(f"→{TOGETHER}{shell_words}", width - 4, break_long_words=False, break_on_hyphens=False)
+        continued, remedy_text = [*(f"  {part} \\" for part in parts[:-1]), f"  {parts[-1]}"], ""
     tail = f" →{TOGETHER}{remedy_text.replace(' ', TOGETHER)}" if remedy_text else ""
     words = sentence.split(" ")
     for count in range(len(words), 0, -1):
@@ -259,7 +274,7 @@ def wrap_warning(warned: Line, width: int) -> list[Text]:
         )
         if len(lines) <= 2:
             break
-    texts = [Text(line.replace(TOGETHER, " ")) for line in lines]
+    texts = [Text(line.replace(TOGETHER, " ")) for line in (*lines, *continued)]
     texts[0].stylize(traits.colour, 0, 1)
     return texts
 

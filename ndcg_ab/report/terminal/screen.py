@@ -1,7 +1,8 @@
 """Print the result of an evaluation in the terminal: the answer, comparisons and findings."""
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -24,23 +25,24 @@ if TYPE_CHECKING:
 INDENT = "  "
 
 
-def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
+def print_outcome(
+    console: Console,
+    outcome: Outcome,
+    *,
+    details: bool = False,
+    explain: bool = False,
+    remedies: Mapping[str, str] | None = None,
+) -> None:
     """Print the answer.
 
-    details: print it uncut, with all notes and tables below. explain: print it in plain words, too.
+    details: print it uncut, with all notes and tables below. explain: print it in plain words, too. remedies: see
+    `print_answer_table`.
     """
-    print_answer(console, outcome, in_full=details)
+    print_answer_table(console, outcome, in_full=details, remedies=remedies)
     if explain:
         print_plain_words(console, outcome)
     if details:
         print_details(console, outcome)
-
-
-def print_answer(console: Console, outcome: Outcome, *, in_full: bool = False) -> None:
-    """Print the first screen. in_full: print every reason and warning uncut, in as many lines as needed."""
-    print_answer_table(console, outcome, in_full=in_full)
-    if outcome.systems and not outcome.candidates:
-        print_dimmed(console, "give a second ranking to compare it with")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
@@ -75,18 +77,21 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
 
 def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
     """Print the first screen, then each gate with its reason."""
-    print_answer(console, outcome)
+    print_answer_table(console, outcome)
     for gate in outcome.gates:
         colour, word = ("green", "passed") if gate.passed else ("red", "failed")
         console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"))
 
 
 def print_run(
-    console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, explain: bool = False
+    console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, **shown: Any
 ) -> None:
-    """Print the answer of a stored evaluation, then three lines: decision, page, and link."""
+    """Print the answer of a stored evaluation, then three lines: decision, page, and link.
+
+    details, shown: options of `print_outcome`.
+    """
     assert run.outcome is not None
-    print_outcome(console, run.outcome, details=details, explain=explain)
+    print_outcome(console, run.outcome, details=details, **shown)
     if not run.reused:
         print_since(console, run.since_last)
     console.print()

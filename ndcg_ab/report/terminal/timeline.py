@@ -194,12 +194,8 @@ def format_changed_inputs(night: EvaluatedNight) -> str:
     mark = f" {night.judgments_version}" if night.judgments_version else ""
     others = [f"{text}{mark}" if text == "judgments" else text for text in night.changed if text not in rankings]
     if len(rankings) > 1:
-        names = (
-            "all rankings"
-            if len(rankings) == len(night.values)
-            else "rankings " + ", ".join(rankings).replace("ranking ", "")
-        )
-        rankings = [names]
+        names = ", ".join(rankings).replace("ranking ", "")
+        rankings = ["all rankings" if len(rankings) == len(night.values) else f"rankings {names}"]
     return ", ".join([*others, *rankings])
 
 
@@ -309,9 +305,8 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
     heading = f", {digest.metric}, since {digest.since[:10]}: {night}{same_text}{failed}"
     console.print(Text.assemble((digest.name, "bold"), heading))
     if digest.failed:
-        console.print(Text("failed", style="bold"))
-    for failed_nights in digest.failed:
-        console.print(Text(f"  {failed_nights.began[5:10]} {COULD_NOT_RUN}: {failed_nights.reason_text}"))
+        failed_nights = [f"{each.began[5:10]} {COULD_NOT_RUN}: {each.reason_text}" for each in digest.failed]
+        print_section(console, "failed", failed_nights)
     print_section(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
     print_section(console, "to look at", open_matters(digest, last.ordinal))

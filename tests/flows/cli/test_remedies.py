@@ -1,5 +1,6 @@
 """What follows an arrow in a message works when it is pasted; other remedies are named."""
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -79,6 +80,25 @@ CASES = {  # a command beside the example's files -> what its message says; what
 
 # What is not run of a remedy: values to fill in, files of the reader, an evaluation that has to be made first.
 UNREADY = ("JUDGMENTS", "BASELINE", " E", "scores.csv", "events", " run ", "history")
+
+
+@pytest.mark.parametrize("command", ["compare few.qrels 'new a.run' old.run --metric ndcg@5", "run c.yaml"])
+def test_the_screen_hands_over_judge_next_with_the_inputs(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a narrow terminal the command goes on in lines that a shell joins."""
+    texts = {path.name: path.read_text() for path in write_example(tmp_path)}
+    monkeypatch.chdir(tmp_path)
+    Path("few.qrels").write_text("".join(f"{line}\n" for line in texts["judgments.qrels"].splitlines()[::9]))
+    Path("new a.run").write_text(texts["new.run"])
+    Path("c.yaml").write_text(CONFIG.replace("judgments.qrels", "few.qrels") + "- {name: new, file: new a.run}\n")
+    given = shlex.split(command)
+    shown = CliRunner().invoke(app, given, env={"COLUMNS": "60"}).stdout
+    remedy = re.search(r"→ (\S+ judge-next (?:.*\\\n)*.*)", shown)
+    assert remedy, shown
+    words = shlex.split(remedy[1].replace("\\\n", " "))[1:]
+    assert words == ["judge-next", *given[1:]]
+    assert CliRunner().invoke(app, words).exit_code == 0
 
 
 @pytest.mark.parametrize("command", CASES)

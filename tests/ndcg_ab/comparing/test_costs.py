@@ -21,7 +21,7 @@ from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.report.explanations import explain_candidate
 from ndcg_ab.report.sections import cost_notes, leading_costs
-from ndcg_ab.report.terminal.screen import print_answer
+from ndcg_ab.report.terminal.answer_table import print_answer_table
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
@@ -160,7 +160,7 @@ def test_what_is_decided(all_three: CompareResult) -> None:
 
 def printed(outcome: Outcome, width: int = 100) -> list[str]:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    print_answer(console, outcome)
+    print_answer_table(console, outcome)
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
 
 
