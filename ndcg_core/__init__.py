@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ndcg_core.measures.score import Result, score_query
     from ndcg_core.measures.ties import TieBounds, tie_bounds
     from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
-    from ndcg_core.statistics.estimates.power import Detectable, power_curve, queries_needed
+    from ndcg_core.statistics.estimates.power import power_curve, queries_needed
     from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
     from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 
@@ -32,7 +32,6 @@ __all__ = [
     "Column",
     "Comparison",
     "Descriptive",
-    "Detectable",
     "ExplainedRank",
     "Explanation",
     "Metric",
@@ -64,7 +63,7 @@ _PUBLIC = {
     "measures.ties": ("TieBounds", "tie_bounds"),
     "statistics.verdicts.comparison": ("Column", "Comparison", "check_guardrails", "compare_family"),
     "statistics.estimates.descriptive": ("Carrier", "Descriptive"),
-    "statistics.estimates.power": ("Detectable", "power_curve", "queries_needed"),
+    "statistics.estimates.power": ("power_curve", "queries_needed"),
     "statistics.verdicts.verdict": ("Obstacle", "Size", "Verdict"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}

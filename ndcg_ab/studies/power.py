@@ -21,7 +21,7 @@ from ndcg_core.measures.external_metric import ExternalMetric, match_metric
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
-from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
+from ndcg_core.statistics.estimates.power import MOST, power_curve, queries_needed
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
 EFFECTS = (0.005, 0.01, 0.02)
@@ -60,7 +60,7 @@ class PowerSettings:
 
 
 class Requirement(NamedTuple):
-    """The number of queries needed to detect an effect; None if 10^12 are not enough."""
+    """An effect, and the number of queries needed to detect it; None if 10^12 are not enough."""
 
     effect: float
     queries: int | None
@@ -100,7 +100,7 @@ class Plan:
     deviation: float | None = None
     mde: float | None = None
     needed: tuple[Requirement, ...] = ()
-    curve: tuple[Detectable, ...] = ()
+    curve: tuple[Requirement, ...] = ()
     obstacle: str | None = None
     questions: tuple[str, ...] = ()
 
@@ -121,19 +121,15 @@ class Plan:
             return None
         return max(1.0, n * effective / self.queries - 1)
 
-    def curve_over(self, queries: Sequence[int], settings: PowerSettings) -> list[Detectable]:
+    def detectable(self, queries: Sequence[int], settings: PowerSettings) -> list[float]:
         """Return the mean differences that numbers of queries like the present ones detect."""
         assert self.deviation is not None
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
-    def detectable(self, n: int, settings: PowerSettings) -> float:
-        """Return the mean difference that n queries like the present ones detect."""
-        return self.curve_over([n], settings)[0].effect
-
     def needed_for(self, effect: float, settings: PowerSettings) -> Requirement:
         """Return the fewest queries like the present ones that detect the effect."""
         assert self.deviation is not None
-        if self.detectable(MOST, settings) > effect:
+        if self.detectable([MOST], settings)[0] > effect:
             return Requirement(effect, None)
         count = queries_needed(effect, self.deviation, settings.level, settings.power, self.freedom)
         return Requirement(effect, count)
@@ -356,9 +352,9 @@ def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
     queries = sorted({*settings.queries, *([plan.queries] if plan.queries else [])})
     return dataclasses.replace(
         plan,
-        mde=plan.detectable(plan.queries, settings) if plan.queries else None,
+        mde=plan.detectable([plan.queries], settings)[0] if plan.queries else None,
         needed=tuple(plan.needed_for(effect, settings) for effect in settings.effects),
-        curve=tuple(plan.curve_over(queries, settings)),
+        curve=tuple(map(Requirement, plan.detectable(queries, settings), queries)),
     )
 
 
@@ -393,7 +389,7 @@ def plans_to_json(plans: Sequence[Plan], settings: PowerSettings) -> str:
         "comparisons": [
             vars(plan)
             | {"needed": [need._asdict() for need in plan.needed]}
-            | {"curve": [{"queries": row.n, "effect": row.effect} for row in plan.curve]}
+            | {"curve": [{"queries": row.queries, "effect": row.effect} for row in plan.curve]}
             | {"sentence": format_answer(plan, settings)}
             for plan in plans
         ],

@@ -1,8 +1,7 @@
 """Find the tracker that stores an evaluation's results: MLflow, JSON Lines, or an extension."""
 
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import NamedTuple
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
@@ -22,48 +21,30 @@ __all__ = [
     "tracker_libraries",
 ]
 
-
-class BuiltInTracker(NamedTuple):
-    """A tracker that is part of ndcg-ab.
-
-    label: its name in messages. implementation: the names of its module and class, imported when needed. libraries: the
-    optional libraries that it needs.
-    """
-
-    label: str
-    implementation: tuple[str, str]
-    libraries: tuple[str, ...] = ()
-
-    def load(self) -> type[Tracker]:
-        require_libraries("ndcg-ab publish", *self.libraries)
-        module, name = self.implementation
-        tracker: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
-        return tracker
-
-
 TRACKERS = {
-    "mlflow": BuiltInTracker("MLflow", ("mlflow", "MlflowTracker"), ("mlflow",)),
-    "json_lines": BuiltInTracker("JSON Lines", ("json_lines", "JsonLinesTracker")),
+    "mlflow": EntryPoint("MLflow", "ndcg_ab.trackers.mlflow:MlflowTracker [mlflow]", GROUP),
+    "json_lines": EntryPoint("JSON Lines", "ndcg_ab.trackers.json_lines:JsonLinesTracker", GROUP),
 }
-"""Name in a configuration -> tracker."""
+"""Name in a configuration -> a built-in tracker: its name in messages, its class, and the libraries it needs."""
 
 
 def tracker_label(evaluation: Evaluation) -> str:
     """Return the name of an evaluation's tracker in messages, without importing the tracker."""
     name = evaluation.tracker.name
-    return TRACKERS[name].label if name in TRACKERS else name
+    return TRACKERS[name].name if name in TRACKERS else name
 
 
-def tracker_libraries(evaluation: Evaluation) -> tuple[str, ...]:
+def tracker_libraries(evaluation: Evaluation) -> list[str]:
     """Return the optional libraries that an evaluation's tracker needs."""
     name = evaluation.tracker.name
-    return TRACKERS[name].libraries if name in TRACKERS else ()
+    return TRACKERS[name].extras if name in TRACKERS else []
 
 
 def make_tracker(evaluation: Evaluation) -> Tracker:
     """Make the tracker of an evaluation; raise InputError for an unknown name or wrong options."""
     name = evaluation.tracker.name
     with translate_foreign_errors(f"tracker = {name!r} failed"):
+        require_libraries("ndcg-ab publish", *tracker_libraries(evaluation))
         tracker = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
         tracker.label = tracker_label(evaluation)
     return tracker

@@ -60,10 +60,10 @@ def print_plan(console: Console, plan: Plan) -> None:
     curve = plain_table("", ("queries", "MDE", ""), text_heads=[""], no_wrap=True)
     longest = max(row.effect for row in plan.curve)
     mark = " ← here"
-    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries MDE" + mark) - 8
+    room = console.width - max(len(f"{row.queries:,}") for row in plan.curve) - len("queries MDE" + mark) - 8
     for row in plan.curve:
         bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
-        curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + mark * (row.n == plan.queries))
+        curve.add_row(f"{row.queries:,}", format_figure(row.effect), bar + mark * (row.queries == plan.queries))
     console.print(curve)
 
 

@@ -17,7 +17,6 @@ Probability 12 (1980).
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +36,6 @@ MOST_QUERIES = 10_000_000
 ROUNDS = 12
 CLOSE = 0.01  # relative precision of a number of queries
 NEWTON_STEPS = 40
-
-
-class Detectable(NamedTuple):
-    """The mean difference that a number of queries detects.
-
-    Attributes
-    ----------
-    n : int
-        Number of queries, >= 2.
-    effect : float
-        The detectable mean difference, >= 0, in the metric's unit.
-    """
-
-    n: int
-    effect: float
 
 
 def queries_needed(
@@ -126,7 +110,7 @@ def power_curve(
     alpha: float = 0.05,
     power: float = 0.8,
     freedom: Callable[[int], float | None] = lambda n: None,
-) -> list[Detectable]:
+) -> list[float]:
     """Return the mean difference that each number of queries detects.
 
     Parameters
@@ -144,8 +128,9 @@ def power_curve(
 
     Returns
     -------
-    list of Detectable
-        One entry for each number of queries, in the given order. The effect falls roughly as 1 / sqrt(n).
+    list of float
+        Detectable mean differences, >= 0, in the metric's unit and in the order of `queries`. They fall roughly as
+        1 / sqrt(n).
 
     Raises
     ------
@@ -160,7 +145,7 @@ def power_curve(
     ----------
     H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995).
     """
-    return [Detectable(n, minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))) for n in queries]
+    return [minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n)) for n in queries]
 
 
 def queries_to_hold(
