@@ -48,8 +48,6 @@ def reduce_rows(table: pa.Table, wanted: NeededResults) -> ReducedRanking:
     kept = np.minimum(lengths, wanted.depth)
     met: list[int | None] = [None] * len(heads)
     for place, query_id in enumerate(heads.to_pylist()):
-        if query_id in wanted.complete:
-            kept[place] = lengths[place]
         if query_id in wanted.judged:
             own = doc_ids.slice(starts[place], lengths[place])
             met[place] = pc.sum(pc.is_in(own, value_set=wanted.judged[query_id])).as_py()

@@ -39,7 +39,7 @@ from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
-RESULT = 2  # to be raised with every change of how rankings are reduced
+RESULT = 3  # to be raised with every change of how rankings are reduced
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 # of inputs, in the order in which a bundle has them
 Inputs = list[dict[str, Any]]

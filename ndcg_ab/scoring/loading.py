@@ -45,7 +45,8 @@ def load_tables(
     if engine.memory and not judgments.elsewhere:
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
         engine.memory.refuse_beyond(values, VALUE, "values of queries")
-    engine.expect_rows(sum(pulled.count for pulled in (judgments, *rankings.values())))
+    pulled_inputs = (judgments, *rankings.values())
+    engine.expect_rows(sum(each.reduced.rows.num_rows if each.reduced else each.count for each in pulled_inputs))
     engine.declare_texts("system_id", rankings)
     engine.declare_texts("query_id", collect_query_ids(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)

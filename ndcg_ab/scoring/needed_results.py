@@ -23,8 +23,7 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
     """Return which part of each ranking the metrics and checks need; None if they need all of it.
 
     systems: number of compared systems. The part includes one rank more than any metric counts (to detect a tie at
-        the last rank), all results of the queries that the parity check samples, and the judged documents of some
-        queries (to detect ids that never match).
+        the last rank), and the judged documents of some queries (to detect ids that never match).
     """
     if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.sources.fast_reader.plain_text import (
     KEPT,
     SLICE,
@@ -62,6 +62,8 @@ def reduce_file(
             return join_slices(work_in_threads(lambda each: reduce(*each, needed), slices, threads), writer)
     except UNREADABLE:
         return None
+    except ParityError:
+        raise
     except Exception:
         if reading.format == "parquet":  # a broken file makes the library raise nearly anything
             return None

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab.errors import ParityError
 from ndcg_ab.sources.files.streams import LONGEST_LINE
 from ndcg_ab.sources.tables.columns import may_be_inexact
 from ndcg_ab.sources.tables.reduced_ranking import (
@@ -118,21 +120,36 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
     columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(codes), pa.int64())]
     rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(codes), query_ids), *columns], schema=KEPT)
     met: list[int | None] = [None] * len(sizes)
-    is_kept = np.ones(len(codes), bool)
     starts = np.cumsum(sizes) - sizes
     for index in np.flatnonzero(sizes == returned).tolist():
-        query_id, start = query_ids[index].as_py(), int(starts[index])
+        query_id, own = query_ids[index].as_py(), slice(int(starts[index]), int(starts[index] + sizes[index]))
         if query_id in needed.judged:
-            part = doc_ids.slice(start, int(sizes[index]))
-            met[index] = pc.sum(pc.is_in(part, value_set=needed.judged[query_id])).as_py()
-            if query_id not in needed.complete:
-                is_kept[start + kept[index] : start + sizes[index]] = False
+            met[index] = pc.sum(pc.is_in(doc_ids[own], value_set=needed.judged[query_id])).as_py()
+        if query_id in needed.sample:
+            single = np.frombuffer(scores)[own].astype(np.float32)
+            refuse_lost_result(query_id, single, int(kept[index]), needed.depth)
+            if has_ranks:
+                refuse_lost_result(query_id, -rank[own].to_numpy(), int(kept[index]), needed.depth)
+    is_kept = np.arange(len(codes)) - starts[codes] < kept[codes]
     if not is_kept.all():
         rows = rows.filter(pa.array(is_kept))
     known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (None, None, None)
     ends = (np.frombuffer(each, np.float64) for each in (lowest, highest))
     answers = make_table([query_ids, returned, *known_ranks, *ends, met], ANSWER)
     return ReducedRanking(rows, answers, int(returned.sum()))
+
+
+def refuse_lost_result(query_id: str, keys: npt.NDArray[Any], kept: int, depth: int) -> None:
+    """Raise ParityError if a row after the `kept` first rows of a query can be at its `depth` first ranks.
+
+    keys: of all rows of the query, higher first: scores as 32-bit floats, which keep what ties in any precision, or
+        negated ranks.
+    """
+    if kept < len(keys) and keys[kept:].max() >= np.partition(keys, -depth)[-depth]:
+        raise ParityError(
+            f"parity check: query {query_id!r}: a result among the first {depth} was lost while reading; nothing of"
+            " this evaluation can be believed"
+        )
 
 
 def text_buffers(texts: pa.Array) -> tuple[pa.Buffer, pa.Buffer]:

@@ -1,13 +1,14 @@
 """The part of a ranking that a comparison uses: the first rows of every query, and summaries of the other rows.
 
 For every query whose rows are sorted by falling score, the first `depth` rows are kept with all rows that tie with the
-last of them, and for some queries all rows.  No row that is left out can be at a rank that a metric with a cutoff uses:
+last of them.  No row that is left out can be at a rank that a metric with a cutoff uses:
 
 - a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its top ranks from kept rows;
 - rows that tie with the last rank in 64 or 32 bits, or are up to 1e-6 below it, as in `sensitive_doc`, are kept;
 - the number of documents of a query and the extremes of its ranks and scores are in `answers`, from which
   `answered_query` is made; `odd_answer`, `returned`, `finding` and everything about depths read those;
-- the parity check uses whole queries, which are kept completely; judged documents are counted for `met_query`;
+- of a sample of queries, all rows show whether a row that can be at these ranks was lost;
+- judged documents of some queries are counted among all rows for `met_query`;
 - a file with repeated documents, rising scores, or values that are no numbers is never reduced;
 - a caller that needs other rows (`Pulled.table`) reads the whole file.
 """
@@ -45,18 +46,18 @@ class NotPlainError(Exception):
 class NeededResults:
     """The part of a ranking that an evaluation needs.
 
-    depth: number of rows per query. complete: ids of the queries of which every row is needed. judged: query_id ->
-    judged documents, for the queries in which judged documents are counted at any depth.
+    depth: number of rows per query. sample: ids of the queries of which all rows verify those that are kept. judged:
+    query_id -> judged documents, for the queries in which judged documents are counted at any depth.
     """
 
     depth: int
-    complete: frozenset[str]
+    sample: frozenset[str]
     judged: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def ids(self) -> bytes:
         """The ids of the queries that must be read completely, each followed by a line feed."""
-        return b"".join(each.encode() + b"\n" for each in self.complete | self.judged.keys() if "\n" not in each)
+        return b"".join(each.encode() + b"\n" for each in self.sample | self.judged.keys() if "\n" not in each)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndcg_ab.errors import ParityError
 from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.fast_reader.choice import join_slices
 from ndcg_ab.sources.tables.columns import table_if_clean
@@ -57,15 +58,13 @@ def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_the_first_rows_are_kept_and_all_rows_of_the_queries_that_are_wanted(
-    tmp_path: Path, size: int, end: str
-) -> None:
+def test_the_first_rows_of_every_query_are_kept(tmp_path: Path, size: int, end: str) -> None:
     found = reduced(written(tmp_path, plain_lines(), end), size)
     assert found is not None
     assert found.count == QUERIES * DOCUMENTS
     kept = found.rows.to_pylist()
     assert [row["doc_id"] for row in kept if row["query_id"] == "q1"] == ["doc10", "doc11", "doc12"]
-    assert len([row for row in kept if row["query_id"] == "q2"]) == DOCUMENTS
+    assert [row["doc_id"] for row in kept if row["query_id"] == "q2"] == ["doc20", "doc21", "doc22"]
     assert kept[1] == {"query_id": "q0", "doc_id": "doc1", "score": 8.5, "rank": 2}
     assert found.answers.to_pylist()[4] == {
         "query_id": "q4",
@@ -457,3 +456,24 @@ def test_files_whose_rows_are_not_grouped_are_not_plain(tmp_path: Path, size: in
     lines = sorted(plain_lines(), key=lambda line: int(line.split()[3]))
     assert reduced(written(tmp_path, lines), size) is None
     assert reduced_table(tmp_path, ungrouped()) is None
+
+
+@pytest.mark.parametrize(("buffer", "kind"), [(10, np.float64), (11, np.int64)])
+def test_a_place_lost_in_the_sample_ends_the_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buffer: int, kind: type
+) -> None:
+    """The scores, or the ranks, of q2 are turned round after the compiled pass: its last row is the best."""
+    needs_ranking_reader()
+    compiled = plain_text.ranking_reader.reduce
+
+    def reduce(*given: object) -> tuple[bytes, ...]:
+        parts = list(compiled(*given))
+        values = np.frombuffer(parts[buffer], kind).copy()
+        own = slice(2 * DEPTH, 2 * DEPTH + DOCUMENTS)
+        values[own] = values[own][::-1]
+        parts[buffer] = values.tobytes()
+        return tuple(parts)
+
+    monkeypatch.setattr(plain_text.ranking_reader, "reduce", reduce)
+    with pytest.raises(ParityError, match="query 'q2': a result among the first 3 was lost"):
+        reduced(written(tmp_path, plain_lines()))
