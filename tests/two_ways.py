@@ -22,8 +22,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
+from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring import top_places as reducing
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.fast_reader import choice as plain
