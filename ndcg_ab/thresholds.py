@@ -11,7 +11,6 @@ JOINED_ROWS = 1_000_000  # rows, of which texts become numbers by a join
 SORTED_HASHES = 8_000_000  # hashes that are sorted in memory where it is limited
 READ_ROWS = 1 << 16  # rows that are read at once
 # scoring
-RANKED_ROWS = 5_000_000  # results; fewer are ranked in a moment, whole, as bounds need them anyway
 COUNTED_RESULTS = 20_000  # results of one answer beyond which they are counted, and no object is made of each
 BATCH_RESULTS = 250_000  # results that are recomputed together, of several systems or queries
 # reading under a limit

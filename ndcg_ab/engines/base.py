@@ -20,7 +20,6 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
-USUALLY = {"ranked": ["no"]}  # values in columns that `declare_values` has not declared
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows converted to Python objects at a time
 FEW_VALUES = 64  # values up to which a condition has one parameter for each; each may carry all texts of the column
@@ -41,8 +40,7 @@ class Engine(ABC):
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
         self.every_file = pipeline_files() if files is None else files
         self.held: dict[str, frozenset[str]] = {}
-        self.declare_values(**USUALLY)
-        self.whole_files = self.files
+        self.files = self.every_file
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with

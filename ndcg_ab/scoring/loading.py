@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, Value
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
-from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables, own_metrics
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, measurement_text
 from ndcg_ab.sources.queries import documents_source
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
-from ndcg_ab.sources.tables.reduced_ranking import ANSWER, KNOWN_RANK, tied_ranks
+from ndcg_ab.sources.tables.reduced_ranking import ANSWER, KNOWN_RANK
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 
@@ -56,7 +54,7 @@ def load_tables(
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_intended", queries.intended_table())
-    rows = put_rankings(engine, rankings)
+    put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
     known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
     ranks = {name: table for name, table in known.items() if table is not None}
@@ -65,8 +63,6 @@ def load_tables(
     engine.put("pulled_failed_query", pa.Table.from_pylist(failed, schema=FAILED))
     engine.put("pulled_document", document_table(rankings))
     engine.declare_values(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
-    are_reduced = not evaluation.engine.spark and all(pulled.reduced for pulled in rankings.values())
-    put_known_ranks(engine, rows if are_reduced else [], evaluation.metric_list)
     if evaluation.costs:
         put_costs(engine, rankings, evaluation)
     systems = {"system_id": list(rankings), "position": list(range(len(rankings)))}
@@ -98,49 +94,16 @@ def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str
     return set(in_file).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
 
 
-def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
-    """Put all rankings into the table `pulled_ranking`, and return the table of each.
-
-    Rankings in files are read by the engine; the result is empty if any ranking is in a file.
-    """
+def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
+    """Put all rankings into the table `pulled_ranking`; the engine reads rankings in files."""
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
-        tables = [with_system_column(name, pulled) for name, pulled in rankings.items()]
-        engine.put_all("pulled_ranking", tables)
-        return tables
+        engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
+        return
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
     files = [(table_or_file(each), {"system_id": name}) for name, each in rows.items()]
     engine.put_files("pulled_ranking", columns, files)
-    return []
-
-
-def put_known_ranks(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
-    """Put the first and the last rank of each result's score into the engine, so that SQL ranks judged documents only.
-
-    This is done only for many rows, and if every metric orders by scores of double precision and then by document id.
-    rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
-    """
-    are_many = sum(table.num_rows for table in rankings) >= thresholds.RANKED_ROWS
-    by_score = [metric.ties == "doc_id_desc" and metric.score_precision == "double" for metric in own_metrics(metrics)]
-    is_ranked = are_many and all(by_score)
-    engine.declare_values(ranked={"yes" if is_ranked else "no"})
-    if not is_ranked:
-        return
-    table = pa.concat_tables(map(with_tied_ranks, rankings))
-    columns = {name: name for name in table.column_names}
-    engine.put_files("pulled_ranked_result", columns, [(table, {})], lasting=False)
-    ranks = metric_tables(metrics)["pulled_rank"]["rank"].to_pylist()
-    deepest = max(len(ranks), pc.max(table["last_rank"]).as_py())
-    engine.put("pulled_rank", pa.table([list(range(1, deepest + 1))], schema=SCHEMAS["pulled_rank"]))
-
-
-def with_tied_ranks(ranking: pa.Table) -> pa.Table:
-    """Add the first and the last rank of each row's score to a reduced ranking."""
-    queries = ranking["query_id"].combine_chunks().indices.to_numpy()
-    first, last = tied_ranks(queries, ranking["score"].to_numpy())
-    columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
-    return columns.append_column("first_rank", pa.array(first)).append_column("last_rank", pa.array(last))
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:

@@ -2,8 +2,7 @@
 -- grain:  one row per rank
 -- reads:  judgment, pulled_rank, ranked_doc
 -- params: -
--- Ranks begin at 1 and have no gaps. pulled_rank: the ranks of a max ideal, whatever was returned, and all ranks if
--- the ranks of results are already known.
+-- Ranks begin at 1 and have no gaps. pulled_rank: the ranks of a max ideal, whatever was returned.
 with ideal_rank as (
     select
         row_number() over (
@@ -14,9 +13,7 @@ with ideal_rank as (
 )
 
 select rank, from ideal_rank
--- only ranked: no
 union
 select rank, from ranked_doc
--- end
 union
 select rank, from pulled_rank

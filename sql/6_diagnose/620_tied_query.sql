@@ -1,13 +1,11 @@
 -- tied_query: one query in which equal scores decide which documents are in the top k.
 -- grain:  one row per (system_id, query_id)
--- reads:  pulled_ranked_result, query, ranked_doc
+-- reads:  ranked_doc
 -- params: cutoff, rank_rule
 -- ranks: number of the top k ranks whose document has the same score as another document. looked_at: number of
 -- results in the top k; at least as many have last_score or a higher score. last_score: the lowest score in the top k,
--- which results below rank k may share. If `ranked` is yes, the ranks of pulled_ranked_result are counted instead.
-with
--- only ranked: no
-neighbour as (
+-- which results below rank k may share.
+with neighbour as (
     select
         system_id,
         query_id,
@@ -26,10 +24,8 @@ neighbour as (
         rank_rule = $rank_rule
         and rank <= cast($cutoff as bigint) + 1
 ),
--- end
 
 counted as (
-    -- only ranked: no
     select
         system_id,
         query_id,
@@ -41,29 +37,6 @@ counted as (
     group by
         system_id,
         query_id
-    -- end
-    -- only ranked: yes
-    union all
-    select
-        system_id,
-        query_id,
-        count(*) filter (where first_rank < last_rank and last_rank <= $cutoff)
-        + max(case when last_rank > $cutoff then $cutoff - first_rank + 1 else 0 end) as ranks,
-        count(*) filter (where last_rank <= $cutoff)
-        + max(case when last_rank > $cutoff then $cutoff - first_rank + 1 else 0 end) as looked_at,
-        min(score) + 0.0 as last_score,
-    from pulled_ranked_result
-    where
-        first_rank <= $cutoff
-        and query_id in (
-            select query.query_id,
-            from query
-            where query.is_judged
-        )
-    group by
-        system_id,
-        query_id
--- end
 )
 
 select *, from counted

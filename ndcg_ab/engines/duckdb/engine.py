@@ -306,7 +306,7 @@ class DuckDBEngine(Engine):
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
         are_small = pulled <= thresholds.QUICKLY_MADE_ROWS
-        views = make_views(self.whole_files, self.made, names, are_small=are_small)
+        views = make_views(self.every_file, self.made, names, are_small=are_small)
         made_with = {name: self.made[name] for name in self.made if name in names or name in views}
         config = duckdb_settings(self.memory, self.threads, WRITING) | (small_settings() if self.is_few else {})
         with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:

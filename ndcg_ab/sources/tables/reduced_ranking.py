@@ -91,22 +91,6 @@ def query_starts(query_ids: pa.Array) -> Whole:
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 
-def tied_ranks(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return, for each row, the first and the last rank that rows with its score have in its query.
-
-    queries: an integer for the query of each row, with the rows of each query together. scores: never rising in a
-    query.
-    """
-    begins = np.ones(len(queries), dtype=bool)
-    begins[1:] = queries[1:] != queries[:-1]
-    starts = np.flatnonzero(begins)
-    begins[1:] |= scores[1:] != scores[:-1]
-    groups = np.flatnonzero(begins)
-    sizes = np.diff(np.append(groups, len(queries)))
-    first = groups - starts[np.searchsorted(starts, groups, side="right") - 1] + 1
-    return np.repeat(first.astype(np.int32), sizes), np.repeat((first + sizes - 1).astype(np.int32), sizes)
-
-
 def refuse_scattered_queries(heads: pa.Array) -> None:
     """Raise NotPlainError if the rows of a query are not together; heads: the query of each run of rows."""
     if len(heads.unique()) < len(heads):

@@ -98,8 +98,8 @@ def test_what_was_read_is_read_again_when_it_is_another() -> None:
 def test_parts_name_choices_that_there_are() -> None:
     """A part whose value is misspelt would be left out for ever."""
     choices = {"ties": {"average", "doc_id_asc"}, "unjudged": {"condense"}, "ideal_cut": {"returned"}}
-    choices |= {"measure": set(MEASURES), "ideal": set(IDEALS), "reduced": {"yes", "no"}, "ranked": {"yes", "no"}}
-    assert choices.keys() == {*NARROWING, "reduced", "ranked"}
+    choices |= {"measure": set(MEASURES), "ideal": set(IDEALS), "reduced": {"yes", "no"}}
+    assert choices.keys() == {*NARROWING, "reduced"}
     for column in ("ties", "unjudged", "ideal_cut"):
         for value in choices[column]:
             assert Metric(**{column: value})
@@ -119,12 +119,12 @@ def test_a_part_is_left_out_with_what_it_reads() -> None:
     assert narrow_file(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
 
 
-@pytest.mark.parametrize(("ranked", "read", "params"), [("no", "graded_doc", ()), ("yes", "judgment", ("depth",))])
-def test_the_first_of_several_selects_can_be_left_out(ranked: str, read: str, params: tuple[str, ...]) -> None:
-    """With the `union all` behind it, what it reads, and what it binds."""
-    judged = narrow_file(sql_files()["judged_doc"], frozenset({("ranked", frozenset({ranked}))}))
-    assert read in judged.reads and ("graded_doc" in judged.reads) == (ranked == "no") and judged.params == params
-    assert re.search(r"judged as \(\s+--.*\s+select\b", judged.text)
+@pytest.mark.parametrize(("reduced", "read"), [("no", "ranking"), ("yes", "pulled_answer")])
+def test_the_first_of_several_selects_can_be_left_out(reduced: str, read: str) -> None:
+    """With the `union all` behind it, and what it reads."""
+    met = narrow_file(sql_files()["met_query"], frozenset({("reduced", frozenset({reduced}))}))
+    assert read in met.reads and ("ranking" in met.reads) == (reduced == "no")
+    assert re.search(r"counted as \(\s+--.*\s+select\b", met.text)
 
 
 @pytest.mark.slow
