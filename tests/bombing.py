@@ -159,7 +159,7 @@ class Taken:
         return self.code == 2 and self.seconds <= SECONDS and self.memory <= MEMORY and self.disk <= DISK
 
 
-def taken(arguments: list[str], folder: Path) -> Taken:
+def run_with_own_temporary_folder(arguments: list[str], folder: Path) -> Taken:
     """The command run with a folder of temporary files of its own."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
@@ -301,7 +301,7 @@ def main(words: Sequence[str] | None = None) -> int:
             for kind, arguments in cases(folder, given.size * MEGA, given.only):
                 if given.only not in kind:
                     continue
-                found = taken(arguments, folder)
+                found = run_with_own_temporary_folder(arguments, folder)
                 count += 1
                 line = (
                     f"{kind:32}{found.code:4}{found.seconds:7.2f} s{found.memory / 1e6:7.0f} MB"

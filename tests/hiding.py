@@ -50,7 +50,7 @@ def raised(act: Callable[[], Any]) -> str:
     return ""
 
 
-def told(error: BaseException) -> str:
+def printed_error(error: BaseException) -> str:
     with contextlib.redirect_stderr(StringIO()) as said:
         exit_codes.exit_code_for(error)
     return said.getvalue()
@@ -120,8 +120,8 @@ QUICK: dict[str, Way] = {
     "in short, of a KeyError": lambda text: error_text(KeyError(text)),
     "on one line": lambda text: on_one_line(text, 300),
     "of another error": lambda text: exit_codes.first_line(RuntimeError(text)),
-    "the end, of an error": lambda text: told(InputError(text)),
-    "the end, of a path": lambda text: told(FileNotFoundError(2, "there is none", text)),
+    "the end, of an error": lambda text: printed_error(InputError(text)),
+    "the end, of a path": lambda text: printed_error(FileNotFoundError(2, "there is none", text)),
     "an excerpt": exchange.excerpt,
     "an excerpt of JSON": lambda text: exchange.excerpt({"error": [text]}),
     "keys of an answer": lambda text: exchange.keys_text({text: 1, f"a{text}": 2}),
@@ -207,7 +207,7 @@ def parts_in(said: str, key: str) -> str | None:
 
 
 @contextlib.contextmanager
-def knowing(key: str) -> Iterator[None]:
+def fresh_process(key: str) -> Iterator[None]:
     """A process that knows one secret."""
     before = set(redaction._known)
     redaction._known.clear()
@@ -227,7 +227,7 @@ def shown_parts(seed: int, count: int, ways: dict[str, Way]) -> Iterator[str]:
     made = keys(rng)
     for at in range(count):
         key = next(made)
-        with knowing(key):
+        with fresh_process(key):
             for _ in range(3):
                 text = texts(rng, key)
                 for name, way in ways.items():

@@ -119,7 +119,7 @@ def kills(folder: Path, count: int, chance: random.Random) -> Counter[str]:
     return found + counted(evaluation)
 
 
-def together(folder: Path, seconds: float) -> Counter[str]:
+def run_two_writers(folder: Path, seconds: float) -> Counter[str]:
     """Two writers of one history, and a reader, for so long."""
     end, errors, found = time.monotonic() + seconds, folder / "errors", Counter[str]()
     evaluations = [small(folder / name, output=folder / "out") for name in ("one", "other")]
@@ -200,7 +200,7 @@ def perform(trial: Trial) -> Counter[str]:
     """Run a trial in a process of its own; raise RuntimeError if it fails, or did no work."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        ended_well(forked(functools.partial(written, trial.run, folder), folder / "own errors"), folder / "own errors")
+        ended_well(forked(functools.partial(save, trial.run, folder), folder / "own errors"), folder / "own errors")
         found = Counter[str](json.loads((folder / "found").read_text()))
     if idle := [names for names in trial.work if not any(found[name] for name in names)]:
         raise RuntimeError(f"{trial.name}: nothing was done: {idle} in {dict(found)}")
@@ -215,7 +215,7 @@ def trials(options: argparse.Namespace) -> Iterator[Trial]:
         yield Trial(name, work, lambda folder: kills(folder, options.kills, random.Random(options.seed)))
     if options.seconds:
         name = f"two writers and a reader, {options.seconds:g} s"
-        yield Trial(name, (("evaluations",), ("reads",)), lambda folder: together(folder, options.seconds))
+        yield Trial(name, (("evaluations",), ("reads",)), lambda folder: run_two_writers(folder, options.seconds))
     if options.stops:
         name = f"{options.stops} stops, seed {options.seed}"
         work = (("stopped", "ended before"), ("bundles",))
@@ -244,7 +244,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return is_wrong
 
 
-def written(run: Callable[[Path], Counter[str]], folder: Path) -> None:
+def save(run: Callable[[Path], Counter[str]], folder: Path) -> None:
     (folder / "found").write_text(json.dumps(run(folder)))
 
 

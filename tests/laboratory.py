@@ -89,7 +89,7 @@ def sql_scores(
     return {(system, query, name): value for system, query, name, value in rows}
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
+def plant_fault(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
     """Puts a fault into a SQL file, for every engine made from here on."""
     files = pipeline_files()
     assert right in files[table].text, "the fault has nowhere to go: mend this test"
@@ -111,13 +111,13 @@ def core_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: 
     return found
 
 
-def both(judgments: Judgments, results: Sequence[Result], metric: str | Metric) -> tuple[float, float]:
+def both_values(judgments: Judgments, results: Sequence[Result], metric: str | Metric) -> tuple[float, float]:
     """One query's value from the SQL and from the core."""
-    (found,) = both_of_each(judgments, results, [metric]).values()
+    (found,) = both_of_metrics(judgments, results, [metric]).values()
     return found
 
 
-def both_of_each(
+def both_of_metrics(
     judgments: Judgments, results: Sequence[Result], metrics: Sequence[str | Metric]
 ) -> dict[str, tuple[float, float]]:
     """The same of several metrics in one evaluation, by their canonical names."""
@@ -135,7 +135,7 @@ class Case(NamedTuple):
     metric: str
 
 
-def both_of_all(cases: Sequence[Case]) -> list[tuple[float, float]]:
+def both_of_cases(cases: Sequence[Case]) -> list[tuple[float, float]]:
     """Each case's value from the SQL and from the core, in as few evaluations as give the same.
 
     Apart are cases of another highest grade, which some metrics look at; grades below 0, and those that a table of

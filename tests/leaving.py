@@ -67,7 +67,7 @@ def commands(folder: Path, address: str) -> dict[str, list[str]]:
     }
 
 
-def begun(arguments: list[str], temporary: Path, said: Path) -> "subprocess.Popen[bytes]":
+def start_command(arguments: list[str], temporary: Path, said: Path) -> "subprocess.Popen[bytes]":
     """Begin a command that writes its errors to a file."""
     environment = os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *arguments]
@@ -79,7 +79,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def open_to_others(folder: Path) -> list[str]:
+def list_readable_by_others(folder: Path) -> list[str]:
     """The folders that somebody else could look into."""
     found = []
     for path in folder.rglob("*"):
@@ -91,7 +91,7 @@ def open_to_others(folder: Path) -> list[str]:
     return found
 
 
-def left_after(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
+def remains_after_kills(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
     """What is wrong after so many kills, and one more command of the kind that makes the least."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def left_after(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
         met = 0
         for at in range(kills):
             name = list(kinds)[at % len(kinds)]
-            process = begun(kinds[name], temporary, folder / "said")
+            process = start_command(kinds[name], temporary, folder / "said")
             deadline = time.monotonic() + rng.uniform(0, 4)
             while time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.005)
@@ -108,11 +108,11 @@ def left_after(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
                     break  # half of them in the midst of it
             if process.returncode:
                 raise RuntimeError(f"{name}: ended with {process.returncode}: {(folder / 'said').read_text()}")
-            yield from (f"kill {at}, {name}: others can open {each}" for each in open_to_others(temporary))
+            yield from (f"kill {at}, {name}: others can open {each}" for each in list_readable_by_others(temporary))
             process.kill()
             process.wait()
             met += bool(names_in(temporary))
-        if code := begun(kinds["compare"], temporary, folder / "said").wait():
+        if code := start_command(kinds["compare"], temporary, folder / "said").wait():
             yield f"the next command ended with {code}: {(folder / 'said').read_text()}"
         yield from (f"after {kills} kills, {met} of which left something: {each}" for each in names_in(temporary))
         if kills > 20 and met < kills / 10:
@@ -127,7 +127,7 @@ def main(words: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="leaving-"))
     began = time.monotonic()
     try:
-        wrong = list(left_after(given.kills, folder, random.Random(given.seed)))
+        wrong = list(remains_after_kills(given.kills, folder, random.Random(given.seed)))
     finally:
         shutil.rmtree(folder)
     require_work("leaving", kills=given.kills)

@@ -135,7 +135,7 @@ def keys_of(
 PLACES = sorted(set(keys_of()))
 
 
-def written(content: Any, slot: str) -> str:
+def write_flow_yaml(content: Any, slot: str) -> str:
     """YAML in flow style in which `slot` stands as it is."""
     return json.dumps(content).replace(json.dumps("\x00slot"), slot)
 
@@ -158,18 +158,18 @@ def configuration(chance: random.Random) -> tuple[str, str]:
     place = chance.choice(PLACES)
     if kind < 0.6:
         value = chance.choice(VALUES)
-        return written(with_slot(GOOD, place), value), f"{'.'.join(place)}: {value[:60]}"
+        return write_flow_yaml(with_slot(GOOD, place), value), f"{'.'.join(place)}: {value[:60]}"
     if kind < 0.75:
         key = chance.choice((*KEYS, place[-1][:-1] + "x", place[-1].upper()))
         count = chance.choice((1, 1, 1, 99))
         entries = ", ".join(f"{key}{at or ''}: {chance.choice(VALUES) if count == 1 else 1}" for at in range(count))
-        return written(GOOD, "")[:-1] + f", {entries}}}", f"{count} keys such as {key[:60]}"
+        return write_flow_yaml(GOOD, "")[:-1] + f", {entries}}}", f"{count} keys such as {key[:60]}"
     if kind < 0.85:
         inner = with_slot(GOOD, place)
         key, value = chance.choice(KEYS), chance.choice(VALUES)
-        return written(inner, f"{{{key}: {value}}}"), f"{'.'.join(place)}: {{{key[:60]}: {value[:60]}}}"
+        return write_flow_yaml(inner, f"{{{key}: {value}}}"), f"{'.'.join(place)}: {{{key[:60]}: {value[:60]}}}"
     if kind < 0.95:
-        text = written(GOOD, "")
+        text = write_flow_yaml(GOOD, "")
         first, last = sorted(chance.randrange(len(text)) for _ in range(2))
         middle = chance.choice(("", chance.choice(VALUES), text[first:last] * 2))
         return text[:first] + middle + text[min(last, first + 9) :], f"{middle[:60]} at {first}"
@@ -249,7 +249,7 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
     paths = hostile_paths(folder / "paths")
     config = folder / "c.yaml"
     good = folder / "good.yaml"
-    good.write_text(written(GOOD, ""))
+    good.write_text(write_flow_yaml(GOOD, ""))
     while True:
         kind = chance.random()
         if kind < 0.55:
@@ -286,7 +286,7 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
             name, path = chance.choice(list(paths.items()))
             place = chance.choice([each for each in PLACES if each[-1] in ("file", "output", "spill", "extends")])
             value = json.dumps(os.fsdecode(path))
-            config.write_text(written(with_slot(GOOD, place), value), encoding="utf-8", errors="surrogatepass")
+            config.write_text(write_flow_yaml(with_slot(GOOD, place), value), encoding="utf-8", errors="surrogatepass")
             yield Case(["check", str(config)], f"{'.'.join(place)}: {name}"[:300])
 
 
@@ -303,7 +303,7 @@ def fault_of(code: int, said: str, seconds: float = 0.0) -> str | None:
     return f"took {seconds:.0f} s" if seconds > SLOWEST else None
 
 
-def fault_here(case: Case) -> str | None:
+def run_case_here(case: Case) -> str | None:
     """The case in this process, which forgets what earlier ones named as secrets."""
     redaction._known.clear()
     redaction.forget_forms()
@@ -314,7 +314,7 @@ def fault_here(case: Case) -> str | None:
     return fault_of(done.exit_code, done.stderr, time.process_time() - start)
 
 
-def fault_apart(case: Case) -> str | None:
+def run_case_in_process(case: Case) -> str | None:
     """The case in a process of its own."""
     command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *(os.fsdecode(each) for each in case.args)]
     try:
@@ -325,7 +325,7 @@ def fault_apart(case: Case) -> str | None:
 
 
 @contextlib.contextmanager
-def elsewhere() -> Iterator[Path]:
+def in_new_folder() -> Iterator[Path]:
     """A folder to be in, with what was there before put back."""
     before, environment = Path.cwd(), dict(os.environ)
     folder = Path(tempfile.mkdtemp(prefix="mistaking-"))
@@ -344,11 +344,11 @@ def run(count: int, seed: int, processes: int = 0) -> list[str]:
     """What was found in so many cases; the last of them again as processes."""
     chance = random.Random(seed)
     found = []
-    with elsewhere() as folder:
+    with in_new_folder() as folder:
         for number, case in enumerate(cases(chance, folder)):
             if number == count + processes:
                 break
-            fault = fault_here(case) if number < count else fault_apart(case)
+            fault = run_case_here(case) if number < count else run_case_in_process(case)
             if fault is not None:
                 found.append(f"seed {seed}, case {number}: {case.about}: {fault}")
                 print(found[-1], flush=True)

@@ -73,10 +73,10 @@ class Collection(NamedTuple):
         return self.files / f"{system}.run.gz"
 
     def judgments(self) -> dict[str, dict[str, int]]:
-        return {query: {doc: int(grade) for doc, grade in row.items()} for query, row in read(self.qrels, 3).items()}
+        return {query: {doc: int(grade) for doc, grade in row.items()} for query, row in read_at(self.qrels, 3).items()}
 
     def ranking(self, system: str) -> Scored:
-        return read(self.run(system), 4)
+        return read_at(self.run(system), 4)
 
     def expected(self) -> dict[tuple[str, str, str], float]:
         """(system, query, metric) -> trec_eval's value; it leaves out a query that a ranking does not answer."""
@@ -91,7 +91,7 @@ class Collection(NamedTuple):
             }
 
 
-def read(path: Path, place: int) -> Scored:
+def read_at(path: Path, place: int) -> Scored:
     """query -> document -> the number at a place of each line."""
     found: Scored = defaultdict(dict)
     with gzip.open(path, "rt") as file:

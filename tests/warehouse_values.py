@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
 
 @cache
-def given() -> Given:
+def drawn_inputs() -> Given:
     """Ties, -0.0, ids of every kind, queries without answers, judgments or anything relevant; drawn once."""
     draw = random.Random(7)
     judgments = {
@@ -64,10 +64,10 @@ def given() -> Given:
 
 def all_tables() -> warehouses.Tables:
     """What was given; the same of odd names; and what is refused."""
-    judgments = [(query, *row) for query, grades in given().judgments.items() for row in grades.items()]
+    judgments = [(query, *row) for query, grades in drawn_inputs().judgments.items() for row in grades.items()]
     rankings = [
         (system, query, row.doc_id, row.score, row.rank_given)
-        for system, ranking in given().rankings.items()
+        for system, ranking in drawn_inputs().rankings.items()
         for query, rows in ranking.items()
         for row in rows
     ]
@@ -96,7 +96,7 @@ class Warehouse(NamedTuple):
 @cache
 def expected(name: str) -> dict[tuple[str, str], float]:
     """The core's values of a metric."""
-    found = core_scores(given().judgments, given().rankings, [name])
+    found = core_scores(drawn_inputs().judgments, drawn_inputs().rankings, [name])
     return {(system, query): value for (system, query, _), value in found.items()}
 
 

@@ -35,7 +35,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def marked(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -55,7 +55,7 @@ def sqlite(tables: Tables, _: Path) -> Iterator[Run]:
     connection = sqlite3.connect(":memory:")
     for name, table in tables.items():
         types = ["text collate nocase" if each.type == pa.string() else "real" for each in table.schema]
-        kinds = [f"{marked(each.name)} {kind}" for each, kind in zip(table.schema, types, strict=True)]
+        kinds = [f"{quoted(each.name)} {kind}" for each, kind in zip(table.schema, types, strict=True)]
         connection.execute(f"create table {name} ({', '.join(kinds)})")
         connection.executemany(f"insert into {name} values ({', '.join('?' * len(kinds))})", rows_of(table))
     yield lambda query: connection.execute(query).fetchall()
@@ -110,7 +110,7 @@ def postgres(tables: Tables, _: Path) -> Iterator[Run]:
                     cursor.adbc_ingest(name, table)
                     for field in table.schema:
                         if field.type == pa.string():
-                            cursor.execute(f"alter table {name} alter {marked(field.name)} type text collate anycase")
+                            cursor.execute(f"alter table {name} alter {quoted(field.name)} type text collate anycase")
 
             def run(query: str) -> list[tuple[Any, ...]]:
                 with connection.cursor() as cursor:

@@ -8,7 +8,7 @@ import pytest
 from ndcg_ab.flows.events import events_of
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import SECONDARY
-from tests.ndcg_ab.comparing.test_since_last import fallen
+from tests.ndcg_ab.comparing.test_since_last import moved_system
 from tests.ndcg_ab.report.test_decision_summary import outcome
 from tests.small_evaluation import small
 
@@ -41,7 +41,7 @@ def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:
-    found = fallen(-0.3)
+    found = moved_system(-0.3)
     *_, drop = events_of(small(tmp_path), {}, outcome("good"), found)
     row = found.dropped[0]
     figures = f"{row.metric} {row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]"

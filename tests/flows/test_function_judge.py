@@ -112,7 +112,7 @@ def test_it_gives_what_a_file_of_its_grades_gives() -> None:
 def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str, tmp_path: Path) -> None:
     evaluation = configured(tmp_path, "float(document.doc_id in 'abd')", **changes)
     assert not is_known(evaluation)
-    assert sorted(asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
+    assert sorted(count_asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
 
 
 @pytest.mark.parametrize("precedence", mostly_soaked(["last", "highest", "together"], kept=["last"]))
@@ -192,7 +192,7 @@ def configured(folder: Path, body: str, judgments: Any = None, **changes: Any) -
     return Evaluation.model_validate(described | given)
 
 
-def asked(folder: Path) -> list[str]:
+def count_asked(folder: Path) -> list[str]:
     path = folder / "asked"
     return path.read_text().splitlines() if path.exists() else []
 
@@ -215,13 +215,13 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     row = next(row for row in bundle.inputs if row["name"] == "own_judge:grade")
     assert (row["kind"], row["rows"], row["origin"]) == ("judgments", 80, "own_judge:grade")
     assert content(ndcg_ab.evaluate(evaluation))["comparisons"] == bundle.outcome.to_dict()["comparisons"]
-    assert len(asked(tmp_path)) == 80
-    assert is_known(evaluation) and len(asked(tmp_path)) == 80
+    assert len(count_asked(tmp_path)) == 80
+    assert is_known(evaluation) and len(count_asked(tmp_path)) == 80
     again = undrawn(evaluation, force=True)
-    assert len(asked(tmp_path)) == 160 and read_bundle(again.bundle).outcome == bundle.outcome
+    assert len(count_asked(tmp_path)) == 160 and read_bundle(again.bundle).outcome == bundle.outcome
     (tmp_path / "own_judge.py").write_text((tmp_path / "own_judge.py").read_text() + "# another\n")
     assert is_known(evaluation), "asked again, it says the same"
-    assert len(asked(tmp_path)) == 240
+    assert len(count_asked(tmp_path)) == 240
 
 
 def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path
     evaluation = configured(tmp_path, body.replace("1 / 0", "(_ for _ in ()).throw(ConnectionError('gone'))"))
     with pytest.raises(SilentError, match=r"failed on query 'q\d\d', document '.': ConnectionError: gone"):
         undrawn(evaluation)
-    assert len(asked(tmp_path)) == 31
+    assert len(count_asked(tmp_path)) == 31
     sys.modules.pop("own_judge", None)  # as in another night's process
     with pytest.raises(SilentError):
         undrawn(evaluation)
-    assert len(asked(tmp_path)) == 62 and len(set(asked(tmp_path))) == 61
+    assert len(count_asked(tmp_path)) == 62 and len(set(count_asked(tmp_path))) == 61
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ KEY = "k3y-of-21-letters+abc"
 @pytest.mark.parametrize("way", hiding.QUICK)
 def test_no_way_shows_a_part_of_a_key_wherever_it_stands(way: str) -> None:
     """All places of one key around every cut; tests/hiding.py draws others."""
-    with hiding.knowing(KEY):
+    with hiding.fresh_process(KEY):
         for before in (*range(0, 401, 7), *range(SHOWN - 22, SHOWN + 2), *range(180, 204)):
             said = hiding.QUICK[way](f"{'-' * before}{KEY}---")
             assert hiding.parts_in(said, KEY) is None, (before, said)
@@ -41,7 +41,7 @@ def test_keys_in_files() -> None:
 def test_what_is_repeated_moves_no_part_into_view() -> None:
     """A thousand keys are a thousand marks: the last, of which the beginning alone was looked at, is left out."""
     long = "k" * 50 + "-" + "y" * 2950
-    with hiding.knowing(long):
+    with hiding.fresh_process(long):
         for text in (long * 40, f"{'-' * 79}{long * 40}", f"{long[:10]} {long * 40}"):
             for said in (
                 shorten(text, 80),

@@ -151,7 +151,7 @@ class Lab:
         return str(self.api(f"/deployments/{self.deployment(name)['id']}/create_flow_run", body)["id"])
 
     def ended(self, run: str) -> Any:
-        wait(f"run {run[:8]}", lambda: self.api(f"/flow_runs/{run}")["state"]["type"] in FINAL)
+        wait_until(f"run {run[:8]}", lambda: self.api(f"/flow_runs/{run}")["state"]["type"] in FINAL)
         return self.api(f"/flow_runs/{run}")
 
     def events(self, name: str) -> list[Any]:
@@ -166,7 +166,7 @@ def expect(what: str, holds: bool, seen: object = "") -> None:
     print(f"  ok  {what}")
 
 
-def wait(what: str, until: Callable[[], Any]) -> Any:
+def wait_until(what: str, until: Callable[[], Any]) -> Any:
     """What `until` gives as soon as that is something."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -226,7 +226,7 @@ def check_deployment(lab: Lab) -> None:
         }
         return list(lab.api("/flow_runs/filter", only))
 
-    nights = wait("planned nights", planned)
+    nights = wait_until("planned nights", planned)
     expect(f"the server has planned the next {len(nights)} nights", len(nights) >= 3, nights)
 
     print("A run with parameters that cannot be")
@@ -244,7 +244,7 @@ def check_overlap(lab: Lab) -> Any:
     """The first run, when it has ended."""
     print("A night that is still at work when it is due again")
     first = lab.trigger("worse", {"force": True})
-    wait("the engine to be asked", (lab.folder / "asked").exists)
+    wait_until("the engine to be asked", (lab.folder / "asked").exists)
     tries = (lab.folder / "tries").read_text()
     expect("the engine that timed out twice was asked a third time", tries == "xxx", tries)
     second = lab.ended(lab.trigger("worse", {"force": True}))
@@ -277,10 +277,10 @@ def check_gate(lab: Lab, run: Any) -> None:
     expect("the note begins with the decision", note.startswith(begin), note)
     expect("and has the gate", "✗ gate failed: no regression" in note, note)
     expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
-    (failed,) = wait("event", lambda: lab.events("ndcg-ab.gate.failed"))
+    (failed,) = wait_until("event", lambda: lab.events("ndcg-ab.gate.failed"))
     expect("event ndcg-ab.gate.failed", "no regression" in failed["payload"]["gates"], failed)
     expect("of the evaluation", failed["resource"]["prefect.resource.id"] == "ndcg-ab.evaluation.worse", failed)
-    (regressed,) = wait("event", lambda: lab.events("ndcg-ab.verdict.regressed"))
+    (regressed,) = wait_until("event", lambda: lab.events("ndcg-ab.verdict.regressed"))
     expect("event ndcg-ab.verdict.regressed", regressed["payload"]["difference"] < 0, regressed)
     expect("of the system", regressed["resource"]["prefect.resource.id"] == "ndcg-ab.system.worse.new", regressed)
     related = {row["prefect.resource.id"] for row in regressed["related"]}
@@ -351,11 +351,11 @@ def check_serve(lab: Lab) -> None:
     print("Without a worker: ndcg-ab serve laptop.yaml")
     (lab.folder / "asked").unlink()
     with lab.process("ndcg_ab.flows.cli.app", "serve", "laptop.yaml") as (process, log):
-        wait("serve", lambda: "Ctrl-C ends it" in log.read_text())
+        wait_until("serve", lambda: "Ctrl-C ends it" in log.read_text())
         expect("it says that there is no schedule", "it has no schedule and waits to be asked" in log.read_text())
         (lab.folder / "prefect.toml").write_text("no settings")  # a run that read it would not begin
         run = lab.trigger("laptop", {})
-        wait("the engine to be asked", (lab.folder / "asked").exists)
+        wait_until("the engine to be asked", (lab.folder / "asked").exists)
         (lab.folder / "prefect.toml").unlink()
         expect("a run that is asked for runs", lab.api(f"/flow_runs/{run}")["state_name"] == "Running")
         process.send_signal(signal.SIGTERM)
@@ -380,7 +380,7 @@ def main() -> None:
                 shutil.copy(stores / store, lab.folder / place)
         print(f"A Prefect server on {lab.url}, and a worker")
         with lab.process("prefect", "server", "start", "--host", "127.0.0.1", "--port", lab.port):
-            wait("the server", lambda: lab.api("/health"))
+            wait_until("the server", lambda: lab.api("/health"))
             deploy(lab, is_daily)
             with lab.process("prefect", "worker", "start", "--pool", "local"):
                 check_deployment(lab)

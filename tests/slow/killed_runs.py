@@ -63,7 +63,7 @@ def die(*_: Any, **__: Any) -> Any:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying_at(place: str) -> Call:
+def kill_performer(place: str) -> Call:
     """How the steps are called, one of which is death."""
     if place in STEPS:
         return calling(**{place: die})
@@ -127,7 +127,7 @@ def night(evaluation: Evaluation, place: str | None = None, after: str | None = 
     """One that is killed at a place, or the one after."""
     bundle_files.write_report = plain_page
     quiet = calling(PUBLISH=no_tracker)
-    perform_run(evaluation, dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else Stage.perform)
+    perform_run(evaluation, kill_performer(place) if place else quiet if after in BEFORE_PUBLISHING else Stage.perform)
 
 
 def forked(work: Callable[[], Any]) -> Any:
@@ -161,11 +161,11 @@ def killed(here: Path, place: str) -> dict[str, Any]:
     changed_run(here, 3)
     evaluation = small(here, **({"retention": {"bundles": 1}} if place == "a bundle half removed" else {}))
     died = forked(lambda: night(evaluation, place))
-    found = forked(lambda: made_of_it(evaluation, place))
+    found = forked(lambda: describe_results(evaluation, place))
     return {"place": place, "killed": died, "error": None, **(found if isinstance(found, dict) else {"error": found})}
 
 
-def made_of_it(evaluation: Evaluation, place: str) -> dict[str, Any]:
+def describe_results(evaluation: Evaluation, place: str) -> dict[str, Any]:
     found = {"left": rows_left(evaluation)}
     night(evaluation, after=place)
     return found | {"state": state(evaluation), "runs": None if place in BEFORE_PUBLISHING else runs(evaluation)}

@@ -15,7 +15,7 @@ import pytest
 
 from tests.paths import ROOT
 from tests.skips import NO_READER
-from tests.stores import made_once, with_prefect, with_store
+from tests.stores import make_once, with_prefect, with_store
 
 DATA = ROOT / "tests" / "data"
 SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql", "tests/data")
@@ -68,7 +68,7 @@ def installer(python: Path) -> list[str]:
 
 def built_once() -> Path:
     """The wheel, one for all files of tests."""
-    (found,) = made_once("wheel", built).glob("*.whl")
+    (found,) = make_once("wheel", built).glob("*.whl")
     return found
 
 

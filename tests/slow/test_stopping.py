@@ -127,10 +127,10 @@ def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
         environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-        servers = wait_for(process, lambda: [pid for pid in children(process.pid) if is_server(pid)])
+        servers = wait_for_result(process, lambda: [pid for pid in children(process.pid) if is_server(pid)])
         if when == "MLflow is told":
             published = evaluation.output_directory / "small" / PUBLISHING
-            wait_for(process, published.exists)
+            wait_for_result(process, published.exists)
         time.sleep(0.5)
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
@@ -143,7 +143,7 @@ def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob("small/.*.partial"))
 
 
-def wait_for(process: "subprocess.Popen[str]", found: "Callable[[], T]") -> "T":
+def wait_for_result(process: "subprocess.Popen[str]", found: "Callable[[], T]") -> "T":
     """What there is as soon as there is something."""
     end = time.monotonic() + 240
     while not (there := found()):

@@ -20,7 +20,7 @@ from tests.laboratory import (
     Judgments,
     Ranking,
     Scores,
-    both,
+    both_values,
     core_scores,
     evaluation_of,
     in_order,
@@ -56,16 +56,16 @@ def hands(judgments: Judgments, *cases: tuple[list[Result], Mapping[str, float]]
 def alone(judgments: Judgments, returned: list[Result], expected: Mapping[str, float]) -> None:
     """One metric after the other: no deeper one ranks more documents than it needs itself."""
     for metric, value in expected.items():
-        assert both(judgments, returned, metric) == pytest.approx((value, value), abs=1e-12), metric
+        assert both_values(judgments, returned, metric) == pytest.approx((value, value), abs=1e-12), metric
 
 
-def agreed(judgments: Judgments, rankings: Mapping[str, Ranking], metric: str) -> dict[tuple[str, str], float]:
+def agreed_values(judgments: Judgments, rankings: Mapping[str, Ranking], metric: str) -> dict[tuple[str, str], float]:
     """(system_id, query_id) -> value, the same from both."""
-    (found,) = agreed_of_each(judgments, rankings, [metric]).values()
+    (found,) = agreed_values_per_metric(judgments, rankings, [metric]).values()
     return found
 
 
-def agreed_of_each(
+def agreed_values_per_metric(
     judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]
 ) -> dict[str, dict[tuple[str, str], float]]:
     """The same of several metrics in one evaluation, in their order."""
@@ -142,7 +142,7 @@ def test_all_grades_negative() -> None:
     left_out = ["ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"]
     words = {"zero": 0.0, "one": 1.0}
     scored = [f"ndcg(ideal={ideal}, no_relevant={word})@1" for word in words for ideal in IDEALS]
-    found = list(agreed_of_each(judgments, rankings, [*left_out, *scored]).values())
+    found = list(agreed_values_per_metric(judgments, rankings, [*left_out, *scored]).values())
     assert all(each.keys() == {("new", "p")} for each in found[: len(left_out)])
     for word, value in words.items():
         expected = {("new", "p"): 1.0, ("new", "q"): value}
@@ -150,7 +150,7 @@ def test_all_grades_negative() -> None:
             each for each, name in zip(found[len(left_out) :], scored, strict=True) if word in name
         ]
     alone = {"q": {"a": -1, "b": -2}}
-    assert agreed(alone, {"new": {"q": in_order("a")}}, "ndcg(ideal=max)@10") == {}
+    assert agreed_values(alone, {"new": {"q": in_order("a")}}, "ndcg(ideal=max)@10") == {}
     hand(alone, in_order("a"), {"ndcg(no_relevant=one)@10": 1.0, "ndcg(no_relevant=zero, ideal=max)@10": 0.0})
 
 
@@ -239,13 +239,13 @@ OF_GAPS = {  # choices -> query -> value
 
 def test_unanswered_comes_before_nothing_relevant_before_nothing_returned() -> None:
     asked = {f"{name}{inner}{cutoff}": inner for inner in OF_GAPS for name, cutoff in MEASURED}
-    for inner, found in zip(asked.values(), agreed_of_each(GAPS, GAPPED, list(asked)).values(), strict=True):
+    for inner, found in zip(asked.values(), agreed_values_per_metric(GAPS, GAPPED, list(asked)).values(), strict=True):
         assert {query: value for (_, query), value in found.items()} == OF_GAPS[inner], inner
 
 
 def test_exclude_is_for_the_system_that_did_not_answer() -> None:
     rankings = {"old": {"unanswered": in_order("a")}, **GAPPED}
-    found = agreed(GAPS, rankings, "ndcg(unanswered=exclude)@10")
+    found = agreed_values(GAPS, rankings, "ndcg(unanswered=exclude)@10")
     assert found == {("old", "unanswered"): 1.0, ("new", "answered"): 1.0}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.parity import SAMPLE, sample_queries, sample_size
-from tests.laboratory import in_order, outcome_of, plant
+from tests.laboratory import in_order, outcome_of, plant_fault
 
 JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
 RANKINGS = {"old": {"q1": in_order("b", "a"), "q2": in_order("c")}, "new": {"q1": in_order("a", "b")}}
@@ -50,7 +50,7 @@ def test_a_planted_fault_stops_the_evaluation(
     table: str, right: str, wrong: str, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome_of(JUDGMENTS, RANKINGS, [metric])  # sound before
-    plant(monkeypatch, table, right, wrong)
+    plant_fault(monkeypatch, table, right, wrong)
     # One more query, whose only grade is 1: some faults touch no other.
     judgments = {**JUDGMENTS, "q3": {"a": 1}}
     with pytest.raises(ParityError) as caught:

@@ -11,7 +11,7 @@ MANY = 3_000_000
 MOST = 10**12
 
 
-def told(ranks: np.ndarray) -> bool:
+def check_told_ranks(ranks: np.ndarray) -> bool:
     count = len(ranks)
     ranking = pa.table(
         {
@@ -36,14 +36,14 @@ def told(ranks: np.ndarray) -> bool:
 @pytest.mark.parametrize("lowest", [1, -5, 10**10, MOST - 2, -MOST])
 def test_ranks_that_rise_by_one_are_plain_wherever_they_begin(lowest: int) -> None:
     ranks = np.arange(lowest, lowest + 3)
-    assert told(ranks)
+    assert check_told_ranks(ranks)
     ranks[1] = ranks[0]
-    assert not told(ranks)
+    assert not check_told_ranks(ranks)
 
 
 @pytest.mark.slow
 def test_millions_of_ranks_are_plain_and_one_that_is_off_is_seen() -> None:
     ranks = np.arange(1, MANY + 1)
-    assert told(ranks)
+    assert check_told_ranks(ranks)
     ranks[[5, 6]] = 3, 10  # of the same sum
-    assert not told(ranks)
+    assert not check_told_ranks(ranks)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.score import Result
 from tests.examples import examples
-from tests.laboratory import Judgments, both, both_of_each, core_scores, in_order, results, sql_scores
+from tests.laboratory import Judgments, both_of_metrics, both_values, core_scores, in_order, results, sql_scores
 from tests.paths import shared
 from tests.references import Collection, ndcg_cases
 
@@ -99,7 +99,7 @@ def real(collection: Collection) -> Real:
 @functools.cache
 def of_case() -> dict[str, tuple[float, float]]:
     """Every preset's value of the case, by its name."""
-    return both_of_each(CASE, in_order("a", "x", "c"), [name_of(preset) for preset in PRESETS])
+    return both_of_metrics(CASE, in_order("a", "x", "c"), [name_of(preset) for preset in PRESETS])
 
 
 class TestCase:
@@ -403,7 +403,7 @@ def test_turnbull() -> None:
         "turnbull-max": 1.0 + 1.0 / 2,  # the highest grade in both places
     }
     returned = in_order("helicopter", "the movie", "Stiller photo")
-    found = both_of_each(ZOOLANDER, returned, [name_of(preset, 2) for preset in ideals])
+    found = both_of_metrics(ZOOLANDER, returned, [name_of(preset, 2) for preset in ideals])
     for preset, ideal in ideals.items():
         value = (0.1 + 1.0 / 2) / ideal
         assert found[name_of(preset, 2)] == pytest.approx((value, value), abs=1e-12), preset
@@ -413,9 +413,9 @@ def test_turnbull() -> None:
 def test_turnbull_local_and_recall_ask_only_for_the_order() -> None:
     returned = [Result("Stiller photo", 2.0), Result("helicopter", 1.0)]
     for preset in ("turnbull-local", "turnbull-recall"):
-        assert both(ZOOLANDER, returned, name_of(preset, 2)) == (1.0, 1.0)
+        assert both_values(ZOOLANDER, returned, name_of(preset, 2)) == (1.0, 1.0)
     for preset in ("turnbull-global", "turnbull-max"):
-        assert max(both(ZOOLANDER, returned, name_of(preset, 2))) < 0.6
+        assert max(both_values(ZOOLANDER, returned, name_of(preset, 2))) < 0.6
 
 
 def test_jarvelin_kekalainen() -> None:
@@ -425,5 +425,5 @@ def test_jarvelin_kekalainen() -> None:
     assert dcg == pytest.approx(5.685, abs=0.0005)
     assert ideal == pytest.approx(7.762, abs=0.0005)
     asked = [name_of("jarvelin-kekalainen", cutoff) for cutoff in (5, None)]
-    for computed in both_of_each(judgments, in_order(*"abcde"), asked).values():
+    for computed in both_of_metrics(judgments, in_order(*"abcde"), asked).values():
         assert computed == pytest.approx((dcg / ideal, dcg / ideal), abs=1e-12)

@@ -17,7 +17,7 @@ from ndcg_ab.results.numbers import format_percent, format_plain, format_probabi
 from ndcg_core.measures.notation import parse
 from tests.commands import invoke, read_json
 from tests.inputs import write_judgments, write_rankings
-from tests.laboratory import plant
+from tests.laboratory import plant_fault
 from tests.paths import ROOT
 from tests.references import Collection
 
@@ -184,7 +184,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
 
 @pytest.mark.slow
 def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
+    plant_fault(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
     found = invoke(compare(files, "--json", str(files / "out.json")))
     assert found.exit_code == 70
     assert "parity check: query" in found.stderr

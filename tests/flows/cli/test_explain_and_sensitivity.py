@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_core.measures.notation import parse
 from tests.commands import invoke
-from tests.laboratory import plant
+from tests.laboratory import plant_fault
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def test_explain_says_when_a_rule_decides() -> None:
 
 
 def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.1)")
+    plant_fault(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.1)")
     found = invoke(["explain", *FILES, "--query", "pasta"])
     assert found.exit_code == 70
     assert "parity check: query 'pasta', system new" in found.stderr

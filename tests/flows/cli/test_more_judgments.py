@@ -67,10 +67,10 @@ def content(case: Case, judgments: str, *options: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def expected(case: Case) -> dict[str, Any]:
-    return without(content(case, "whole"))
+    return without_parts_on_sources(content(case, "whole"))
 
 
-def without(made: dict[str, Any], *codes: str) -> dict[str, Any]:
+def without_parts_on_sources(made: dict[str, Any], *codes: str) -> dict[str, Any]:
     """Return the JSON without the parts that only describe several files and judges."""
     ledger = [row for row in made["ledger"] if row["stage"] != "judgments"]
     findings = [row for row in made["findings"] if row["code"] not in codes]
@@ -79,7 +79,7 @@ def without(made: dict[str, Any], *codes: str) -> dict[str, Any]:
 
 def test_two_files_are_as_one(case: Case, expected: dict[str, Any]) -> None:
     made = content(case, "first", "--more-judgments", "{}/second.csv")
-    assert made["judges"] is None and without(made, "more_judgments") == expected
+    assert made["judges"] is None and without_parts_on_sources(made, "more_judgments") == expected
     (told,) = [row for row in made["findings"] if row["code"] == "more_judgments"]
     assert told["message"] == (
         "judgments: second.csv: adds 30, changes 1 and leaves 1 of those before it (judgments_precedence = last) (such"
@@ -91,9 +91,9 @@ def test_two_files_are_as_one(case: Case, expected: dict[str, Any]) -> None:
 
 def test_judges_who_agree_are_as_one_and_those_who_do_not_need_a_rule(case: Case, expected: dict[str, Any]) -> None:
     made = content(case, "agreed.csv")
-    assert without(made, "several_judges") == expected
+    assert without_parts_on_sources(made, "several_judges") == expected
     made = content(case, "odd.csv", "--combine", "majority")
-    assert without(made, "several_judges") == expected
+    assert without_parts_on_sources(made, "several_judges") == expected
     (told,) = [row for row in made["findings"] if row["code"] == "several_judges"]
     assert told["message"] == (
         "judgments: 90 documents are judged by several of 3 judges, who disagree on 1: majority counts"

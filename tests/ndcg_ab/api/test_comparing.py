@@ -66,7 +66,7 @@ def frames() -> dict[str, Any]:
     return {name: ranking_frame(name) for name in SYSTEMS}
 
 
-def read(judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
+def digests_read(judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
     """The digests of what `compare` would read."""
     return digests(asked_for(lambda: ndcg_ab.compare(judgments, systems, **arguments)))
 
@@ -75,8 +75,8 @@ def read(judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
 def test_tables_are_read_as_files_are(kind: str) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    of_files = read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
-    assert read(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
+    of_files = digests_read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
+    assert digests_read(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
     assert len({*of_files}) == 4
 
 
@@ -106,13 +106,13 @@ def test_whatever_is_given_the_comparison_is_the_command_s(kind: str, expected: 
 def test_dictionaries_of_any_kind_are_read_alike() -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries, judgments, systems = query_dictionaries(), dictionaries(judgment_frame(), "grade"), scored_dictionaries()
-    plain = read(judgments, systems, queries=queries, **ASKED)
+    plain = digests_read(judgments, systems, queries=queries, **ASKED)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
         for query, docs in systems["new"].items()
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
-    assert read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+    assert digests_read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
 
 
 IN_JSON: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -131,22 +131,22 @@ def test_lists_are_read_as_those_of_files(name: str, tmp_path: Path) -> None:
     judgments = judgment_frame().to_dict("records")
     scored = {system: frame[["query_id", "doc_id", "score"]] for system, frame in frames().items()}
     systems = {system: IN_JSON[name](frame) for system, frame in scored.items()}
-    expected = read(judgment_frame(), scored)
-    assert read(judgments, systems) == expected
+    expected = digests_read(judgment_frame(), scored)
+    assert digests_read(judgments, systems) == expected
     for system, data in systems.items():
         (tmp_path / f"{system}.json").write_text(json.dumps(data))
-    assert read(judgments, {system: tmp_path / f"{system}.json" for system in systems}) == expected
+    assert digests_read(judgments, {system: tmp_path / f"{system}.json" for system in systems}) == expected
 
 
 def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
-    texts = read({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
-    assert read(judgments, {"a": ranking}) == texts
+    texts = digests_read({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
+    assert digests_read(judgments, {"a": ranking}) == texts
     table = {"query_id": [1, 1], "doc_id": [7, 8]}
     for make in (TABLES["polars"], TABLES["pandas"]):
         grades, scores = (make(pd.DataFrame(table | column)) for column in ({"grade": [1, 0]}, {"score": [1, 2]}))
-        assert read(grades, {"a": scores}) == texts
+        assert digests_read(grades, {"a": scores}) == texts
 
 
 def test_columns_of_other_names() -> None:
@@ -155,7 +155,7 @@ def test_columns_of_other_names() -> None:
     old = dictionaries(ranking_frame("old"), "score")
     columns = {"query_id": "qid", "doc_id": "docno", "grade": "label"}
     names = {"judgments_columns": columns, "columns": {"query_id": "qid", "score": "s"}}
-    assert read(judgments, systems | {"old": old}, **names) == read(JUDGMENTS, SYSTEMS | {"old": old})
+    assert digests_read(judgments, systems | {"old": old}, **names) == digests_read(JUDGMENTS, SYSTEMS | {"old": old})
 
 
 def test_a_ranking_with_ranks_alone() -> None:
@@ -288,4 +288,4 @@ def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(DATA)
     monkeypatch.setenv("HOME", str(DATA))
     systems: dict[str, Any] = {"old": "old.run", "new": "~/new.run"}
-    assert read("judgments.qrels", systems) == read(JUDGMENTS, SYSTEMS)
+    assert digests_read("judgments.qrels", systems) == digests_read(JUDGMENTS, SYSTEMS)

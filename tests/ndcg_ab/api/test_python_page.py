@@ -32,7 +32,7 @@ def blocks() -> list[Block]:
     return [Block(*each) for each in found]
 
 
-def said_by(block: Block, namespace: dict[str, Any]) -> str:
+def output_of(block: Block, namespace: dict[str, Any]) -> str:
     page = io.StringIO()
     with contextlib.redirect_stdout(page):
         try:
@@ -54,7 +54,7 @@ def test_the_page_says_what_its_code_says(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "100")
     namespace: dict[str, Any] = {}
     for block in blocks():
-        assert said_by(block, namespace) == block.said, block.code
+        assert output_of(block, namespace) == block.said, block.code
 
 
 def test_every_block_is_found() -> None:

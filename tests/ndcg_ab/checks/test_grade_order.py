@@ -29,7 +29,7 @@ def ranking(quality: float) -> dict[str, dict[str, float]]:
 SYSTEMS = {"old": ranking(1), "new": ranking(2)}
 
 
-def told(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> list[Finding]:
+def find_reversed(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> list[Finding]:
     found = ndcg_ab.compare(grades, systems, resamples=100, threads=1).findings
     return [finding for finding in found if finding.code == "reversed_grades"]
 
@@ -41,7 +41,7 @@ def marks(best: int) -> dict[str, dict[str, int]]:
 
 @pytest.mark.slow
 def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
-    (finding,) = told(marks(1), SYSTEMS)
+    (finding,) = find_reversed(marks(1), SYSTEMS)
     assert finding.message.startswith("lower grades stand higher in every system: is 1 the best? → --metric ")
     metric = re.search("--metric '(.*?)'", finding.message)
     assert metric and metric[1] == "ndcg(gain={1:3, 2:2, 3:1, 4:0})@10"
@@ -66,7 +66,7 @@ def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
     ids=["right", "with 0", "one system disagrees", "one grade", "by chance"],
 )
 def test_others_are_not(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> None:
-    assert told(grades, systems) == []
+    assert find_reversed(grades, systems) == []
 
 
 def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:

@@ -18,7 +18,7 @@ from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
 from tests.examples import examples
-from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
+from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant_fault
 from tests.paths import ROOT
 from tests.strategies import JUDGMENTS, rankings
 
@@ -122,7 +122,7 @@ def test_the_sql_gives_what_the_core_gives(
     ],
 )
 def test_a_fault_stops_the_evaluation(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
-    plant(monkeypatch, table, right, wrong)
+    plant_fault(monkeypatch, table, right, wrong)
     with pytest.raises(ParityError, match=r"parity check: query '\w+', system new, (overlap|rank-biased overlap): SQL"):
         found()
 

@@ -385,7 +385,7 @@ def turned(folder: Path, systems: list[dict[str, Any]], *more: str) -> Evaluatio
     return configured(folder, [], metrics=["rr"], **given)
 
 
-def turns(asked: list[tuple[str, str]]) -> None:
+def second_half_of_turns(asked: list[tuple[str, str]]) -> None:
     """The second half of what was asked: each of the two systems once in every turn, in changing order."""
     pulled, measured = asked[:24], asked[24:]
     assert sorted(pulled) == sorted(measured)
@@ -400,7 +400,7 @@ def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
     described = {"python": "by_turns_engine:search", "per_query": True}
     systems = [{"name": name, "arguments": {"version": name}, **described} for name in ("old", "new")]
     found = by_turns(tmp_path, systems)
-    turns(sys.modules["by_turns_engine"].asked)
+    second_half_of_turns(sys.modules["by_turns_engine"].asked)
     sys.modules["by_turns_engine"].asked.clear()
     pull_inputs(turned(tmp_path, systems))
     assert len(sys.modules["by_turns_engine"].asked) == 24, "for anything else than a comparison once is enough"
@@ -423,7 +423,7 @@ def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
             {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
         ]
         found = by_turns(tmp_path, systems)
-    turns([(each.query["v"][0], each.text) for each in server.asked])
+    second_half_of_turns([(each.query["v"][0], each.text) for each in server.asked])
     median = next(row for row in costs_of(found).differences if row.statistic == "p50")
     assert 20 < (median.difference or 0) < 100
     assert median.conclusion is Verdict.WORSE

@@ -20,7 +20,7 @@ from tests.small_evaluation import small
 DELTA = 0.01
 
 
-def fallen(difference: float, system: str = "new", effect: float | None = DELTA) -> SinceLast:
+def moved_system(difference: float, system: str = "new", effect: float | None = DELTA) -> SinceLast:
     """A system that moved by about as much on each of 40 queries."""
     differences = difference * (1 + 0.2 * (-1.0) ** np.arange(40))
     column = Column(system, system, "ndcg@10", tuple(map(str, range(40))), differences, smallest_effect=effect)
@@ -45,7 +45,7 @@ def fallen(difference: float, system: str = "new", effect: float | None = DELTA)
 def test_the_gate(asked: Any, difference: float, holds: list[bool], tmp_path: Path) -> None:
     """A fall that is shown to be smaller than the smallest effect fails it only where that is asked for."""
     only = {"gate": {"no_regression": False, "guardrails": False, "no_drop": asked}}
-    found = check_drops(small(tmp_path, **only), fallen(difference))
+    found = check_drops(small(tmp_path, **only), moved_system(difference))
     assert [gate.passed for gate in found] == holds
     if holds == [False]:
         assert found[0].message.startswith("new against itself in evaluation 6, ndcg@10: regressed")
@@ -58,7 +58,7 @@ def test_a_fall_too_small_to_matter_is_a_note(
     better: Outcome, difference: float, effect: float | None, drops: int, tmp_path: Path
 ) -> None:
     """It is shown, without a mark or a colour; it is no drop, no event, and the gate that passes says it."""
-    found = fallen(difference, effect=effect)
+    found = moved_system(difference, effect=effect)
     assert len(found.regressions) == 1 and len(found.dropped) == drops
     evaluation = small(tmp_path, gate={"no_drop": True})
     names = [event["event"] for event in events_of(evaluation, {}, better, found)]
@@ -73,7 +73,7 @@ def test_a_fall_too_small_to_matter_is_a_note(
 
 def test_of_drawn_queries_it_says_that_others_are_not_known() -> None:
     told = "on the drawn queries alone: what changed on others is not known"
-    found = fallen(-0.3)
+    found = moved_system(-0.3)
     texts = {
         is_drawn: [line.text for line in since_lines(dataclasses.replace(found, is_drawn=is_drawn))]
         for is_drawn in (False, True)
@@ -91,7 +91,7 @@ def test_why_parts_are_not_known_is_said_where_more_than_the_ranking_changed(
 ) -> None:
     moved = (MeanChange("new", "ndcg@10", 0.5, 0.2, unknown="the tables are gone"),)
     systems = (SystemSince("new", changed),)
-    found = dataclasses.replace(fallen(-0.3), systems=systems, moved=moved, new_queries=new_queries)
+    found = dataclasses.replace(moved_system(-0.3), systems=systems, moved=moved, new_queries=new_queries)
     assert (
         "what moved the means cannot be told: the tables are gone" in [row.text for row in since_lines(found)]
     ) == told
@@ -107,7 +107,7 @@ def better() -> Outcome:
 
 def test_a_drop_of_the_baseline_does_not_decide_about_a_candidate(better: Outcome, tmp_path: Path) -> None:
     assert [each.decision for each in better.decisions] == ["ship_if_cheap"]
-    (gate,) = check_drops(small(tmp_path, gate={"no_drop": True}), fallen(-0.3, "old"))
+    (gate,) = check_drops(small(tmp_path, gate={"no_drop": True}), moved_system(-0.3, "old"))
     assert gate.message.startswith("old (the baseline) against itself in evaluation 6, ndcg@10: regressed")
     assert dataclasses.replace(better, gates=(gate,)).decisions == better.decisions
     own = GateResult(NO_DROP, False, "new fell", ("new",), ("new fell",))

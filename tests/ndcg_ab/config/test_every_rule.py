@@ -13,7 +13,7 @@ from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.walking import dotted_key
 from ndcg_ab.errors import InputError
 from tests.commands import invoke
-from tests.mistaking import GOOD, with_slot, written
+from tests.mistaking import GOOD, with_slot, write_flow_yaml
 
 SCHEMA = Evaluation.model_json_schema()
 LIMITS = ("pattern", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -103,7 +103,7 @@ def least_around(place: tuple[str, ...]) -> dict[str, Any]:
 def wrong_file(folder: Path, rule: Rule) -> Path:
     place, _, value = rule
     path = folder / "c.yaml"
-    path.write_text(written(with_slot(least_around(place), place), value))
+    path.write_text(write_flow_yaml(with_slot(least_around(place), place), value))
     return path
 
 

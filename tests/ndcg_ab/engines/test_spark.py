@@ -153,7 +153,7 @@ def connect_port(master: str) -> int:
     return free_port()
 
 
-def on(master: str, folder: Path) -> dict[str, Any]:
+def on_spark(master: str, folder: Path) -> dict[str, Any]:
     return {
         "engine": {
             "spark": {
@@ -192,7 +192,7 @@ def both(master: str, folder: Path) -> Both:
     done = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(thresholds, "SPARK_FEW_ROWS", thresholds.SPARK_FEW_ROWS if master == LOCAL else -1)
-        for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
+        for each in (here(folder, "pulled"), evaluation(folder, **on_spark(master, folder))):
             call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
             done.append(perform_run(each, call).bundle)
     return Both(*done)
@@ -233,25 +233,25 @@ def test_so_is_the_doubt(both: Both) -> None:
     """Tipping factors and bounds, what changed, and the decisions that all of it goes into."""
     mine, theirs = both.outcomes()
     for one, two in zip(mine.comparisons, theirs.comparisons, strict=True):
-        near(two.unjudged, one.unjudged, f"{one.metric} unjudged")
+        assert_nearly_equal(two.unjudged, one.unjudged, f"{one.metric} unjudged")
     assert sum(row.unjudged is not None for row in theirs.comparisons) > len(METRICS) / 2
     assert any(row.unjudged and row.unjudged.documents for row in theirs.comparisons)
-    near(theirs.changes, mine.changes, "changes")
+    assert_nearly_equal(theirs.changes, mine.changes, "changes")
     assert len(theirs.changes) == 1 and theirs.changes[0].changed > 0
-    near(theirs.decisions, mine.decisions, "decisions")
+    assert_nearly_equal(theirs.decisions, mine.decisions, "decisions")
 
 
-def near(found: Any, expected: Any, what: str) -> None:
+def assert_nearly_equal(found: Any, expected: Any, what: str) -> None:
     """Equal, but for the last digits of what was added up."""
     if isinstance(expected, float) and isinstance(found, float):
         assert found == pytest.approx(expected, abs=1e-9), what
     elif dataclasses.is_dataclass(expected):
         for field in dataclasses.fields(expected):
-            near(getattr(found, field.name), getattr(expected, field.name), f"{what}.{field.name}")
+            assert_nearly_equal(getattr(found, field.name), getattr(expected, field.name), f"{what}.{field.name}")
     elif isinstance(expected, tuple) and isinstance(found, tuple):
         assert len(found) == len(expected), what
         for one, two in zip(found, expected, strict=True):
-            near(one, two, what)
+            assert_nearly_equal(one, two, what)
     else:
         assert found == expected, what
 
@@ -302,7 +302,7 @@ REFUSED = {
 @pytest.mark.parametrize("sentence", REFUSED)
 def test_a_value_that_breaks_a_rule_is_refused(sentence: str, master: str, folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "wrong", [ROW, REFUSED[sentence]])
-    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on_spark(master, folder))
     with pytest.raises(InputError) as caught:
         pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
     assert sentence in str(caught.value)
@@ -325,7 +325,7 @@ def test_a_whole_score_that_a_double_cannot_hold_is_refused(
     score: Any, master: str, folder: Path, tmp_path: Path
 ) -> None:
     write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": f"d{place}", "score": score} for place in range(2)])
-    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on_spark(master, folder))
     with pytest.raises(InputError) as caught:
         pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
     said = "column score: 2 values are missing or against the rule (such as in query 'q1'): every row needs a finite"
@@ -342,26 +342,26 @@ def test_what_a_column_can_hold_is_taken(
     column, values = held
     rows = [{"query_id": "q1", "doc_id": f"d{place}", "rank": place + 1} for place in range(3)]
     write(tmp_path / "held", [row | {column: value} for row, value in zip(rows, values, strict=True)])
-    taken = evaluation(folder, systems=[{"name": "held", "table": f"{tmp_path}/held"}], **on(master, folder))
+    taken = evaluation(folder, systems=[{"name": "held", "table": f"{tmp_path}/held"}], **on_spark(master, folder))
     pulls.pull_ranking(Context(taken, MemoryStore(taken)), "held")
 
 
 def test_a_rank_that_is_no_whole_number_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": "d1", "rank": 1.5}])
-    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on_spark(master, folder))
     with pytest.raises(InputError, match="column rank: 1 value is missing or against the rule"):
         pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
 
 
 def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path: Path) -> None:
-    lacking = evaluation(folder, systems=[{"name": "lacking", "table": "lake.run"}], **on(master, folder))
+    lacking = evaluation(folder, systems=[{"name": "lacking", "table": "lake.run"}], **on_spark(master, folder))
     with pytest.raises(InputError, match=r"^lake\.run: .*TABLE_OR_VIEW_NOT_FOUND"):
         pulls.pull_ranking(Context(lacking, MemoryStore(lacking)), "lacking")
 
 
 def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "twice", [ROW, ROW | {"rank": 2}])
-    twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on(master, folder))
+    twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on_spark(master, folder))
     told = "document 'd1' is 2 times in the ranking of query 'q1' by system twice"
     with pytest.raises(InputError, match=told), open_engine_for(twice) as engine:
         check_only(twice, engine)
@@ -372,14 +372,14 @@ def test_a_condition_that_spark_refuses_is_named_without_its_traceback(folder: P
 
     asked = {"name": "old", "table": "./old", "where": "nothing = 'today'", "columns": {"doc_id": "id"}}
     with pytest.raises(InputError, match=r"/old, where nothing = 'today': .*`nothing` cannot be resolved"):
-        pull_inputs(evaluation(folder, systems=[asked], **on(master, folder)))
+        pull_inputs(evaluation(folder, systems=[asked], **on_spark(master, folder)))
     assert not PySparkLogger.getLogger("SQLQueryContextLogger").isEnabledFor(logging.ERROR)
 
 
 def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    nowhere = evaluation(folder, **on(f"spark://127.0.0.1:{port}", folder))
+    nowhere = evaluation(folder, **on_spark(f"spark://127.0.0.1:{port}", folder))
     with pytest.raises(InputError, match=rf"^spark://127.0.0.1:{port}: Spark cannot be reached: .*refused$"):
         pull_inputs(nowhere)
 

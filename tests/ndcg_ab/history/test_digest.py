@@ -29,7 +29,7 @@ def timeline_of(*nights: EvaluatedNight, **more: Any) -> Timeline:
     return Timeline("shop", "ndcg@10", ("old", "new"), nights, **more)
 
 
-def since(day: int) -> datetime:
+def day_in_november(day: int) -> datetime:
     return datetime(2026, 11, day, tzinfo=UTC)
 
 
@@ -42,11 +42,11 @@ def printed(digest: Digest, timeline: Timeline) -> list[str]:
 def test_what_dropped_since_then_with_its_cause() -> None:
     drop = night(2, 4, since_last=DROPPED, moved=MOVED, changed=("ranking new", "judgments"), **FAILED)
     timeline = timeline_of(night(1, 3), drop, night(3, 5, **FAILED, pending=True), reused=reused(3, 6, 7))
-    found = make_digest(timeline, since(4))
+    found = make_digest(timeline, day_in_november(4))
     assert (found.evaluations, found.reused, found.pending) == (2, 2, (3,))
     assert found.failing == {"no regression (new)": 2}
     again = timeline_of(night(1, 3, **FAILED), night(2, 4), night(3, 5, **FAILED))
-    assert make_digest(again, since(4)).failing == {"no regression (new)": 3}
+    assert make_digest(again, day_in_november(4)).failing == {"no regression (new)": 3}
     assert printed(found, timeline) == [
         "shop, ndcg@10, since 2026-11-04: 2 evaluations, 2 more in which nothing had changed",
         "dropped",
@@ -78,7 +78,7 @@ def test_a_drop_is_open_until_it_is_acknowledged_or_made_good(
 ) -> None:
     drop = night(2, 4, since_last=DROPPED, changed=("ranking new",), acknowledged=known)
     timeline = timeline_of(night(1, 3), drop, night(3, 5, since_last=later))
-    found = make_digest(timeline, since(day))
+    found = make_digest(timeline, day_in_november(day))
     assert [each.is_open for each in found.drops] == [is_open] * listed
     text = "\n".join(printed(found, timeline))
     assert ("known? --acknowledge 2" in text) == is_open
@@ -90,7 +90,7 @@ def test_a_drop_is_open_until_it_is_acknowledged_or_made_good(
 def test_moments() -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     assert parse_since("7d", now) == datetime(2026, 11, 13, 12, tzinfo=UTC)
-    assert parse_since("2026-11-13", now) == since(13)
+    assert parse_since("2026-11-13", now) == day_in_november(13)
     assert parse_since("2026-11-13T02:00+01:00", now) == datetime(2026, 11, 13, 1, tzinfo=UTC)
     for text in ("7", "d", "0d", "-3d", "monday", ""):
         with pytest.raises(InputError, match="must be a number of days, as 7d, or a date"):

@@ -55,7 +55,7 @@ def since(bundle: bundles.Bundle) -> SinceLast:
     return bundle.since_last
 
 
-def shown(found: SinceLast | None) -> str:
+def printed(found: SinceLast | None) -> str:
     console = Console(file=io.StringIO(), width=160)
     print_since(console, found)
     return console.file.getvalue()  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     first = night(tmp_path, 1, **queries)
     assert first.since_last is None
     assert [gate.message for gate in first.outcome.gates] == ["there is no previous evaluation to compare with"]
-    assert shown(None) == ""
+    assert printed(None) == ""
 
     rewrite(tmp_path, "new.run", without_answers(17))
     second = night(tmp_path, 2, **queries)
@@ -86,14 +86,14 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     assert [lost.before for lost in found.lost] == sorted((lost.before for lost in found.lost), reverse=True)
     assert second.outcome.gate == "failed"
     assert second.outcome.gates[0].systems == ("new",)
-    text = shown(found)
+    text = printed(found)
     assert "since evaluation 1 (2027-01-01 02:00)" in text and "unchanged: old" in text
     assert "▼ new, ndcg@10: -" in text and "changed: ranking" in text and found.lost[0].text in text
     assert "regressed" in format_since(found)
 
     third = night(tmp_path, 3, **queries)
     assert third.folder == second.folder and since(third).dropped == [] and since(third).ordinal == 2
-    assert third.outcome.gate == "passed" and "nothing changed" in shown(third.since_last)
+    assert third.outcome.gate == "passed" and "nothing changed" in printed(third.since_last)
 
     (tmp_path / "inputs" / "new.run").write_bytes((DATA / "new.run").read_bytes())
     fourth = night(tmp_path, 4, **queries)
@@ -178,7 +178,7 @@ def test_only_a_changed_ranking_counts_against_a_ranker(
     bundle = after_changes(what)
     found = since(bundle)
     assert {each.system_id: each.changed for each in found.systems} == changed
-    assert said in shown(found)
+    assert said in printed(found)
     families = {row.candidate: (row.family, row.exploratory) for row in found.comparisons}
     own = {name: (SINCE_LAST, False) if "ranking" in kinds else (SAME_RANKING, True) for name, kinds in changed.items()}
     assert families == {name: family for name, family in own.items() if changed[name]}
@@ -217,8 +217,8 @@ def test_a_drop_is_as_large_with_new_judgments_as_without(
     rows = [next(row for row in each.comparisons if row.candidate == "new") for each in found]
     assert rows[0] == rows[1] and rows[0].conclusion is Verdict.REGRESSED
     assert found[0].lost == found[1].lost
-    assert "both rankings by the new judgments" in shown(found[0])
-    assert " from the ranking" in shown(found[0]) and " from the ranking" in shown(found[1])
+    assert "both rankings by the new judgments" in printed(found[0])
+    assert " from the ranking" in printed(found[0]) and " from the ranking" in printed(found[1])
 
 
 def test_it_is_said_where_it_cannot_be_told(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_it_is_said_where_it_cannot_be_told(tmp_path: Path) -> None:
     assert {each.system_id: each.unknown for each in found.systems} == {"old": None, "new": why}
     assert found.comparisons_of("new") == [] and found.dropped == []
     assert bundle.outcome.gate == "passed" and f"new: cannot be told, {why}" in bundle.outcome.gates[0].message
-    assert "? new, ndcg@10: 0." in shown(found) and "whether its ranking dropped cannot be told" in shown(found)
+    assert "? new, ndcg@10: 0." in printed(found) and "whether its ranking dropped cannot be told" in printed(found)
     assert parent_tags(bundle)["since_last/new"] == f"ranking, judgments: cannot be told, {why}"
     assert rows_of(small(tmp_path), "select system_id, unknown from since_last where unknown is not null") == [
         ("new", why)
@@ -248,7 +248,7 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
     found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
     assert found.ordinal == 1, "the latest that has the metric"
     assert found.scored == (LedgerRow(SCORED, "ndcg@10", 20, 20),)
-    assert "third: was not there" in shown(found)
+    assert "third: was not there" in printed(found)
     hashes = [metric.hash for metric in small(tmp_path).deciding_metrics]
     with database.open_history_for(database.history_path(small(tmp_path))) as past:
         found = [find_evaluation_before(past, datetime(2027, 1, day, 3, tzinfo=UTC), hashes) for day in (2, 3)]

@@ -63,7 +63,7 @@ def as_csv(folder: Path) -> dict[str, Any]:
     return {"name": "new", "file": "new.csv.gz"}
 
 
-def with_new(new: dict[str, Any]) -> dict[str, Any]:
+def with_second_system(new: dict[str, Any]) -> dict[str, Any]:
     return {"systems": [{"name": "old", "file": "old.run"}, new]}
 
 
@@ -86,8 +86,8 @@ def reversed_files(folder: Path) -> dict[str, Any]:
 SAME: dict[str, Callable[[Path], dict[str, Any]]] = {
     "nothing": lambda folder: {},
     "the order of rows": reversed_files,
-    "TREC to Parquet": lambda folder: with_new(as_parquet(folder)),
-    "TREC to gzipped CSV": lambda folder: with_new(as_csv(folder)),
+    "TREC to Parquet": lambda folder: with_second_system(as_parquet(folder)),
+    "TREC to gzipped CSV": lambda folder: with_second_system(as_csv(folder)),
     "paths": moved,
     "output, written otherwise": lambda folder: {"output": folder / "inputs" / ".." / "out"},
     "mlflow": lambda folder: {"mlflow": {"tracking_uri": "http://127.0.0.1:9", "experiment": "other"}},
@@ -121,7 +121,7 @@ NEW: dict[str, Callable[[Path], dict[str, Any]]] = {
     "a metric": lambda folder: {"metrics": ["ndcg@5"]},
     "alpha": lambda folder: {"statistics": {"resamples": 100, "alpha": 0.1}},
     "the baseline": lambda folder: {"baseline": "new"},
-    "a version": lambda folder: with_new({"name": "new", "file": "new.run", "version": "2"}),
+    "a version": lambda folder: with_second_system({"name": "new", "file": "new.run", "version": "2"}),
     "a gate": lambda folder: {"gate": {"no_regression": True, "judged": 0.1}},
 }
 
@@ -144,7 +144,7 @@ def is_there(folder: Path, change: Callable[[Path], dict[str, Any]]) -> bool:
     return is_known(small(folder, **(QUERIES | METRICS | change(folder))))
 
 
-def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Context:
+def run_again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Context:
     return unlogged(small(folder, **(QUERIES | METRICS | change(folder))), **options)
 
 
@@ -157,7 +157,7 @@ def counts(folder: Path) -> list[int]:
 @pytest.mark.parametrize("what", mostly_soaked(SAME, kept=["TREC to Parquet"]))
 def test_the_same_content_is_evaluated_once(what: str, first: Context, tmp_path: Path) -> None:
     before = counts(tmp_path)
-    night = again(tmp_path, SAME[what])
+    night = run_again(tmp_path, SAME[what])
     assert night.reused
     assert night.bundle == first.bundle
     assert counts(tmp_path) == before
@@ -169,7 +169,7 @@ def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Context,
 
 
 def test_force_computes_anew(first: Context, tmp_path: Path) -> None:
-    night = again(tmp_path, SAME["nothing"], force=True)
+    night = run_again(tmp_path, SAME["nothing"], force=True)
     assert not night.reused
     assert night.bundle != first.bundle
     both = [bundles.read_bundle(found.bundle) for found in (first, night)]
@@ -188,10 +188,10 @@ def test_a_function_that_returns_the_same_is_the_same(first: Context, tmp_path: 
 
     def by_function(turn: int) -> Callable[[Path], dict[str, Any]]:
         new = {"name": "new", "python": "engine_of_reuse:search", "arguments": {"turn": turn}}
-        return lambda folder: with_new(new)
+        return lambda folder: with_second_system(new)
 
-    assert not again(tmp_path, by_function(1)).reused, "a function gives no ranks"
-    assert again(tmp_path, by_function(-1)).reused
+    assert not run_again(tmp_path, by_function(1)).reused, "a function gives no ranks"
+    assert run_again(tmp_path, by_function(-1)).reused
     changed_run(tmp_path, 3)
     assert not is_there(tmp_path, by_function(1))
 
@@ -213,18 +213,18 @@ def test_a_bundle_that_is_gone_is_computed_anew(first: Context, tmp_path: Path) 
     mark_published(first.bundle, {})
     limited = {"retention": {"bundles": 1}}
     changed_run(tmp_path, 3)
-    again(tmp_path, lambda folder: limited)
+    run_again(tmp_path, lambda folder: limited)
     assert not first.bundle.exists(), "retention"
     (tmp_path / "inputs" / "new.run").write_bytes((DATA / "new.run").read_bytes())
-    third = again(tmp_path, lambda folder: limited)
+    third = run_again(tmp_path, lambda folder: limited)
     assert not third.reused
     assert rows_of(small(tmp_path), "select count(*), count(distinct content_key) from evaluation") == [(3, 2)]
 
 
 def test_a_damaged_bundle_is_not_reused(first: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (first.bundle / "bundle.json").write_text("{}")
-    assert not again(tmp_path, SAME["nothing"]).reused
-    night = again(tmp_path, SAME["nothing"])
+    assert not run_again(tmp_path, SAME["nothing"]).reused
+    night = run_again(tmp_path, SAME["nothing"])
     assert night.reused
     (night.bundle / "query_scores.parquet").unlink()
     assert not is_there(tmp_path, SAME["nothing"])
@@ -239,7 +239,7 @@ def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Context, tmp_pat
         *(datetime(2027, 1, day, tzinfo=UTC) for day in (3, 2, 3)),
     ]
     for at in days:
-        assert again(tmp_path, SAME["nothing"], at=at).reused
+        assert run_again(tmp_path, SAME["nothing"], at=at).reused
     moments = [f"2027-01-0{day}T00:00:00+00:00" for day in (3, 2)]
     assert [moment.isoformat() for moment in bundles.read_bundle(first.bundle).reused] == moments
     assert first_day.isoformat() not in moments, "the night itself, again"
@@ -247,7 +247,7 @@ def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Context, tmp_pat
     assert timeline.reused == tuple(ReusedNight(moment, 1) for moment in sorted(moments))
     assert len(timeline.evaluations) == 1
     database.history_path(evaluation).unlink()
-    assert again(tmp_path, SAME["nothing"], at=days[1]).reused
+    assert run_again(tmp_path, SAME["nothing"], at=days[1]).reused
     assert rows_of(evaluation, "select began from reuse order by all") == [(moment,) for moment in sorted(moments)]
 
 
@@ -265,7 +265,7 @@ def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Context, tmp_p
     evaluation = small(tmp_path)
     mark_published(first.bundle, {"uri": "u", "reused": 0})
     assert bundles.unpublished_bundles(evaluation) == []
-    again(tmp_path, SAME["nothing"])
+    run_again(tmp_path, SAME["nothing"])
     assert bundles.unpublished_bundles(evaluation) == [first.bundle]
     mark_published(first.bundle, {"uri": "u", "reused": 1})
     assert bundles.unpublished_bundles(evaluation) == []

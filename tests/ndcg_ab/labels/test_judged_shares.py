@@ -19,7 +19,7 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels, Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
+from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant_fault
 
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
 Rankings = dict[str, Ranking]
@@ -91,7 +91,7 @@ def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
     ("right", "wrong"), [("of_candidate.system_id is null", "true"), ("of_baseline.system_id is null", "true")]
 )
 def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
-    plant(monkeypatch, "fully_judged_difference", right, wrong)
+    plant_fault(monkeypatch, "fully_judged_difference", right, wrong)
     assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
 
 
@@ -131,25 +131,25 @@ def test_weights_and_clusters_hold_there_too() -> None:
 # ---- verdicts that are owed to the labels
 
 
-def favouring(count: int, full: str = "", metric: str = "ndcg@2") -> tuple[Judgments, Rankings]:
+def outcome_with_unequal_judging(count: int, full: str = "", metric: str = "ndcg@2") -> tuple[Judgments, Rankings]:
     """Of `count` queries new shows what is judged, old what is not; full: the same of five queries judged fully."""
     shown = {f"q{number:02}": ("xa", "ab") for number in range(count)}
     shown |= {f"r{number}": (full[:2], full[2:]) for number in range(5) if full}
     return made(shown)
 
 
-def favours(outcome: Outcome) -> list[Finding]:
+def list_favour_findings(outcome: Outcome) -> list[Finding]:
     return [finding for finding in outcome.findings if finding.code == "labels_favour"]
 
 
 @pytest.fixture(scope="module")
 def owed() -> Outcome:
-    return outcome_of(*favouring(30, "abba"), ["ndcg@2"])
+    return outcome_of(*outcome_with_unequal_judging(30, "abba"), ["ndcg@2"])
 
 
 @pytest.mark.slow
 def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> None:
-    (found,) = favours(owed)
+    (found,) = list_favour_findings(owed)
     assert found.message.startswith("ndcg@2: new improved, which favours new, of whose results 100 % are judged, of")
     assert "of those of old 57 %; on the 5 queries judged fully for both -0.3691 (-0.3691 … -0.3691)" in found.message
     assert (found.severity, found.count, found.system, found.metric) == ("warning", 30, "new", "ndcg@2")
@@ -158,9 +158,9 @@ def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> N
 
 @pytest.mark.slow
 def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
-    judgments, rankings = favouring(30, "abba")
+    judgments, rankings = outcome_with_unequal_judging(30, "abba")
     turned = {"old": rankings["new"], "new": rankings["old"]}
-    (found,) = favours(outcome_of(judgments, turned, ["ndcg@2"]))
+    (found,) = list_favour_findings(outcome_of(judgments, turned, ["ndcg@2"]))
     assert found.message.startswith("ndcg@2: new regressed, which favours old, of whose results 100 % are judged")
     assert "judge what new alone shows" in found.message
 
@@ -170,7 +170,7 @@ def test_a_verdict_for_the_less_judged_system_is_none() -> None:
     """New shows half as much that is judged, and wins all the same."""
     shown = {f"q{number:02}": ("cb", "ax") for number in range(30)}
     outcome = outcome_of(*made(shown), ["ndcg@2"])
-    assert (row_of(outcome).conclusion, favours(outcome)) == (Verdict.IMPROVED, [])
+    assert (row_of(outcome).conclusion, list_favour_findings(outcome)) == (Verdict.IMPROVED, [])
 
 
 LABELS = Labels(0.8, 0.85, 20, 0.1, 0.01, 0.19)

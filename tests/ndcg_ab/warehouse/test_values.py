@@ -17,7 +17,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from tests.laboratory import sql_scores
 from tests.strategies import CUTOFFS, numbered
-from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, expected, given
+from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, drawn_inputs, expected
 from tests.warehouses import WAREHOUSES
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def test_every_value_is_ours_in_every_database(warehouse: Warehouse) -> None:
 
 @pytest.mark.slow
 def test_the_sql_of_an_evaluation_says_the_same() -> None:
-    found = sql_scores(given().judgments, given().rankings, METRICS)
+    found = sql_scores(drawn_inputs().judgments, drawn_inputs().rankings, METRICS)
     of_core = {(*place, parse(name).name): value for name in METRICS for place, value in expected(name).items()}
     assert found == pytest.approx(of_core, rel=1e-12, abs=1e-12)
 

@@ -7,7 +7,7 @@ import pytest
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import RankedDocument, Result, discount, gain, order_results, score_query
-from tests.laboratory import Case, both, both_of_all, both_of_each, core_scores, in_order, sql_scores
+from tests.laboratory import Case, both_of_cases, both_of_metrics, both_values, core_scores, in_order, sql_scores
 
 
 def ids(ranking: list[RankedDocument]) -> list[str]:
@@ -40,7 +40,7 @@ WORKED = [  # and the value, and the digits that are printed
 
 @functools.cache
 def worked() -> list[tuple[float, float]]:
-    return both_of_all([case for case, *_ in WORKED])
+    return both_of_cases([case for case, *_ in WORKED])
 
 
 @pytest.mark.parametrize("document", range(len(WORKED)), ids=lambda document: WORKED[document][0].metric)
@@ -55,8 +55,8 @@ def test_accuracy_cannot_tell_what_ndcg_can() -> None:
     judgments = {"q": {"bad1": 0, "bad2": 0, "bad3": 0, "bad4": 0, "part": 1, "g1": 3, "g2": 3, "g3": 3, "g4": 3}}
     terrible = in_order("bad1", "bad2", "bad3", "bad4", "part")
     good = in_order("g1", "g2", "g3", "g4", "part")
-    assert both(judgments, terrible, "accuracy@5") == both(judgments, good, "accuracy@5") == (1.0, 1.0)
-    assert both(judgments, terrible, "ndcg@5")[0] < 0.1 < 0.9 < both(judgments, good, "ndcg@5")[0]
+    assert both_values(judgments, terrible, "accuracy@5") == both_values(judgments, good, "accuracy@5") == (1.0, 1.0)
+    assert both_values(judgments, terrible, "ndcg@5")[0] < 0.1 < 0.9 < both_values(judgments, good, "ndcg@5")[0]
 
 
 # judged a 3, b 3, c 2, d 1, e 0, and r0 … r19 1 each; returned a, x (unjudged), c (definitions, section 4)
@@ -68,7 +68,7 @@ OF_POOL = {"ndcg@10": 0.4816, "ndcg(gain=exponential)@10": 0.5545, "ndcg(gain=ex
 
 @functools.cache
 def of_pool() -> dict[str, tuple[float, float]]:
-    return both_of_each(POOL, in_order("a", "x", "c"), [*OF_POOL, *OTHERS])
+    return both_of_metrics(POOL, in_order("a", "x", "c"), [*OF_POOL, *OTHERS])
 
 
 @pytest.mark.parametrize(("metric", "value"), OF_POOL.items())
@@ -119,8 +119,8 @@ def test_other_measures(metric: str, value: float) -> None:
 @pytest.mark.parametrize(("relevant", "value"), [("a", 1.0), ("b", 0.5), ("c", 1 / 3)])
 def test_reciprocal_rank_is_that_of_the_first_relevant(relevant: str, value: float) -> None:
     judgments = {"q": {"a": 0, "b": 0, "c": 0, "d": 2} | {relevant: 1}}
-    assert both(judgments, in_order(*"abcd"), "rr@10") == (value, value)
-    assert both(judgments, in_order(*"abcd"), "rr(relevant_from=2)@3") == (0.0, 0.0)
+    assert both_values(judgments, in_order(*"abcd"), "rr@10") == (value, value)
+    assert both_values(judgments, in_order(*"abcd"), "rr(relevant_from=2)@3") == (0.0, 0.0)
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_unanswered_scores_0_and_nothing_relevant_is_left_out_for_everybody() ->
 @pytest.mark.slow
 def test_an_own_ideal_of_0_scores_0_although_something_is_relevant() -> None:
     asked = [f"ndcg(ideal={ideal})@2" for ideal in ("local", "recall")]
-    found = both_of_each({"q": {"a": 1, "b": 0}}, in_order("b", "x"), asked)
+    found = both_of_metrics({"q": {"a": 1, "b": 0}}, in_order("b", "x"), asked)
     assert list(found.values()) == [(0.0, 0.0)] * 2
 
 
@@ -167,19 +167,19 @@ def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     assert ids(order_results(tied, ascending)) == expected[::-1]
     falling = {doc_id: document for document, doc_id in enumerate(reversed(expected))}
     rising = {doc_id: document for document, doc_id in enumerate(expected)}
-    assert both_of_all([Case(falling, tied, "ndcg"), Case(rising, tied, ascending.name)]) == [(1.0, 1.0)] * 2
+    assert both_of_cases([Case(falling, tied, "ndcg"), Case(rising, tied, ascending.name)]) == [(1.0, 1.0)] * 2
 
 
 def test_minus_zero_and_zero_are_one_score() -> None:
     orders = ([Result("a", 0.0), Result("b", -0.0)], [Result("a", -0.0), Result("b", 0.0)])
-    assert both_of_all([Case({"a": 0, "b": 1}, order, "ndcg@1") for order in orders]) == [(1.0, 1.0)] * 2
+    assert both_of_cases([Case({"a": 0, "b": 1}, order, "ndcg@1") for order in orders]) == [(1.0, 1.0)] * 2
 
 
 def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
     judgments = {"q": {"a": 1, "b": 0, "c": 0}}
     ranked = [Result("c", None, 2), Result("a", None, 10), Result("b", None, 2)]
     assert ids(order_results(ranked)) == ["c", "b", "a"]
-    assert both(judgments, ranked, "rr") == (1 / 3, 1 / 3)
+    assert both_values(judgments, ranked, "rr") == (1 / 3, 1 / 3)
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_scores_win_over_ranks() -> None:
     returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
     assert ids(order_results(returned)) == ["b", "a"]
     assert ids(order_results(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
-    found = both_of_each({"q": {"b": 1}}, returned, ["ndcg@1", "ndcg(ties=given)@1"])
+    found = both_of_metrics({"q": {"b": 1}}, returned, ["ndcg@1", "ndcg(ties=given)@1"])
     assert list(found.values()) == [(1.0, 1.0), (0.0, 0.0)]
 
 

@@ -40,7 +40,7 @@ def guard(differences: Numbers, margin: float, **given: Any) -> Comparison:
     return found
 
 
-def around(mean: float) -> list[float]:
+def around_mean(mean: float) -> list[float]:
     """26 differences, half of them mean + .1, half mean - .1: their standard error is .1 / sqrt(25) = .02.
 
     t(.975, 25) = 2.0595, t(.95, 25) = 1.7081, t(.8, 25) = .8562: the 95 % interval is mean -/+ .0412, the 90 % one

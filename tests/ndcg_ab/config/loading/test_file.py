@@ -18,7 +18,7 @@ SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "n
 LEAST: dict[str, Any] = {"name": "t", "judgments": "qrels", "systems": SYSTEMS}
 
 
-def read(folder: Path, text: str) -> Evaluation:
+def read_text_as_config(folder: Path, text: str) -> Evaluation:
     path = folder / "c.yaml"
     path.write_text(text, encoding="utf-8")
     return read_config(path)
@@ -35,7 +35,7 @@ def first_system(**keys: Any) -> str:
 
 
 def test_the_least_that_is_needed(tmp_path: Path) -> None:
-    found = read(tmp_path, "name: t\njudgments: qrels\nsystems:\n  - {name: old, file: old.run}\n")
+    found = read_text_as_config(tmp_path, "name: t\njudgments: qrels\nsystems:\n  - {name: old, file: old.run}\n")
     assert found.judgments.source == FileSource(file=Path("qrels"))
     assert found.systems[0].source == FileSource(file=Path("old.run"))
     assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
@@ -78,7 +78,7 @@ mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
 resources: {threads: 2, memory_limit: 1.5 GB}
 """
-    found = read(tmp_path, text)
+    found = read_text_as_config(tmp_path, text)
     columns = {"query_id": "qid", "doc_id": "url", "grade": "rating"}
     assert found.judgments.source == FileSource(file=Path("j.txt"), format="csv", columns=columns)
     old, new = (system.source for system in found.systems)
@@ -120,7 +120,7 @@ def test_paths_start_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_metrics_are_kept_in_their_canonical_form_and_once(tmp_path: Path) -> None:
     table = {"measure": "ndcg", "cutoff": 3, "gain": {1: 1, 2: 3}}
     given = ["nDCG@10", " ndcg(ideal=local, gain=exponential)@10 ", {"measure": "ndcg", "cutoff": 10}, table, "RR"]
-    found = read(tmp_path, with_keys(metrics=given))
+    found = read_text_as_config(tmp_path, with_keys(metrics=given))
     names = ["ndcg@10", "ndcg(gain=exponential, ideal=local)@10", "ndcg(gain={1:1, 2:3})@3", "rr"]
     assert [metric.name for metric in found.metric_list] == [*found.metrics, *found.secondary_metrics] == names
 
@@ -157,7 +157,7 @@ UNKNOWN = {
 def test_an_unknown_key_is_named_with_the_nearest(key: str, tmp_path: Path) -> None:
     text, hint = UNKNOWN[key]
     with pytest.raises(InputError) as caught:
-        read(tmp_path, text)
+        read_text_as_config(tmp_path, text)
     (sentence,) = str(caught.value).splitlines()
     assert sentence.startswith(f"{tmp_path / 'c.yaml'}: key '{key}' is unknown")
     assert hint in sentence
@@ -236,7 +236,7 @@ WRONG = {
 @pytest.mark.parametrize("sentence", WRONG)
 def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, WRONG[sentence])
+        read_text_as_config(tmp_path, WRONG[sentence])
     message = str(caught.value)
     assert message.startswith(f"{tmp_path / 'c.yaml'}: ")
     assert sentence in message
@@ -247,14 +247,14 @@ def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
     ("given", "is_there"), [("true", True), ("false", False), ("{}", True), ("null", False), ("{judged: 0.8}", True)]
 )
 def test_a_gate_in_a_word(given: str, is_there: bool, tmp_path: Path) -> None:
-    found = read(tmp_path, with_keys() + f"gate: {given}\n").gate
+    found = read_text_as_config(tmp_path, with_keys() + f"gate: {given}\n").gate
     assert (found is not None) == is_there
     assert found is None or (found.no_regression and found.guardrails)
 
 
 def test_two_faults_are_two_sentences(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, with_keys(metric=["rr"], statistics={"seed": "x"}))
+        read_text_as_config(tmp_path, with_keys(metric=["rr"], statistics={"seed": "x"}))
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
     assert all(line.startswith(f"{tmp_path / 'c.yaml'}: ") for line in lines)
@@ -268,7 +268,7 @@ systems:
   - &first {name: old, file: old.run, format: csv}
   - {<<: *first, name: new}
 """
-    old, new = read(tmp_path, text).systems
+    old, new = read_text_as_config(tmp_path, text).systems
     assert (old.name, new.name) == ("old", "new")
     assert new.source == old.source
 

@@ -20,7 +20,7 @@ def faults(content: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(content)]
 
 
-def read(folder: Path, text: str) -> Any:
+def read_text_as_config(folder: Path, text: str) -> Any:
     path = folder / "c.yaml"
     path.write_text(text)
     return read_yaml(path)
@@ -99,7 +99,7 @@ def test_what_check_takes_is_taken(text: str, tmp_path: Path, monkeypatch: pytes
     for name in ("base", "a", "b"):
         (tmp_path / f"{name}.yaml").write_text(LEAST)
     (tmp_path / "guarded.yaml").write_text(LEAST + "guardrails: {recall@5: 0.1}")
-    assert faults(read(tmp_path, text)) == []
+    assert faults(read_text_as_config(tmp_path, text)) == []
     read_config(tmp_path / "c.yaml")
 
 
@@ -123,4 +123,4 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_wrong_is_marked(what: str, tmp_path: Path) -> None:
-    assert len(faults(read(tmp_path, BAD[what]))) == 1
+    assert len(faults(read_text_as_config(tmp_path, BAD[what]))) == 1

@@ -11,7 +11,7 @@ from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
-from tests.ndcg_ab.config.loading.test_file import read
+from tests.ndcg_ab.config.loading.test_file import read_text_as_config
 
 CONFIG = """
 name: t
@@ -37,7 +37,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_with(folder: Path, **values: str) -> Evaluation:
-    return read(folder, CONFIG.format(**PLAIN | values))
+    return read_text_as_config(folder, CONFIG.format(**PLAIN | values))
 
 
 def found(evaluation: Evaluation) -> dict[str, Any]:
@@ -114,7 +114,7 @@ prefect: {api_url: "http://${KEY}@prefect"}
 
 def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "s3cret")
-    evaluation = read(tmp_path, SECRETS)
+    evaluation = read_text_as_config(tmp_path, SECRETS)
     assert "s3cret" not in evaluation.model_dump_json()
     assert tracking_uri(evaluation) == "http://me:s3cret@mlflow"
     code = "def search(queries, **given):\n    return {'q': [(repr(given), 1.0)]}\n"
@@ -124,7 +124,7 @@ def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, mon
     assert given == "{'key': 's3cret', 'more': [{'url': 'https://s3cret@x'}], 'depth': 5}"
     monkeypatch.delenv("KEY")
     with pytest.raises(InputError, match=r"c\.yaml: systems\[0\]\.arguments\.key: \$\{KEY\} is not set"):
-        read(tmp_path, SECRETS)
+        read_text_as_config(tmp_path, SECRETS)
     with pytest.raises(InputError, match=r"^t: mlflow\.tracking_uri: \$\{KEY\} is not set"):
         tracking_uri(evaluation)
 

@@ -22,7 +22,7 @@ URL = "https://search.example/products/_search"
 PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 
 
-def read(folder: Path, http: str, *settings: str) -> Evaluation:
+def read_http_config(folder: Path, http: str, *settings: str) -> Evaluation:
     path = folder / "c.yaml"
     path.write_text(f"name: t\njudgments: q\nqueries: q.tsv\nsystems:\n  - name: a\n    http: {http}\n")
     return read_config(path, settings)
@@ -77,14 +77,14 @@ WRONG = {
 @pytest.mark.parametrize("sentence", WRONG)
 def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, WRONG[sentence])
+        read_http_config(tmp_path, WRONG[sentence])
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_queries_are_needed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="queries: missing; system 'a' is a http source and needs them"):
-        read(tmp_path, "{url: 'http://h'}", "queries=null")
+        read_http_config(tmp_path, "{url: 'http://h'}", "queries=null")
 
 
 def test_secrets_are_looked_up_late_and_other_variables_at_once(
@@ -93,7 +93,7 @@ def test_secrets_are_looked_up_late_and_other_variables_at_once(
     monkeypatch.setenv("HTTP_DEPTH", "7")
     text = '{url: "${HTTP_PLACE:-http://h}/x", headers: {k: "${HTTP_KEY}", t: {env: HTTP_KEY}}, depth: "${HTTP_DEPTH}"}'
     monkeypatch.setenv("HTTP_KEY", "s3cret-in-headers")
-    found = read(tmp_path, text, "systems.a.http.parameters.q=${HTTP_KEY}", "systems.a.http.timeout=3")
+    found = read_http_config(tmp_path, text, "systems.a.http.parameters.q=${HTTP_KEY}", "systems.a.http.timeout=3")
     assert "s3cret" not in found.model_dump_json()
     http = found.systems[0].http
     assert http is not None
@@ -102,12 +102,12 @@ def test_secrets_are_looked_up_late_and_other_variables_at_once(
 
 
 def test_dates_are_written_out(tmp_path: Path) -> None:
-    found = read(tmp_path, '{url: "http://h/p-{date:%Y.%m}/_search", body: {a: ["{date}", "{query}"]}}')
+    found = read_http_config(tmp_path, '{url: "http://h/p-{date:%Y.%m}/_search", body: {a: ["{date}", "{query}"]}}')
     http = resolve_at(found, datetime(2026, 11, 20, tzinfo=UTC)).systems[0].http
     assert http is not None
     assert (http.url, http.body) == ("http://h/p-2026.11/_search", {"a": ["2026-11-20", "{query}"]})
     with pytest.raises(InputError, match=r"systems\[0\]\.http\.url .*'%Q' is no code of a date"):
-        read(tmp_path, '{url: "http://h/{date:%Q}"}')
+        read_http_config(tmp_path, '{url: "http://h/{date:%Q}"}')
 
 
 def test_the_address_that_is_shown_has_no_parameters() -> None:

@@ -160,7 +160,7 @@ mlflow: {tracking_uri: "http://me:pl4in-w0rd@mlflow"}
 """
 
 
-def read(folder: Path, arguments: Any) -> Any:
+def read_config_with(folder: Path, arguments: Any) -> Any:
     (folder / "c.yaml").write_text(CONFIG % json.dumps(arguments))
     return read_config(folder / "c.yaml")
 
@@ -168,7 +168,7 @@ def read(folder: Path, arguments: Any) -> Any:
 def test_a_plain_secret_is_refused_without_being_shown(tmp_path: Path) -> None:
     arguments = {"api_key": "a1b2c3d4e5", "urls": ["https://me:f6g7h8@x/?api_key=i9j0k1l2"], "index": "docs"}
     with pytest.raises(InputError) as refused:
-        read(tmp_path, arguments)
+        read_config_with(tmp_path, arguments)
     path = tmp_path / "c.yaml"
     rule = "holds what looks like a secret in plain text: name it as {env: NAME}, {file: PATH} or {prefect: BLOCK}, or"
     keys = ("systems[1].arguments.api_key", "systems[1].arguments.urls[0]", "mlflow.tracking_uri")

@@ -265,7 +265,7 @@ def test_what_refusing_one_takes(only: str, tmp_path: Path) -> None:
     """tests/bombing.py tries every kind at every place."""
     assert bombing.main(["--size", "40", "--only", only]) == 0
     for _, arguments in bombing.all_files(tmp_path, 100 * bombing.MEGA, only):
-        found = bombing.taken(arguments, tmp_path)
+        found = bombing.run_with_own_temporary_folder(arguments, tmp_path)
         assert found.is_within and found.said.startswith("ndcg-ab: ") and found.said.count("\n") == 1, found
 
 

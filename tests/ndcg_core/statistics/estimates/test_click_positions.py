@@ -18,7 +18,7 @@ def click_counts(draw: st.DrawFn) -> ClickCounts:
     return ClickCounts(document, rank, impressions, np.array(clicks, dtype=np.float64))
 
 
-def worth(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> float:
+def log_likelihood(counts: ClickCounts, attraction: FloatArray, examination: FloatArray) -> float:
     """The log likelihood."""
     chance = attraction[counts.document] * examination[counts.rank]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -47,7 +47,7 @@ def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(coun
     attraction, examination = (np.full(len(each), 0.5) for each in found)
     for _ in range(200):
         attraction, examination = step(counts, attraction, examination)
-    assert worth(counts, *found) >= worth(counts, attraction, examination) - 1e-9
+    assert log_likelihood(counts, *found) >= log_likelihood(counts, attraction, examination) - 1e-9
     assert found[1].max() in (0, 1)
 
 

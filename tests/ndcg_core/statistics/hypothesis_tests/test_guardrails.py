@@ -11,7 +11,7 @@ from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
-from tests.ndcg_core.statistics.columns import around, column, compare, guard
+from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 UNKNOWN = "the metric's range is not known: rare harm may go unseen"
 
@@ -77,8 +77,8 @@ def test_a_guardrail_is_one_sided_and_its_row_says_how_it_was_made() -> None:
 
 
 def test_guardrails_are_not_adjusted_and_count_what_is_tested() -> None:
-    alone = guard(around(-0.01), 0.2)
-    columns = [column(around(-0.01), 0.2), column(around(-0.2), 0.01, "bad"), column([0.1], 0.01, "short")]
+    alone = guard(around_mean(-0.01), 0.2)
+    columns = [column(around_mean(-0.01), 0.2), column(around_mean(-0.2), 0.01, "bad"), column([0.1], 0.01, "short")]
     first, _, short = check_guardrails(columns)
     assert {(row.seed, row.resamples) for row in check_guardrails(columns, seed=7, resamples=500)} == {(7, 500)}
     assert first == dataclasses.replace(alone, family_size=2, reach=first.reach), "harm is looked for in all of them"
@@ -107,7 +107,7 @@ def test_what_a_query_can_lose_is_asked_for() -> None:
     with pytest.raises(ValueError, match="candidate 'new', metric 'rr': a guardrail needs a smallest_effect"):
         check_guardrails([column([0.1, 0.2])])
     with pytest.raises(ValueError, match=r"alpha == 1, must lie"):
-        guard(around(0), 0.1, alpha=1)
+        guard(around_mean(0), 0.1, alpha=1)
 
 
 # ---- Student's t, where a query may lose any amount
@@ -123,10 +123,10 @@ def test_what_a_query_can_lose_is_asked_for() -> None:
     ],
 )
 def test_without_a_range_it_is_the_t_test(mean: float, margin: float, verdict: str) -> None:
-    found = guard(around(mean), margin, largest_loss=math.inf)
+    found = guard(around_mean(mean), margin, largest_loss=math.inf)
     assert found.verdict == verdict
     assert found.lower_bound == pytest.approx(mean - 0.03416, abs=1e-5)
-    one_sided = stats.ttest_1samp(around(mean), -margin, alternative="greater").pvalue
+    one_sided = stats.ttest_1samp(around_mean(mean), -margin, alternative="greater").pvalue
     assert found.p_value == found.p_adjusted == pytest.approx(one_sided)
     assert (found.procedure, found.bound_method) == ("one-sided t, every guardrail must hold", "t")
     assert (found.needed, found.notes[0]) == (None, UNKNOWN)
@@ -135,7 +135,7 @@ def test_without_a_range_it_is_the_t_test(mean: float, margin: float, verdict: s
 def test_a_t_test_at_another_alpha() -> None:
     margin = 0.01 + stats.t.ppf(0.99, 25) * 0.02
     for more, verdict in ((1e-6, Verdict.NOT_WORSE), (-1e-6, Verdict.MAY_BE_WORSE)):
-        assert guard(around(-0.01), margin + more, alpha=0.01, largest_loss=math.inf).conclusion is verdict
+        assert guard(around_mean(-0.01), margin + more, alpha=0.01, largest_loss=math.inf).conclusion is verdict
 
 
 def test_an_identical_pair_without_a_range_shows_nothing() -> None:

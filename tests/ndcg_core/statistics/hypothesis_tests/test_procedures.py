@@ -11,7 +11,7 @@ from scipy import stats
 
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around, column, family
+from tests.ndcg_core.statistics.columns import around_mean, column, family
 
 # ---- families
 
@@ -45,7 +45,7 @@ def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
 
 
 def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni() -> None:
-    columns = [column(around(0.03), 0.06, "a"), *(column(around(0.0), 0.06, name) for name in "bcde")]
+    columns = [column(around_mean(0.03), 0.06, "a"), *(column(around_mean(0.0), 0.06, name) for name in "bcde")]
     columns = [dataclasses.replace(each, largest_loss=math.inf) for each in columns]
     found = compare_family(columns, exploratory=True)
     reach = stats.t.ppf(1 - 0.05 / 10, 25)  # five comparisons

@@ -14,7 +14,7 @@ from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_ef
 from ndcg_core.statistics.verdicts.comparison import Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around, by_flips, column, compare, family
+from tests.ndcg_core.statistics.columns import around_mean, by_flips, column, compare, family
 
 
 @pytest.mark.slow
@@ -64,19 +64,19 @@ def test_no_simultaneous_interval_where_n_is_too_small(size: float) -> None:
 
 
 def test_one_comparison_has_its_own_interval_and_detectable_effect() -> None:
-    found = compare(around(0.03), 0.01)
+    found = compare(around_mean(0.03), 0.01)
     assert (found.simultaneous_low, found.simultaneous_high) == (found.low, found.high)
-    assert found.mde == minimal_detectable_effect(26, float(np.std(around(0.03), ddof=1)))
+    assert found.mde == minimal_detectable_effect(26, float(np.std(around_mean(0.03), ddof=1)))
 
 
 def test_words_of_size_hold_for_the_whole_family() -> None:
     """Alone .10 is beyond .058, within .142 and .01 equivalent within .05: tests/…/test_verdict.py. In company not."""
     rng = np.random.default_rng(5)
-    noise = [rng.permutation(around(0.0)) for _ in range(8)]
+    noise = [rng.permutation(around_mean(0.0)) for _ in range(8)]
 
     def among(mean: float, effect: float) -> Comparison:
         others = [column(values, effect, f"c{number}", largest_loss=math.inf) for number, values in enumerate(noise)]
-        return compare_family([column(around(mean), effect, largest_loss=math.inf), *others])[0]
+        return compare_family([column(around_mean(mean), effect, largest_loss=math.inf), *others])[0]
 
     more, less, near = among(0.10, 0.058), among(0.10, 0.142), among(0.01, 0.05)
     assert more.low > 0.058 > more.simultaneous_low
@@ -98,7 +98,7 @@ def test_words_of_size_hold_for_the_whole_family() -> None:
 
 def test_equivalence_comes_from_the_simultaneous_interval_at_one_minus_two_alpha() -> None:
     rng = np.random.default_rng(5)
-    columns = [column(rng.permutation(around(0.0)), 0.05, f"c{at}", largest_loss=math.inf) for at in range(8)]
+    columns = [column(rng.permutation(around_mean(0.0)), 0.05, f"c{at}", largest_loss=math.inf) for at in range(8)]
     narrow = compare_family(columns, alpha=0.1)[0]  # its 1 - alpha interval is the 1 - 2 * .05 one
     for effect, words in ((narrow.simultaneous_high + 1e-6, True), (narrow.simultaneous_high - 1e-6, False)):
         found = compare_family([dataclasses.replace(each, smallest_effect=effect) for each in columns])[0]

@@ -15,7 +15,7 @@ from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around, column, compare, guard
+from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 # ---- section 6: the first verdict that matches
 
@@ -41,7 +41,7 @@ from tests.ndcg_core.statistics.columns import around, column, compare, guard
     ],
 )
 def test_verdicts_with_a_smallest_effect(mean: float, effect: float | None, verdict: str) -> None:
-    found = compare(around(mean), effect)
+    found = compare(around_mean(mean), effect)
     assert found.verdict == verdict
     assert found.smallest_effect == effect
     assert (found.low, found.high) == pytest.approx((mean - 0.04119, mean + 0.04119), abs=1e-5)
@@ -155,7 +155,7 @@ def test_a_record_read_back_says_the_same(conclusion: tuple[Any, ...], numbers: 
     if known.pop("is_clustered", False):
         known["clusters"] = Clusters(8, known.get("differing", 8), 1, 5, 7.5)
     made = {"conclusion": kind, "size": size, "underpowered": underpowered, "obstacle": obstacle}
-    record = dataclasses.replace(compare(around(0.1)), **made, **known)
+    record = dataclasses.replace(compare(around_mean(0.1)), **made, **known)
     assert record.verdict == words
     back = read_back(record)
     assert back == record
@@ -205,7 +205,7 @@ def test_words_without_their_number_and_unknown_words_are_refused() -> None:
     with pytest.raises(ValueError, match="smallest_effect is None, must be given"):
         sentence(Conclusion(Verdict.EQUIVALENT), queries=30, differing=30)
     with pytest.raises(ValueError, match="'better' is not a valid Verdict"):
-        dataclasses.replace(compare(around(0.1)), conclusion="better")
+        dataclasses.replace(compare(around_mean(0.1)), conclusion="better")
 
 
 def test_what_a_verdict_means() -> None:
