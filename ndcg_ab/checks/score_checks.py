@@ -8,7 +8,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, RuleError, format_value
 from ndcg_ab.results.cost_records import Costs, requests_text
 from ndcg_ab.results.ledger import FEW_SCORED, LedgerRow, scored_text
-from ndcg_ab.results.numbers import format_percent, percent_below
+from ndcg_ab.results.numbers import format_percent, format_percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
@@ -26,8 +26,8 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
     for summary in sorted(systems, key=lambda summary: metric_sort_key(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
             message = (
-                f"system {summary.system_id}: only {percent_below(summary.judged, FEW_JUDGED)} of the results that"
-                f" {summary.metric} looks at have a judgment; the others count as not relevant"
+                f"system {summary.system_id}: only {format_percent_below(summary.judged, FEW_JUDGED)} of the results"
+                f" that {summary.metric} looks at have a judgment; the others count as not relevant"
             )
             row = (summary.queries, summary.system_id, summary.metric, summary.judged)
             findings.append(make_finding("few_judged", message, *row))

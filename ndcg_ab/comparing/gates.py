@@ -18,7 +18,7 @@ from ndcg_ab.results.decisions import (
     measured_state,
 )
 from ndcg_ab.results.ledger import SCORED_GATE, scored_rows, scored_text
-from ndcg_ab.results.numbers import percent_below, signed
+from ndcg_ab.results.numbers import format_percent_below, signed
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, queries_text
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -147,7 +147,7 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
     needed = f"{100 * limit:g} % must be"
     messages = []
     for name, row in rows.items():
-        share = percent_below(row.judged or 0.0, limit)
+        share = format_percent_below(row.judged or 0.0, limit)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
     return make_result(JUDGED, messages, f"at least {100 * limit:g} % of every system's results are judged", list(rows))
 

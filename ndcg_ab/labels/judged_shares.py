@@ -11,7 +11,7 @@ from ndcg_ab.comparing.families import NOTHING, group_values, make_column
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.results.decisions import is_turned
+from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead
@@ -71,7 +71,7 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
     """Return whether a verdict favours a system with clearly more judged results, which may be its only reason."""
     favours = is_lead(labels) and labels.lead * favoured_side(row) > 0
-    return favours and not (holds_on_fully_judged(row, labels) and not is_turned(row))
+    return favours and not (holds_on_fully_judged(row, labels) and not can_be_reversed(row))
 
 
 def favoured_and_other(row: Comparison) -> tuple[str, str]:

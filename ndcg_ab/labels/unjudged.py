@@ -132,7 +132,7 @@ def describe_unjudged(
     if is_complete and not not_drawn:
         return Unjudged(0, measured, settings.label_factor, is_declared=evaluation.declares_complete)
     if not is_complete and pair is None:
-        return Unjudged(0, measured if measured.is_unsettled else State.UNKNOWN, settings.label_factor)
+        return Unjudged(0, measured if measured.is_undecided else State.UNKNOWN, settings.label_factor)
     documents = 0 if pair is None or pair.metric.traits.divisor is Divisor.SHOWN else len(pair.unjudged.query)
     if not documents and not not_drawn:
         return Unjudged(0, measured, settings.label_factor, low=row.difference, high=row.difference)

@@ -13,7 +13,7 @@ from ndcg_ab.report.words import (
     proxy_note,
 )
 from ndcg_ab.results.decisions import Choice
-from ndcg_ab.results.numbers import format_percent, percent_below, signed
+from ndcg_ab.results.numbers import format_percent, format_percent_below, signed
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, GUARDRAILS, PRIMARY
 from ndcg_core.measures.external_metric import make_metric
@@ -275,7 +275,7 @@ def format_judged_group(about: str, group: Sequence[Finding], systems: int) -> s
 
 
 def format_judged_share(finding: Finding) -> str:
-    return percent_below(finding.value or 0.0, FEW_JUDGED)
+    return format_percent_below(finding.value or 0.0, FEW_JUDGED)
 
 
 def format_tied_group(about: str, group: Sequence[Finding], systems: int) -> str:

@@ -19,7 +19,7 @@ from ndcg_ab.report.words import (
     query_kind,
 )
 from ndcg_ab.results.cost_records import requests_text
-from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
+from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text
@@ -285,7 +285,7 @@ def explain_label_effect(row: Comparison) -> str:
         if unjudged.low is None
         else f"; over all their grades the difference is {signed(unjudged.low)} to {signed(unjudged.high)}"
     )
-    if is_turned(row) or unjudged.tipping_factor is not None:
+    if can_be_reversed(row) or unjudged.tipping_factor is not None:
         return f"the verdict {describe_tipping(row)}{between}"
     return f"the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones{between}"
 
@@ -302,7 +302,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
                 each = [f"{found.query_id} ({signed(found.difference)})" for found in row.descriptive.carriers[:NAMED]]
                 yield f"{row.metric}: look first at {', '.join(each)}."
         return
-    if any(is_turned(row) for row in rows):
+    if any(can_be_reversed(row) for row in rows):
         unjudged = max(row.unjudged.documents if row.unjudged else 0 for row in rows)
         is_other = any(found.code == "no_longer_zero" for found in outcome.findings)
         if unjudged or not is_other:
@@ -316,7 +316,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         if sentence := advise_more_queries(row, query_kind(outcome)):
             yield f"{row.metric}: {sentence}."
     for cost in leading_costs(outcome.costs, candidate):
-        if cost.can_be_settled:
+        if cost.can_be_decided:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
         elif cost.is_hidden:
             yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."

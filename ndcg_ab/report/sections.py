@@ -20,7 +20,7 @@ from ndcg_ab.report.words import (
     order_comparisons,
 )
 from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
-from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, format_share, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, INTENDED, OTHERS, queries_text
@@ -54,7 +54,7 @@ def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
     verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
     numbers = row.numbers if row else ""
     name = f"{value.cost}@{value.statistic}"
-    ends = ["?" if end is None else plain_cost(end) for end in (value.low, value.high)]  # ?: too few queries
+    ends = ["?" if end is None else format_cost(end) for end in (value.low, value.high)]  # ?: too few queries
     return [name, value.system_id, value.number, f"[{', '.join(ends)}]", numbers, verdict]
 
 
@@ -82,7 +82,7 @@ def cost_notes(costs: Costs) -> list[str]:
         about = f"{row.system_id} {row.cost}:"
         if row.cold_requests:
             cold = requests_text(row.cold_requests)
-            notes.append(f"{about} {cold.replace(' ', ' cold ')}, mean {plain_cost(row.cold_mean)}, not counted")
+            notes.append(f"{about} {cold.replace(' ', ' cold ')}, mean {format_cost(row.cold_mean)}, not counted")
         if row.failed:
             failed = f"{row.failed} of {requests_text(row.queries)} failed"
             notes.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")

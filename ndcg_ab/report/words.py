@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
+from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, is_lead, queries_text
@@ -58,14 +58,14 @@ def comparison_mark(comparison: Comparison) -> str:
 
     A guardrail that unjudged results could turn is open.
     """
-    if comparison.conclusion.holds_margin and is_turned(comparison):
+    if comparison.conclusion.holds_margin and can_be_reversed(comparison):
         return MARKS[Verdict.MAY_BE_WORSE]
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
 def open_labels_mark(comparison: Comparison) -> str:
     """Return `` L`` for a verdict that unjudged results could turn, else an empty text."""
-    return f" {OPEN_LABELS}" if is_turned(comparison) else ""
+    return f" {OPEN_LABELS}" if can_be_reversed(comparison) else ""
 
 
 def format_marked(comparison: Comparison, number: str) -> str:
@@ -180,7 +180,7 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 def format_tipping(comparison: Comparison) -> str | None:
     """Return how much better or worse unjudged results must be to turn a verdict; None if they cannot."""
-    return describe_tipping(comparison) if is_turned(comparison) else None
+    return describe_tipping(comparison) if can_be_reversed(comparison) else None
 
 
 def format_unjudged(comparison: Comparison) -> str | None:

@@ -21,8 +21,8 @@ class MovedDocuments:
 class TopDocument:
     """A document in the top ranks of a system.
 
-    rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if the document is not in the
-    top ranks there.
+    rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if it is not in the top ranks
+    of that system.
     """
 
     rank: int
@@ -35,8 +35,8 @@ class TopDocument:
 class ChangedQuery:
     """A query with the top results of both systems, at most ten of each.
 
-    difference: candidate - baseline on the first metric. overlap: share of the documents that both
-    systems, 0 to 1. rbo: rank-biased overlap, extrapolated, p = .9, 0 to 1.
+    difference: candidate - baseline on the first metric. overlap: common documents over the length of the
+    longer list, 0 to 1. rbo: rank-biased overlap of the two lists, extrapolated, p = .9, 0 to 1.
     """
 
     query_id: str
@@ -66,13 +66,13 @@ class Changes:
     metric_changed : int
         Number of the changed queries whose value of the metric changed.
     overlap, overlap_median : float or None
-        Mean and median over the queries of the share of documents that both systems have, 0 to 1.
+        Mean and median over the queries of the share of common documents in the longer list, 0 to 1.
     rbo, rbo_median : float or None
         Mean and median over the queries of rank-biased overlap, extrapolated, p = .9, 0 to 1.
     entered, entered_relevant, entered_unjudged : int
-        Documents that only the candidate shows: all, those with a grade above 0, and those without a grade.
+        Numbers of documents that only the candidate has: all, those with a grade above 0, and those without a grade.
     left, left_relevant, left_unjudged : int
-        Documents that only the baseline shows: all, those with a grade above 0, and those without a grade.
+        Numbers of documents that only the baseline has: all, those with a grade above 0, and those without a grade.
     grades : tuple of MovedDocuments
         Entered and left documents by grade, the highest grade first and unjudged documents last.
     largest : tuple of ChangedQuery
@@ -104,8 +104,9 @@ class Changes:
 class Judge:
     """A judge, with the comparisons that use only the judgments of this judge.
 
-    name: empty if judgments name no judge. documents, queries: numbers judged, >= 0.
-    comparisons: on primary metrics, over the queries that the judge judged; empty if these are too few.
+    name: name of the judge; empty if judgments name no judge. documents, queries: number of documents, and of their
+    queries, that the judge judged. comparisons: comparisons on primary metrics over these queries; empty if they are
+    too few.
     """
 
     name: str
@@ -118,8 +119,8 @@ class Judge:
 class TwoJudges:
     """The agreement of two judges on the documents that both judged.
 
-    shared: number of documents that both judged. same: share of equal grades among these. kappa: Cohen's kappa, at most
-    1, 0 at chance level; None if all grades are equal.
+    first, second: names of the judges. shared: number of documents that both judged. same: share of these with equal
+    grades. kappa: Cohen's kappa, at most 1, 0 at chance level; None if all grades are equal.
     """
 
     first: str
@@ -133,9 +134,10 @@ class TwoJudges:
 class JudgeNoise:
     """The variation of a difference if the grade of each document is taken from a randomly drawn judge.
 
-    mean, sd, lowest, highest: of the difference over the draws. turned: share of draws whose difference has the
-    opposite sign of the difference by combined grades. queries: number of queries with a document on which judges
-    disagree.
+    draws: number of draws. mean, sd, lowest, highest: mean, standard deviation and range of the difference over the
+        draws.
+    turned: share of draws in which the difference has the opposite sign of the difference by combined grades. queries:
+    number of queries with a document on which judges disagree.
     """
 
     candidate: str
@@ -153,10 +155,11 @@ class JudgeNoise:
 class Judges:
     """The agreement of all judges.
 
-    judges: sorted by number of documents, largest first. several, disagreed: numbers of documents with several judges,
-    and on which they disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with several judges;
-    None if all grades are equal. pairs: every two judges who share documents, most shared documents first. noise: empty
-    if judges agree, or if it could not be computed.
+    judges: the judges by falling number of documents. several: number of documents with several judges. disagreed:
+    number of documents on which judges disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with
+    several judges; None if all grades are equal. pairs: every two judges who share documents, by falling number of
+    shared documents. noise: variation of each difference by disagreement; empty if judges agree, or if it could not be
+    computed.
     """
 
     judges: tuple[Judge, ...]

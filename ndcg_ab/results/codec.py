@@ -35,7 +35,7 @@ def field_types(record: type) -> dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """Return a record, or a value in one, as content for JSON."""
+    """Convert a record, or a value in one, to content for JSON."""
     if value is None or type(value) in PLAIN:
         return value
     if isinstance(value, Metric):
@@ -64,7 +64,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """Restore a value of a type from what `encode` made of the value.
+    """Restore a value of the type `kind` from the content that `encode` made of it.
 
     Raise KeyError, TypeError or ValueError for invalid content.
     """
@@ -103,7 +103,7 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 
 @cache
 def column_types(record: type) -> dict[str, pa.DataType]:
-    """Return the column types of a record's fields; texts are joined, and lists of records are left out.
+    """Return the table columns for the fields of a record; lists of texts are one text, lists of records are left out.
 
     The fields of a nested record are columns that begin with the name of its field: ``clusters_count``.
     """
@@ -126,12 +126,12 @@ def column_types(record: type) -> dict[str, pa.DataType]:
 
 
 def inner_name(field: str, name: str) -> str:
-    """Return the column name for a field of a nested record."""
+    """Return the column name of field `name` in the nested record `field`."""
     return name if field in FLAT else f"{field}_{name}"
 
 
 def record_row(record: Any) -> dict[str, Any]:
-    """Return a record as a table row with the columns of `column_types`."""
+    """Convert a record to a table row with the columns of `column_types`."""
     row: dict[str, Any] = {}
     kind: type = type(record)
     types = column_types(kind)
@@ -146,7 +146,7 @@ def record_row(record: Any) -> dict[str, Any]:
 
 
 def records_table(records: Iterable[Any], kind: type | Mapping[str, pa.DataType], **constants: Any) -> pa.Table:
-    """Return records of one type, or rows, as a table; constants: leading columns that have one value in all rows."""
+    """Make a table of records of one type, or of rows. constants: leading columns, with one value in all rows."""
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
     schema = pa.schema(first | (column_types(kind) if isinstance(kind, type) else dict(kind)))
     rows = (record if isinstance(record, dict) else record_row(record) for record in records)

@@ -25,10 +25,10 @@ class CostValue:
     queries : int
         Number of queries for which every system has this cost.
     value : float or None
-        In the unit of the cost, weighted if the queries have weights; None without queries.
+        The statistic, in the unit of the cost, weighted if the queries have weights; None without queries.
     low, high : float or None
-        Ends of the interval of level 1 - alpha; None if there are too few queries for the end, or failed requests hide
-        it.
+        Bounds of the interval of level 1 - alpha; None if there are too few queries for the bound, or if failed
+        requests make it unknown.
     cold_requests : int
         Number of warm-up requests, which are not counted.
     cold_mean : float or None
@@ -36,7 +36,7 @@ class CostValue:
     measured : str
         How the cost was measured, in words.
     failed : int
-        Number of counted requests that failed; the latency of each is the time until it was given up.
+        Number of counted requests that failed; the latency of each is the time until the request was abandoned.
     bound : str or None
         "at_least" if the value is that of a failed request and so only a lower bound; else None.
     missing : int
@@ -63,7 +63,7 @@ class CostValue:
     @property
     def number(self) -> str:
         """The value as text: ``1,234``, or ``≥1,234`` for a lower bound."""
-        return f"{SIGNS[self.bound]}{plain_cost(self.value)}"
+        return f"{SIGNS[self.bound]}{format_cost(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,14 +82,14 @@ class CostDifference:
         Candidate - baseline in the unit of the cost; negative if the candidate costs less.  None without queries, and
         if the values of both systems are lower bounds.
     low, high : float or None
-        Ends of the interval.  With a guardrail, low holds simultaneously for all cost guardrails, so that harm is
-        falsely shown with probability at most alpha / 2.
+        Bounds of the interval.  With a guardrail, `low` is adjusted for all cost guardrails, so that the chance to find
+        harm in any of them by mistake is at most alpha / 2.
     margin : float or None
         Largest acceptable difference of a guardrail; None without one.
     conclusion : Verdict or None
         For a guardrail not_worse, may_be_worse, or worse (by more than the margin); None without one.
     queries_needed : int or None
-        Number of queries that would settle an open guardrail, if known.
+        Number of queries that would decide an undecided guardrail, if known.
     bound : str or None
         "at_least" if failed requests of the candidate make the difference a lower bound, "at_most" if those of the
         baseline make it an upper bound, else None.
@@ -118,7 +118,7 @@ class CostDifference:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the estimate is, or may be, above the margin, and the guardrail is not shown to hold."""
+        """Whether the guardrail is not proven, and the estimate is, or may be, above the margin."""
         if self.margin is None or self.conclusion is Verdict.NOT_WORSE:
             return False
         return self.difference is None or self.bound == AT_LEAST or self.difference > self.margin
@@ -131,10 +131,10 @@ class CostDifference:
     def numbers(self) -> str:
         """The difference and its interval as text: ``+12.3 [+8.1, +19.4]``.
 
-        An unknown end is ``?``, and a difference that is a lower bound begins with ``≥``.
+        An unknown bound is ``?``, and a difference that is only a lower bound begins with ``≥``.
         """
-        ends = ", ".join("?" if end is None else plain_cost(end, signed=True) for end in (self.low, self.high))
-        return f"{SIGNS[self.bound]}{plain_cost(self.difference, signed=True)} [{ends}]"
+        ends = ", ".join("?" if end is None else format_cost(end, signed=True) for end in (self.low, self.high))
+        return f"{SIGNS[self.bound]}{format_cost(self.difference, signed=True)} [{ends}]"
 
     @property
     def verdict(self) -> str:
@@ -150,23 +150,23 @@ class CostDifference:
                 return ""
 
     @property
-    def can_be_settled(self) -> bool:
-        """Whether the guardrail is open, and the number of further queries that would settle it is known."""
+    def can_be_decided(self) -> bool:
+        """Whether the guardrail is undecided, and the number of queries that would decide it is known."""
         return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
 
     @property
     def is_hidden(self) -> bool:
-        """Whether failed requests of the candidate may be the reason why the high end is unknown."""
+        """Whether the upper bound may be unknown because requests of the candidate failed."""
         return self.failed > 0 and self.high is None
 
     @property
     def sentence(self) -> str:
         """The verdict with numbers in words: ``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``.
 
-        For an open guardrail the text adds the number of queries needed, and the number of failed requests that hide
-        the high end.
+        For an undecided guardrail the text adds the number of queries needed, and the number of failed requests that
+        make the upper bound unknown.
         """
-        more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_settled else ""
+        more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_decided else ""
         if self.is_hidden:
             more += f", {requests_text(self.failed)} failed"
         return f"{f'{self.metric} {self.verdict}'.strip()}: {self.numbers}{more}"
@@ -205,7 +205,7 @@ def requests_text(count: int) -> str:
     return f"{count:,} request{'s' * (count != 1)}"
 
 
-def plain_cost(value: float | None, *, signed: bool = False) -> str:
+def format_cost(value: float | None, *, signed: bool = False) -> str:
     """Return a cost with three significant digits or all digits before the point: ``12.3``, ``1,234``, ``+0.00123``."""
     if value is None:
         return "–"

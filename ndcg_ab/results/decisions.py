@@ -1,8 +1,8 @@
 """Decide on each candidate from the states of its comparisons and from the gates (docs/verdicts.md, "Deciding").
 
-The first matching rule decides, in this order: harm that unjudged results cannot reverse, or a failed gate; a result
-that unjudged results could reverse; a question that the queries leave open; a gain. A value that was not computed
-decides nothing.
+The first rule that applies decides: harm that unjudged results cannot reverse, or a failed gate; harm that they could
+reverse; an undecided comparison; another result that they could reverse; an undecided cost; a gain; no change. A value
+that was not computed decides nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,54 +124,54 @@ def decide(
 ) -> Decision:
     """Return the decision on one candidate.
 
-    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words, without gates
-    whose failures are verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED, which requires judgments.
-    costs: the candidate's guardrails on costs of requests.
+    comparisons: the comparisons of all candidates. failures: failed gates that concern the candidate, in words, without
+    gates that only repeat verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED (too few results are
+    judged), in words. costs: the candidate's guardrails on costs of requests.
     """
     rows = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in rows if row.family in (GUARDRAILS, GATE)]
     primary = [row for row in rows if row.family == PRIMARY]
     harmed = [row for row in [*guarded, *primary] if measured_state(row).is_harm]
-    turned = [row for row in harmed if is_turned(row)]
-    certain = [row for row in harmed if not is_turned(row)]
+    turned = [row for row in harmed if can_be_reversed(row)]
+    certain = [row for row in harmed if not can_be_reversed(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
     if certain or failures or broken:
         return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*list_verdicts(certain), *broken, *failures]))
     if turned:
         return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *few_judged]))
-    open_rows = [row for row in guarded if measured_state(row).is_unsettled]
-    open_primary = [row for row in primary if measured_state(row).is_unsettled]
+    open_rows = [row for row in guarded if measured_state(row).is_undecided]
+    open_primary = [row for row in primary if measured_state(row).is_undecided]
     open_costs = [row.sentence for row in costs if row.conclusion is Verdict.MAY_BE_WORSE]
     if open_rows or open_primary or not primary:
         why = [*list_verdicts([*open_rows, *open_primary]), *open_costs, *few_judged]
         return Decision(candidate, Choice.JUDGE_MORE, "; ".join(why) or "no primary metric is compared")
-    turned = [row for row in [*primary, *guarded] if is_turned(row)]
+    turned = [row for row in [*primary, *guarded] if can_be_reversed(row)]
     if turned or few_judged:
         return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*list_verdicts(turned), *open_costs, *few_judged]))
     if open_costs:
         return Decision(candidate, Choice.MEASURE_MORE, "; ".join(open_costs))
-    return Decision(candidate, *by_primary_metrics(primary))
+    return Decision(candidate, *decide_by_primary(primary))
 
 
 def measured_state(row: Comparison) -> State:
-    """Return the state of a comparison by the judged results."""
+    """Return the state of a comparison if unjudged results gain nothing."""
     return state_of(row.conclusion, row.size)
 
 
-def settled_state(row: Comparison) -> State:
-    """Return the state of a comparison if it holds for unjudged results within the label factor, else UNKNOWN."""
+def robust_state(row: Comparison) -> State:
+    """Return the state that a comparison keeps whatever unjudged results gain, within the label factor; or UNKNOWN."""
     return State.UNKNOWN if row.unjudged is None else row.unjudged.state
 
 
-def is_turned(row: Comparison) -> bool:
-    """Return whether a state shown by the queries could be reversed by unjudged results; True if that is unknown."""
-    return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
+def can_be_reversed(row: Comparison) -> bool:
+    """Return whether unjudged results could reverse a decided state; True if that is unknown."""
+    return not measured_state(row).is_undecided and robust_state(row).is_undecided
 
 
-def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """Return the decision and its reason if neither harm nor doubt is left."""
-    better = [row for row in rows if settled_state(row).is_gain]
-    enough = [row for row in better if settled_state(row) is State.BETTER_BY_MORE]
+def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
+    """Return the decision and its reason from the primary metrics, if there is no harm and nothing is undecided."""
+    better = [row for row in rows if robust_state(row).is_gain]
+    enough = [row for row in better if robust_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
     if enough:
         return Choice.SHIP, "; ".join(list_verdicts(enough))
@@ -187,14 +187,14 @@ def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
-        tipping = f"; {describe_tipping(row)}" if is_turned(row) else ""
+        tipping = f"; {describe_tipping(row)}" if can_be_reversed(row) else ""
         yield f"{row.metric} {row.verdict}{number}{tipping}{size_doubt_text(row)}{needed_queries_text(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
 
 def needed_queries_text(row: Comparison) -> str:
-    """Return the number of queries that would settle an open comparison with 80 % power, in words; empty if unknown."""
+    """Return in words how many queries would decide an undecided comparison with 80 % power; empty if unknown."""
     count, many = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.queries_needed is None or row.queries_needed <= count:
         return ""
@@ -202,13 +202,13 @@ def needed_queries_text(row: Comparison) -> str:
 
 
 def size_doubt_text(row: Comparison) -> str:
-    """Return why a gain is not shown to exceed the smallest effect, or an empty text."""
-    if not measured_state(row).is_gain or measured_state(row) is settled_state(row) is State.BETTER_BY_MORE:
+    """Return in words that a gain is not shown to exceed the smallest effect; empty if it is, or without a gain."""
+    if not measured_state(row).is_gain or measured_state(row) is robust_state(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:
         return ""
     by_labels = ", if unjudged results are considered" if row.size is Size.BY_MORE_THAN else ""
-    return f", not shown to be by more than {row.smallest_effect:g}{by_labels}" if not is_turned(row) else ""
+    return f", not shown to be by more than {row.smallest_effect:g}{by_labels}" if not can_be_reversed(row) else ""
 
 
 def describe_tipping(row: Comparison) -> str:

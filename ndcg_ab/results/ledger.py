@@ -19,12 +19,12 @@ class Omission:
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """The counts of one stage; read = used + the sum of all that is left out.
+    """The counts of one stage: read = used + the sum of the counts in left_out.
 
-    stage: a constant of this module. about: the system of a ranking or of answers, the metric of scores; else None.
-    read: rows of files and logs for the first three stages, judged queries for the others; SCORED starts from the
-    queries that DRAWN uses.
-    left_out: the reasons with a count above 0.
+    stage: name of the stage, a constant of this module. about: the system of a ranking or of answers, or the metric of
+    scores; else None. read: number of rows of files and logs in the first three stages, of judged queries in the
+    others; SCORED starts from the queries that DRAWN uses. used: number of rows or queries that the stage used.
+    left_out: numbers left out, by reason.
     """
 
     stage: str
@@ -35,7 +35,7 @@ class LedgerRow:
 
     @property
     def reasons(self) -> str:
-        """All reasons with counts in one text: ``of unjudged queries: 18; comments: 2``."""
+        """The counts left out, by reason, in one text: ``of unjudged queries: 18; comments: 2``."""
         return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
 
     @property
@@ -45,16 +45,16 @@ class LedgerRow:
 
 
 def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, int]) -> LedgerRow:
-    """Return the row of a stage that uses everything that is not left out; left_out: reason -> count."""
+    """Make the row of a stage that uses all that it does not leave out. left_out: reason -> count."""
     reasons = tuple(Omission(reason, count) for reason, count in left_out.items() if count)
     return LedgerRow(stage, about, read, read - sum(each.count for each in reasons), reasons)
 
 
 def scored_rows(ledger: Iterable[LedgerRow]) -> tuple[LedgerRow, ...]:
-    """Return the rows of the judged queries that each metric scores, in the order of the metrics."""
+    """Select the rows on the judged queries that each metric scores, in the order of the metrics."""
     return tuple(row for row in ledger if row.stage == SCORED)
 
 
 def scored_text(row: LedgerRow) -> str:
-    """Return how many of the judged queries count: ``1 of 12 judged queries is scored``."""
+    """Return in words how many of the judged queries are scored: ``1 of 12 judged queries is scored``."""
     return f"{row.used or 'none'} of {row.read} judged queries {'is' if row.used < 2 else 'are'} scored"

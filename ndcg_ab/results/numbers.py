@@ -4,18 +4,21 @@ LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, 
 
 
 def signed(value: float | None) -> str:
+    """Return a number with its sign and four decimals: ``+0.1234``; a dash for None."""
     if value is None:
         return "–"
     return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
 
 
 def format_plain(value: float | None) -> str:
+    """Return a number with four decimals: ``0.1234``; a dash for None."""
     if value is None:
         return "–"
     return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
 
 
 def format_share(value: float | None) -> str:
+    """Return a share with two decimals: ``0.98``; a dash for None."""
     return "–" if value is None else f"{value:.2f}"
 
 
@@ -27,10 +30,11 @@ def format_figure(value: float | None) -> str:
 
 
 def format_percent(value: float | None) -> str:
+    """Return a share as a whole percentage: ``98 %`` for 0.98; a dash for None."""
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def percent_below(share: float, limit: float) -> str:
+def format_percent_below(share: float, limit: float) -> str:
     """Return a share in percent, with enough decimals to show that it is below the limit: ``79.8 %`` below 80 %."""
     for decimals in range(6):
         text = f"{100 * share:.{decimals}f}"
@@ -50,4 +54,5 @@ def format_probability(value: float | None) -> str:
 
 
 def format_range(low: float | None, high: float | None) -> str:
+    """Return an interval as text: ``[+0.0100, +0.0300]``; a dash if a bound is None."""
     return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"

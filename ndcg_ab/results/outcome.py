@@ -1,4 +1,4 @@
-"""The outcome of an evaluation: the structure behind the terminal output, the JSON, the bundle and the tracker.
+"""Define `Outcome`, the complete result of an evaluation, from which terminal, JSON, bundle and tracker are written.
 
 The JSON is a stable interface (docs/json.md): ``"schema": 1``.
 """
@@ -51,7 +51,7 @@ class Severity(StrEnum):
 class SeverityTraits(NamedTuple):
     """The presentation of a severity.
 
-    rank: 0 for the most severe.  mark, colour: in a terminal.
+    rank: 0 for the most severe, 1, 2 …  mark, colour: one-character symbol, and its colour in a terminal.
     """
 
     rank: int
@@ -74,7 +74,7 @@ class Finding:
     count : int
         Number of queries, results or judgments that are affected.
     system, metric : str or None
-        The ranking and the metric that are affected; None if none is, or all are.
+        The ranking and the metric that are affected; None if no single one is.
     value : float or None
         A further number, such as a share or the possible change of a mean.
     examples : tuple of str
@@ -102,7 +102,7 @@ class GateResult:
     passed : bool
         Whether the condition holds.
     message : str
-        What does not hold, or what holds.
+        Sentence on why the condition fails, or on how it holds.
     systems, reasons : tuple of str
         The systems that fail the condition, and the reason for each; empty if it passed or concerns no single system.
     """
@@ -113,10 +113,10 @@ class GateResult:
     systems: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
 
-    def concerning(self, *systems: str) -> str:
-        """Return why the condition does not hold for the given systems; empty if it does.
+    def reasons_for(self, *systems: str) -> str:
+        """Return why the condition fails for the given systems; empty if it does not.
 
-        The whole message is returned if the condition names no systems.
+        The message is returned if the condition concerns no single system.
         """
         if self.passed or not self.systems:
             return "" if self.passed else self.message
@@ -129,11 +129,12 @@ class GateResult:
 class Input:
     """An input that an evaluation read.
 
-    name: the file name of judgments and queries, the system of a ranking. kind: judgments, cheap
-    judgments, queries, intended or ranking.
-    version: of a system, if the configuration gives one. origin: a path, or module:function. rows: number of rows.
+    name: the file name of judgments and queries, or the system of a ranking. kind: `judgments`, `cheap judgments`,
+    `queries`, `intended` or `ranking`.
+    version: version of a system, if configured. origin: a path, or module:function. rows: number of rows.
     digest: the first 32 hex digits of the SHA-256 of the content, independent of row order and file format.
-    read: the earlier moment at which it was read if it has not changed since, ISO 8601, UTC; None if it was read now.
+    read: if the input was not read now, because it has not changed, the earlier time of reading, ISO 8601, UTC; else
+        None.
     """
 
     name: str
@@ -156,7 +157,7 @@ class SystemSummary:
     metric : str
         Name of the metric.
     mean, median : float or None
-        Over the scored queries, in the range of the metric; None without scored queries.  The mean is weighted if the
+        Mean and median of the values over the scored queries; None without scored queries.  The mean is weighted if the
         queries have weights.
     queries : int
         Number of scored queries.
@@ -181,10 +182,10 @@ class SystemSummary:
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """The primary comparisons without the judgments that only one system contributed to the pool.
+    """The primary comparisons, repeated without the judgments that one system alone contributed.
 
-    system: the system whose judgments are left out. hidden: number of judged documents left out, >= 0.
-    comparisons: without queries and not testable if no judgment remains.
+    system: the system that contributed them. hidden: number of judged documents left out, >= 0. comparisons: the
+    comparisons by the other judgments; not testable, and without queries, if no judgment remains.
     """
 
     system: str
@@ -194,15 +195,15 @@ class LeftOut:
 
 @dataclasses.dataclass(frozen=True)
 class FunctionJudge:
-    """The work of a judge function, and its agreement with the judgments in files.
+    """The numbers of grades by a judge function, and its agreement with the judgments in files.
 
     function: module:function. judged: number of documents graded by the function, >= 0. unsaid: number of documents
-        that nobody judged and for which the function returned no grade.
-    compared: number of documents, drawn from those shown, that both the files and the function grade; at most 200, 0
-        without files. equal: number of them with equal grades. mean_difference: grade of the function minus
-        grade of the files; None if none is compared.
-    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: likewise, for ordinal grades. Both are None if all
-        grades are equal, or none is compared.
+        without a judgment for which the function returned no grade.
+    compared: number of sampled documents that both the files and the function grade; at most 200, 0 without files.
+        equal: number of these with equal grades. mean_difference: mean of the function's grade minus the files' grade;
+        None if no document is compared.
+    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: the same for ordinal grades. Both are None if all
+        grades are equal, or if no document is compared.
     """
 
     function: str
@@ -222,12 +223,12 @@ class Outcome:
     parity_queries: number of queries that the Python core computed again; None if another tool computed the scores.
     judges: agreement of several judges; None if there are not several.
     changes: changes of each candidate in the top ranks; empty if the rankings are not on this machine.
-    left_out: the primary comparisons without what each system alone contributed to the judgments, if the judgments name
+    left_out: the primary comparisons without the judgments that each system alone contributed, if judgments name
     systems as their sources.
     function_judge: work of a judge function; None without one.
     costs: costs of requests; None if they were not recorded.
-    if_all_decided: the decisions that would differ if every metric were primary, for an evaluation in which only the
-    first is by default.
+    if_all_decided: the decisions that would be different if every metric were primary, for an evaluation in which by
+    default only the first one is.
     ledger: numbers of rows or queries that each stage read, used and left out.
     """
 
@@ -278,12 +279,12 @@ class Outcome:
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
     def _decision_on(self, candidate: str) -> Decision:
-        """Return the decision on a candidate, considering the failed gates that concern it.
+        """Make the decision on a candidate from its comparisons, and from the failed gates that concern it.
 
         A failure of the baseline concerns every candidate, except a drop of the baseline since the previous evaluation.
         """
         told = {
-            gate.name: gate.concerning(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
+            gate.name: gate.reasons_for(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
             for gate in self.failures
         }
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
@@ -333,7 +334,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
-        """Return the outcome from content that `to_dict` returned."""
+        """Restore the outcome from the content that `to_dict` returned."""
         kinds = field_types(cls)  # type: ignore[arg-type]  # a class is hashable
         fields = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
         return cls(**fields, parity_queries=content["parity"] and content["parity"]["queries"])

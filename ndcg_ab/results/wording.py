@@ -1,4 +1,4 @@
-"""Phrases and numbers that findings, gates and verdicts share."""
+"""Write the phrases that findings, gates and verdicts share."""
 
 from ndcg_ab.results.numbers import signed
 from ndcg_core.statistics.verdicts.record import Labels
@@ -19,7 +19,7 @@ def queries_text(count: int, kind: str = "") -> str:
 
 
 def is_lead(labels: Labels) -> bool:
-    """Return whether the shares of judged results of two systems differ clearly."""
+    """Return whether the judged shares of two systems differ clearly."""
     return abs(labels.lead) >= LEAD - SLACK
 
 

@@ -22,7 +22,8 @@ KEY = "judgments.clicks."
 class ClickStudy(NamedTuple):
     """The grades from a click log.
 
-    described: the click model, and how its values become grades. judgments: the grades. findings: about the log.
+    described: the configured click model, and the rule that turns its values into grades. judgments: the grades.
+    findings: findings about the log.
     """
 
     described: Clicks
@@ -30,18 +31,18 @@ class ClickStudy(NamedTuple):
     findings: list[Finding]
 
 
-def evaluation_of_clicks(clicks: Mapping[str, Any], queries: str | None) -> Evaluation:
-    """Return an evaluation with a click log as its judgments; InputErrors name the options of the command.
+def make_click_evaluation(clicks: Mapping[str, Any], queries: str | None) -> Evaluation:
+    """Make an evaluation that has a click log as its judgments; an InputError names the option of the command.
 
-    clicks: the keys below `judgments: clicks:`. queries: path of the file of queries, or None.
+    clicks: the configuration below `judgments: clicks:`. queries: path of the query file, or None.
     """
     content: dict[str, Any] = {"name": "clicks", "judgments": {"clicks": dict(clicks)}}
     content |= {"queries": queries} if queries else {}
-    return validate_evaluation(content | {"systems": [{"name": "none", "file": "no ranking"}]}, name_of_option)
+    return validate_evaluation(content | {"systems": [{"name": "none", "file": "no ranking"}]}, option_name)
 
 
-def name_of_option(setting: Setting) -> str:
-    """Return the option for a configuration key, such as ``--model`` for ``judgments.clicks.model``."""
+def option_name(setting: Setting) -> str:
+    """Return the command's option for a configuration key: ``--model`` for ``judgments.clicks.model``."""
     first, _, _ = setting.key.removeprefix(KEY).partition(".")
     if not setting.key.startswith(KEY):
         return str(setting)

@@ -1,6 +1,6 @@
-"""Draw queries of a log to judge, with known probabilities, by how far their rankings disagree: `ndcg-ab draw`.
+"""Draw queries of a log for judging, with known probabilities, by how far their rankings disagree: `ndcg-ab draw`.
 
-What the file means for a comparison is in `ndcg_ab.comparing.drawn_queries`; docs/draw.md explains draw and comparison.
+`ndcg_ab.comparing.drawn_queries` uses the drawn queries in a comparison; docs/draw.md explains both.
 """
 
 from collections.abc import Sequence
@@ -53,13 +53,14 @@ NOBODY = "(nobody judged)"  # placeholder for judgments that do not exist yet
 
 
 class DrawPlan(NamedTuple):
-    """The differences that drawn queries detect, and the numbers of queries that the smallest effect needs.
+    """The difference that drawn queries detect, and the number of queries that the smallest effect needs.
 
-    effect: smallest effect. alpha, power: of the test. deviation: standard deviation of the differences over the whole
-        log, in the metric's unit. judged: number of judged queries it was estimated from; None if given or assumed.
-        is_supposed: whether it is assumed.
-    detected: the difference that the drawn queries detect; None for fewer than two queries.
-    drawn, random: numbers of queries that detect `effect`, drawn and in a random sample; None if the log has too few.
+    effect: smallest effect that matters. alpha, power: level and power of the test. deviation: standard deviation of
+        the differences over the whole log, in the metric's unit. judged: number of judged queries from which the
+        deviation was estimated; None if it was given or assumed. is_supposed: whether the deviation was assumed.
+    detected: mean difference that the drawn queries detect; None for fewer than two queries.
+    drawn, random: number of drawn queries, and number of randomly sampled queries, that detect `effect`; None if the
+        log has too few.
     """
 
     effect: float
@@ -75,13 +76,14 @@ class DrawPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawStudy:
-    """The queries drawn from a log, and the plan of what they can show.
+    """The queries drawn from a log, and the differences that they can detect.
 
     table: the log with the columns `probability` and `disagreement`; `compare` takes it as `queries`. drawn: ids of the
-    drawn queries. plan: detectable differences and numbers of queries. rows: the documents to judge, from the top of
-    every system. queries: number of queries of the log. changed: number of queries that could be drawn. kept: number of
-    drawn queries taken over from an earlier draw. gone: number of queries of the earlier draw that are missing in the
-    log. depth: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
+    drawn queries. plan: detectable difference and needed numbers of queries. queries: number of queries of the log.
+    changed: number of queries that could be drawn. kept: number of drawn queries taken over from an earlier draw. gone:
+    number of queries of the earlier draw that are missing in the log. depth: number of top ranks that were compared;
+    None for all. left_out: columns of the log that the table lacks. rows: the documents to judge, from the top ranks of
+    every system.
     """
 
     table: pa.Table
@@ -97,9 +99,10 @@ class DrawStudy:
 
 
 class ReadLog(NamedTuple):
-    """The inputs read for a log, and its evaluation.
+    """A log and the rankings of its queries, as they were read.
 
-    disagreements, is_changed: of the log's queries, from `find_disagreements`.
+    read: the inputs. evaluation: their evaluation. disagreements, is_changed: (N,) results of `find_disagreements` for
+    the queries of the log.
     """
 
     read: PulledInputs
@@ -144,11 +147,11 @@ def draw_from_log(
     power: float = POWER,
     say: Say = lambda step: None,
 ) -> DrawStudy:
-    """Draw `count` queries from the evaluation's log, or all whose results differ if there are fewer.
+    """Draw `count` queries from the evaluation's log, or all queries with different results if there are fewer.
 
-    evaluation: its judgments are ignored. earlier_draw: the file of an earlier draw. deviation: standard deviation of
-    the differences over the log, if known. judgments: of some queries of the log, to estimate the deviation. Raises
-    InputError, ParityError.
+    evaluation: its judgments are ignored. earlier_draw: the file of an earlier draw, whose queries are drawn again.
+    deviation: standard deviation of the differences over the log, if known. judgments: judgments of some queries of the
+    log, from which the deviation is estimated. Raises InputError, ParityError.
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
@@ -158,7 +161,7 @@ def draw_from_log(
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
     if judgments is not None:
-        unit, judged = deviation_by_judgments(log, judgments, sample.relative)
+        unit, judged = estimate_deviation(log, judgments, sample.relative)
     values = log.disagreements
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
     plan = make_plan(
@@ -185,7 +188,8 @@ def draw_from_log(
 class Sample(NamedTuple):
     """The queries drawn from a log.
 
-    relative: (N,) relative disagreements. weights: (N,), or None for equal weights. kept, gone: as in `DrawStudy`.
+    draw: the drawn queries and their probabilities. relative: (N,) relative disagreements. weights: (N,) frequencies;
+    None for equal ones. kept, gone: as in `DrawStudy`.
     """
 
     draw: Draw
@@ -196,7 +200,7 @@ class Sample(NamedTuple):
 
 
 def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: FileSource | None) -> Sample:
-    """Draw queries by the seed; raise InputError if no results differ, or for an earlier draw that does not fit."""
+    """Draw queries with the configured seed; raise InputError if no results differ, or an earlier draw does not fit."""
     query_ids = log.table["query_id"].to_pylist()
     weights = None  # of the queries, where they count: all have one, or none has
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
@@ -216,7 +220,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: 
     try:
         draw = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
-        raise kept_error(earlier_draw, earlier, numbers, query_ids, count) from error
+        raise earlier_draw_error(earlier_draw, earlier, numbers, query_ids, count) from error
     kept_count = 0 if earlier is None else int((earlier.probability > 0).sum())
     return Sample(draw, relative, weights, kept_count, gone)
 
@@ -249,11 +253,11 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     return ReadLog(read, plain, *disagreements)
 
 
-def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
-    """Estimate the deviation of differences at a disagreement of 1, and return it with the number of queries.
+def estimate_deviation(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
+    """Estimate the deviation of differences at a disagreement of 1, from judged queries whose results differ.
 
-    The differences are those of the first metric on judged queries of the log whose results differ. relative: (N,)
-    relative disagreements.
+    The differences are those of the first metric. relative: (N,) relative disagreements. Returns the deviation, and the
+    number of queries that it was estimated from.
     """
     pulled = pull_source(judgments, with_grade_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
@@ -275,7 +279,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
 
 
 def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[EarlierDraw, int]:
-    """Read an earlier draw in the order of the log; also return the number of its queries that the log lacks."""
+    """Read an earlier draw in the order of the log; also return how many of its drawn queries the log lacks."""
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
@@ -294,14 +298,14 @@ def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[Ear
     return EarlierDraw(probability, sizes), len(drawn_ids.difference(query_ids))
 
 
-def kept_error(
+def earlier_draw_error(
     earlier_draw: FileSource | None,
     earlier: EarlierDraw | None,
     numbers: FloatArray,
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
-    """Return the error that says why an earlier draw cannot be kept."""
+    """Make the error that says why an earlier draw cannot be kept."""
     assert earlier is not None and earlier_draw is not None
     name = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())
@@ -324,7 +328,7 @@ def make_plan(
     judged: int | None,
     is_supposed: bool,
 ) -> DrawPlan:
-    """Return the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
+    """Plan the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     if drawn_count >= 2:
@@ -336,9 +340,9 @@ def make_plan(
 
 
 def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:
-    """Return the log with probabilities: 0 if all systems show equal results, null for a query that was not drawn.
+    """Add probability (0 for unchanged queries, null for those not drawn) and disagreement to the log's table.
 
-    is_weighted: False leaves out weights that were not used and must not be used in a comparison.
+    is_weighted: if False, weights were not used, and are left out.
     """
     assert queries.pulled is not None
     rows, draw, relative = queries.pulled.table, sample.draw, sample.relative
@@ -346,14 +350,14 @@ def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Tabl
     kept = [name for name in rows.column_names if name not in left_out]
     kept = [name for name in kept if rows[name].null_count < rows.num_rows]
     probabilities = [
-        shorten(value) if is_drawn else (0.0 if size == 0 else None)
+        round_digits(value) if is_drawn else (0.0 if size == 0 else None)
         for value, is_drawn, size in zip(draw.probability, draw.is_drawn, relative, strict=True)
     ]
     columns = {name: rows[name].combine_chunks() for name in kept}
     columns["probability"] = pa.array(probabilities, pa.float64())
-    columns["disagreement"] = pa.array([shorten(value) for value in relative], pa.float64())
+    columns["disagreement"] = pa.array([round_digits(value) for value in relative], pa.float64())
     return pa.table(columns)
 
 
-def shorten(value: float) -> float:
+def round_digits(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")

@@ -26,7 +26,7 @@ from ndcg_core.measures.score import Result
 
 @dataclasses.dataclass(frozen=True)
 class SystemExplanation:
-    """One system's explanations, one for each metric, and the steps from the first metric to each other metric."""
+    """The explanations of one system, one per metric, and the steps from the first metric to each other metric."""
 
     system_id: str
     explanations: tuple[Explanation, ...]
@@ -34,7 +34,7 @@ class SystemExplanation:
 
 
 def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[SystemExplanation]:
-    """Explain every system and metric on one query, and verify each value against the SQL.
+    """Explain the value of every system and metric on one query, and verify it against the SQL.
 
     Raises InputError if the query is not judged, ParityError if core and SQL disagree.
     """

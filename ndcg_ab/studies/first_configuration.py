@@ -1,6 +1,6 @@
 """Recognise unnamed files to write a first configuration (`ndcg-ab init`) or check them (`ndcg-ab check FILE …`).
 
-A configuration includes commented keys that are worth knowing next. Files to check need not include judgments.
+A written configuration includes commented-out keys that may be useful next. Files to check need not include judgments.
 """
 
 import dataclasses
@@ -65,7 +65,7 @@ def write_example(folder: Path) -> list[Path]:
 
 
 class RecognisedFile(NamedTuple):
-    """A file, with the way to read it; None if its form is unknown."""
+    """A file and its recognised form (`reading`); None if the form is unknown."""
 
     path: Path
     reading: Reading | None
@@ -75,7 +75,7 @@ class RecognisedFile(NamedTuple):
 class EvaluationFiles:
     """The files of an evaluation, as they were named or recognised.
 
-    systems: files by name, the baseline first. grades: the number of each grade that is written as a word.
+    systems: ranking files by name, the baseline first. grades: the number for each grade that is written as a word.
     """
 
     judgments: RecognisedFile | None
@@ -83,8 +83,8 @@ class EvaluationFiles:
     queries: RecognisedFile | None = None
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
-    def words(self) -> list[str]:
-        """Return a line for each file with the form that was recognised."""
+    def describe_files(self) -> list[str]:
+        """Return a line for each file: its path and its role (judgments, ranking of a system, queries)."""
         lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
@@ -100,9 +100,9 @@ def guess_inputs(
     *,
     needs_judgments: bool = True,
 ) -> EvaluationFiles:
-    """Return the files of an evaluation.
+    """Assign files to judgments, rankings and queries by their content.
 
-    files: files to recognise. judgments, systems, queries: files that options name.
+    files: files to recognise. judgments, systems, queries: files whose role an option names.
     """
     by_system = {name: recognise_input(path, RANKING) for name, path in systems.items()}
     single = {kind: recognise_input(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
@@ -132,7 +132,7 @@ def guess_inputs(
 
 
 def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
-    """Return a file with its recognised form; raise InputError if it is missing or empty."""
+    """Recognise the form of a file; raise InputError if the file is missing or empty. kind: its role, if known."""
     first = path
     if kind == RANKING and stands_for_many(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
@@ -149,9 +149,9 @@ def name_for(folder: Path) -> str:
 def configuration_text(
     files: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
-    """Return the text of a configuration.
+    """Write the text of a configuration.
 
-    folder: where the configuration will stand. is_weighted: whether the queries have weights.
+    folder: folder of the configuration file. is_weighted: whether the queries have weights.
     """
     assert files.judgments is not None
     systems = [
@@ -202,14 +202,14 @@ def source_yaml(recognised: RecognisedFile, folder: Path, indent: str) -> str:
 
 
 def yaml_scalar(text: str) -> str:
-    """Return a text as YAML, in quotes if it needs some."""
+    """Return a text as a YAML scalar, in quotes if YAML needs them."""
     plain = text.replace("${", "$${")
     found: str = yaml.safe_dump([plain], default_flow_style=True, width=10**6, allow_unicode=True).strip()
     return found[1:-1]
 
 
 def read_evaluation(text: str, folder: Path) -> Evaluation:
-    """Return the evaluation of a configuration's text; raise InputError if it is invalid."""
+    """Parse the text of a configuration into an evaluation; raise InputError if it is invalid."""
     content: dict[str, Any] = fill_in_content(parse_yaml(text), "init")
     try:
         evaluation = Evaluation.model_validate({**content, "directory": resolve_path(folder)})
@@ -222,7 +222,7 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
 
 
 def is_configuration(files: Sequence[Path]) -> bool:
-    """Return whether there is only one file, and it is a configuration by its name or content."""
+    """Return whether the only file is a configuration, by its name or content."""
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
     if not files[0].is_file():
@@ -242,10 +242,10 @@ def check_files(
     words: Mapping[str, float] | None = None,
     duplicates: str | None = None,
 ) -> tuple[list[Finding], str]:
-    """Check unnamed files; return the findings, and a text about the content of each file.
+    """Check files without a configuration; return the findings, and a text about the content of each file.
 
-    keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers for grades that are words.
-    duplicates: "first" to count the first rank of a repeated document.
+    keys: other keys of the evaluation: metrics, findings, strict, documents. words: the numbers for grades that are
+    words. duplicates: "first" to count the first rank of a repeated document.
     """
     inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read
@@ -259,7 +259,7 @@ def check_files(
     evaluation: Evaluation = validate_evaluation(content)
     check = check_only if inputs.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
-    return findings, "\n".join([*inputs.words(), counts])
+    return findings, "\n".join([*inputs.describe_files(), counts])
 
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:

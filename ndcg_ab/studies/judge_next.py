@@ -1,7 +1,8 @@
-"""List the unjudged documents to judge first so that a comparison is decided soonest: `ndcg-ab judge-next`.
+"""List the unjudged documents to judge first, so that a comparison is decided soonest: `ndcg-ab judge-next`.
 
-The value of a document is the root mean square change of the difference over its random grade (`find_grade_effects`),
-with the probabilities of grades that the tipping factor uses (docs/labels.md, "Unjudged results").
+Documents are sorted by the root mean square change of the mean difference over their random grades
+(`find_grade_effects`), with the probabilities of grades that the tipping factor uses (docs/labels.md, "Unjudged
+results").
 """
 
 from collections import defaultdict
@@ -20,7 +21,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, index_values, read_ranked_results
 from ndcg_ab.pipeline import score_systems
-from ndcg_ab.results.decisions import settled_state
+from ndcg_ab.results.decisions import robust_state
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
 from ndcg_ab.sources.queries import documents_source, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -38,12 +39,13 @@ Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> 
 class ToJudge:
     """One unjudged document of a query, with the reasons to judge it.
 
-    place: number in the list, from 1. text: of the query; title, url: of the document; None if unknown.
-    ranks: (system, rank) for every system that shows the document, in the order of the systems.
-    effect: expected change of the comparison's difference by the grade, in the unit of the metric; None if nothing of
-        the query is judged yet. Lowest and highest are then None, too.
-    lowest, highest: the difference of the comparison with the lowest and the highest grade of the document.
-    baseline, candidate, metric: the comparison.
+    place: number in the list, from 1. text: text of the query. title, url: of the document. All three are None if
+        unknown.
+    ranks: (system, rank) for every system that returned the document, in the order of the systems.
+    effect: expected change of the comparison's difference by the grade (root mean square), in the unit of the metric;
+        None, like lowest and highest, if the query has no judgment yet.
+    lowest, highest: the difference of the comparison if the document had the lowest, or the highest, grade.
+    baseline, candidate, metric: the comparison that the document changes most.
     """
 
     place: int
@@ -65,12 +67,11 @@ class ToJudge:
 class ToJudgeNext:
     """The unjudged documents whose grades would decide a comparison soonest.
 
-    rows: documents of drawn queries without judgments, then the other documents by effect. unjudged: number of unjudged
-        pairs of query and document. grades: every grade of the judgments, and 0.
+    rows: documents of drawn queries without judgments, then the other documents by falling effect. unjudged: number of
+        unjudged pairs of query and document that could be listed. grades: all grades of the judgments, and 0.
     drawn: number of queries that were drawn from a log; 0 without a log. unjudged_queries: number of drawn queries
-    without
-        a judgment.
-    comparisons: the comparisons by the judgments so far.
+        without a judgment.
+    comparisons: the comparisons by the present judgments.
     """
 
     rows: tuple[ToJudge, ...]
@@ -82,7 +83,7 @@ class ToJudgeNext:
 
 
 def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
-    """Return the evaluation with one metric only: the named one, or the first primary one.
+    """Reduce an evaluation to one metric: the named one, or the first primary one.
 
     Raises InputError if the metric has no expected value, or the systems' rankings are unknown.
     """
@@ -124,10 +125,10 @@ def find_documents_to_judge(
     count: int = 50,
     say: Say = lambda step: None,
 ) -> ToJudgeNext:
-    """Return at most `count` documents whose grades decide the comparisons soonest.
+    """Find at most `count` documents whose grades would decide the comparisons soonest.
 
-    evaluation: from `with_one_metric`. candidates: by default those whose state queries or labels leave open; if there
-        is none, all. Raises InputError, ParityError.
+    evaluation: from `with_one_metric`. candidates: names of candidates; by default those whose comparison is undecided
+        or could be reversed by unjudged results, or all if there is none. Raises InputError, ParityError.
     """
     names = candidate_names(evaluation)
     for name in candidates:
@@ -143,7 +144,7 @@ def find_documents_to_judge(
         engine, evaluation, sampling, columns, make_families(engine, evaluation, sampling, columns), results
     )
     by_candidate = {row.candidate: row for row in compared}
-    open_ones = [name for name, row in by_candidate.items() if settled_state(row).is_unsettled]
+    open_ones = [name for name, row in by_candidate.items() if robust_state(row).is_undecided]
     chosen_names = list(candidates) or open_ones or list(by_candidate)
     say("weighing what is unjudged")
     columns = [column for column in columns if column.candidate in chosen_names]
@@ -172,9 +173,9 @@ def find_documents_to_judge(
 def label_effects(
     metric: Metric, column: Column, results: AllResults, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
-    """Yield the effect of each unjudged document's grade on the mean difference, if any, as fields of `ToJudge`.
+    """Yield each unjudged document whose grade can change the mean difference, with the effect as fields of `ToJudge`.
 
-    A query without a relevant judgment counts from its first relevant document on.
+    A query without a relevant judgment is counted in the mean once it has a relevant document.
     """
     ids = results.query_ids.to_pylist()
     pair = results.pair(metric, column.candidate, column.baseline, ids)
@@ -197,7 +198,7 @@ def label_effects(
 
 
 def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
-    """Return the ranks of documents in each system, within the metric's depth."""
+    """Return the ranks of documents by system, within the metric's depth."""
     ranks: Ranks = {results.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
         ranked = results.within(metric, system.name)
@@ -208,7 +209,7 @@ def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, docu
     return ranks
 
 
-# ---- what there is to judge of drawn queries: the documents in the top ranks of any system
+# ---- documents to judge for drawn queries: those in the top ranks of any system
 
 
 def list_documents(
@@ -216,7 +217,7 @@ def list_documents(
 ) -> tuple[ToJudge, ...]:
     """List the documents to judge for all drawn queries, within the top `depth` ranks of any system.
 
-    depth: None for `DEFAULT_DEPTH`. engine: the engine with which the queries were drawn.
+    depth: None for `DEFAULT_DEPTH`. engine: the engine that was used to draw the queries.
     """
     depth = depth or DEFAULT_DEPTH
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
@@ -230,7 +231,7 @@ def list_documents(
 
 
 def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """List the documents to judge for drawn queries without judgments. engine: with the tables of the evaluation."""
+    """List the documents to judge for drawn queries without judgments, from the tables of the evaluation."""
     ranks: Ranks = defaultdict(dict)
     for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
         ranks[query_id, doc_id][system] = rank
@@ -238,7 +239,7 @@ def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Return a row per query and document to judge, sorted by their ids, so that the order hides the system."""
+    """Make one row per query and document to judge, sorted by ids, so that the order does not reveal the system."""
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := documents_source(evaluation)):

@@ -28,7 +28,7 @@ GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One cell of a confusion table: the number of documents with one grade in each set of judgments; count >= 1."""
+    """One cell of a confusion table: how many documents have the grade `first` in one set and `second` in the other."""
 
     first: float
     second: float
@@ -37,14 +37,14 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """The agreement of two sets of judgments on the pairs of query and document that are judged in each.
+    """The agreement of two sets of judgments on the pairs of query and document that both sets judge.
 
-    pairs: number of common pairs, >= 1. queries: number of their queries. only_first, only_second: numbers of pairs
-        that only one set judges.
-    equal, second_higher, second_lower: shares of the pairs, in [0, 1], with sum 1.
+    pairs: number of common pairs, >= 1. queries: number of queries with common pairs. only_first, only_second: number
+        of pairs that only the first, or only the second, set judges.
+    equal, second_higher, second_lower: shares of common pairs by their two grades, in [0, 1], with sum 1.
     cohen_kappa: at most 1; 0 for agreement by chance. cohen_kappa_linear, cohen_kappa_quadratic: with disagreements
-        weighted by the number of levels between the grades, or its square.
-    krippendorff_alpha: ordinal. All coefficients are None if all grades are equal.
+        weighted by the number of levels between the grades, or by its square.
+    krippendorff_alpha: ordinal alpha. All coefficients are None if all grades are equal.
     cells: the confusion table without zeros, by first, then second grade.
     """
 
@@ -87,9 +87,9 @@ class Order:
 
 @dataclasses.dataclass(frozen=True)
 class Verdicts:
-    """One candidate against the baseline on one metric, by each of two sets of judgments.
+    """The comparison of one candidate with the baseline on one metric, by each of two sets of judgments.
 
-    changed: whether the conclusions differ.
+    changed: whether the two verdicts differ. first, second: the comparison by each set.
     """
 
     metric: str
@@ -101,10 +101,11 @@ class Verdicts:
 
 @dataclasses.dataclass(frozen=True)
 class ComparedJudgments:
-    """The comparison of two sets of judgments, named by their sources.
+    """The comparison of two sets of judgments.
 
-    orders, verdicts: empty without systems. first_findings, second_findings: of the data check of each set with the
-        systems' rankings.
+    first, second: names of the sources of the judgments. orders, verdicts: agreement on the order of systems by metric,
+        and on each verdict; empty without systems. first_findings, second_findings: findings of the data check of each
+        set with the systems' rankings.
     """
 
     first: str
@@ -125,7 +126,7 @@ def compare_judgments(
 ) -> ComparedJudgments:
     """Compare the judgments of two evaluations that are otherwise equal.
 
-    with_systems: whether the systems are compared by each set, too. Raises InputError if no pair is judged in each set.
+    with_systems: whether to compare the systems by each set, too. Raises InputError if no pair is judged in both sets.
     """
     say("pull judgments")
     sets = [
@@ -153,7 +154,7 @@ def evaluate_systems(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
 def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
     """Measure the agreement of two sets of judgments.
 
-    Raises InputError if no pair is judged in each set, or a set has two grades for a pair.
+    Raises InputError if no pair is judged in both sets, or if a set has two grades for a pair.
     """
     ours, theirs = single_grades(first), single_grades(second)
     both = ours.join(theirs, PAIR, join_type="inner", right_suffix="_of_second")
@@ -229,10 +230,10 @@ def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
 
 
 def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return Kendall's tau-b and Vigna's weighted tau of the systems' values in two sets.
+    """Return Kendall's tau-b and Vigna's weighted tau of the systems' values by two sets of judgments.
 
     In the weighted tau, the pair of the systems at ranks r and s (from 1) weighs 1/r + 1/s, averaged over the orders by
-    each set. They are None if all values of a set are equal. (S. Vigna, A Weighted Correlation Index for Rankings with
+    each set. Both are None if all values by a set are equal. (S. Vigna, A Weighted Correlation Index for Rankings with
     Ties, WWW 2015.)
     """
     from scipy.stats import kendalltau, weightedtau  # type: ignore[import-untyped]

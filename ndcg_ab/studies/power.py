@@ -53,7 +53,7 @@ class PowerSettings:
 
     @property
     def holds(self) -> str:
-        """Return the conditions under which the answers hold, in words."""
+        """Return the conditions under which the plan is valid, in words."""
         if self.comparisons == 1:
             return ALONE
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
@@ -71,19 +71,20 @@ class Plan:
     """The numbers of queries and the detectable differences planned for one comparison.
 
     baseline, candidate, metric, queries, differing, difference: None if only a deviation was given.
-    queries: number of queries with a value for each of the two systems. unpaired: number of queries with only one
-        value, which are left out.
+    queries: number of queries with a value for both systems. unpaired: number of queries with only one value, which are
+        left out. differing: number of queries with a difference.
     effective_queries: number of equally weighted queries with as much information; None without weights.
-    is_drawn: whether the queries were drawn from a log, as future ones would be; the difference is that over the log.
+    is_drawn: whether the queries were drawn from a log, as future ones will be; the difference is then a mean over the
+        log.
     clusters, effective_clusters: number of clusters, and number of equally weighted ones with as much information; None
         without clusters.
     difference: (weighted) mean of candidate - baseline; None without queries.
-    deviation: over the root of the number of queries it is the standard error of the mean; without weights and
-        clusters, the standard deviation with n - 1. None for fewer than two queries.
-    mde: the difference that the present queries detect, in a family of the given number of comparisons.
-    needed: answers to the effects. curve: answers to the numbers of queries.
+    deviation: standard error of the mean * sqrt(queries): without weights and clusters, the standard deviation (n - 1
+        in the divisor). None for fewer than two queries.
+    mde: the mean difference that the present queries detect, in a family of the given number of comparisons.
+    needed: number of queries for each effect. curve: detectable difference for each number of queries.
     obstacle: reason why nothing can be planned, in words; then mde is None, and needed and curve are empty.
-    questions: about effects of at least half of the metric's range.
+    questions: warnings about effects of at least half of the metric's range.
     """
 
     baseline: str | None = None
@@ -111,10 +112,9 @@ class Plan:
         return f"{self.candidate} against {self.baseline}, {self.metric}"
 
     def freedom(self, n: int) -> float | None:
-        """Return the degrees of freedom of n queries weighted and clustered as the present ones; None for n - 1.
+        """Return the degrees of freedom of n queries with weights and clusters like the present ones; None means n - 1.
 
-        The effective number of queries or clusters is proportional to n: at the present number it is the comparison's
-        own.
+        The effective number of queries or clusters is assumed to be proportional to n.
         """
         effective = self.effective_queries if self.clusters is None else self.effective_clusters
         if effective is None or self.queries is None or effective == self.queries:
@@ -122,7 +122,7 @@ class Plan:
         return max(1.0, n * effective / self.queries - 1)
 
     def detectable(self, queries: Sequence[int], settings: PowerSettings) -> list[float]:
-        """Return the mean differences that numbers of queries like the present ones detect."""
+        """Return the mean difference that each number of queries like the present ones detects."""
         assert self.deviation is not None
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
@@ -141,7 +141,7 @@ class Plan:
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> PowerSettings:
-    """Return the settings that options give, each value once; raise InputError that names the option."""
+    """Make settings from options, without duplicate values; raise InputError that names a wrong option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
             raise InputError(
@@ -175,9 +175,9 @@ def make_plans(
 ) -> list[Plan]:
     """Make one plan from a deviation, or one for each candidate and metric of per-query values.
 
-    scores: per-query values, or their file. weights, clusters: of the queries of the comparison that the values come
-        from.
-    cluster_prefix: a text; ids that agree up to its last occurrence are one cluster.
+    scores: per-query values, or the path of their file. weights, clusters: files with weights and clusters of the
+        queries, as in the comparison that the values come from.
+    cluster_prefix: a text; query ids that are equal up to its last occurrence are one cluster.
     """
     if (deviation is None) == (scores is None):
         problem = "neither is given" if scores is None else "both are given"
@@ -193,10 +193,10 @@ def make_plans(
                 ": both name the clusters; take one of the two out",
             )
         read = read_scores(scores) if isinstance(scores, Path) else scores
-        grouped = pull_clusters(named_file(clusters)) if clusters else None
+        grouped = pull_clusters(as_file_source(clusters)) if clusters else None
         if cluster_prefix:
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
-        weighing = pull_weights(named_file(weights)) if weights else None
+        weighing = pull_weights(as_file_source(weights)) if weights else None
         return plans_from_scores(read, baseline, candidates, metrics, settings, sampling_of_queries(weighing, grouped))
     chooses, is_about = "chooses from the file", "is about the queries of the file"
     left_out: dict[str, tuple[object, str]] = {
@@ -222,7 +222,7 @@ def make_plans(
     return [answer_questions(Plan(deviation=deviation), settings)]
 
 
-def named_file(file: Path | FileSource) -> FileSource:
+def as_file_source(file: Path | FileSource) -> FileSource:
     return FileSource(file=file) if isinstance(file, Path) else file
 
 
@@ -280,7 +280,7 @@ def plan_from_differences(
     grouping = values_in_query_order("--clusters", "cluster", queries, sampling.clusters)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = None if weighing is None else effective_number(weighing)
-    questions = questions_about(settings.effects, metric, [*ours.values(), *theirs.values()])
+    questions = question_effects(settings.effects, metric, [*ours.values(), *theirs.values()])
     plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
     plan = dataclasses.replace(plan, is_drawn=sampling.log is not None)
     scaled = values if scales is None else scales * values
@@ -311,10 +311,10 @@ def plan_from_differences(
     return answer_questions(plan, settings)
 
 
-def questions_about(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
-    """Return questions about effects that are large in the metric's unit.
+def question_effects(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
+    """Return warnings, as questions, about effects that are very large in the metric's unit.
 
-    The unit is that of the built-in metric of this name, if the values fit into its range. Raises InputError for an
+    The range of the built-in metric of this name is used, if the values fit into it. Raises InputError for an
     effect that the metric cannot have.
     """
     limits = value_range(ExternalMetric(external_name=metric))
@@ -366,7 +366,7 @@ def format_query_count(queries: int | None) -> str:
 
 
 def format_answer(plan: Plan, settings: PowerSettings) -> str:
-    """Return a sentence with the queries needed for the first effect, and what the present queries detect."""
+    """Return a sentence: the number of queries for the first effect, and the difference that present queries detect."""
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]

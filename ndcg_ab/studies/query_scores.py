@@ -14,9 +14,10 @@ from ndcg_core.measures.external_metric import canonical_name
 
 
 class Scores(NamedTuple):
-    """Per-query values by (system_id, metric) and query_id; metrics have canonical names.
+    """The values of several systems and metrics by query.
 
-    path: of the file, or the name of the argument.
+    path: path of the file, or name of the argument. values: values by query_id, by (system_id, metric); metrics have
+    canonical names.
     """
 
     path: Path
@@ -33,13 +34,13 @@ class Scores(NamedTuple):
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a file of per-query values; raise InputError if one is missing, no number, or repeated."""
+    """Read a file of per-query values; raise InputError for a value that is missing, repeated or no number."""
     table = external_scores.Scores(ScoresSource(file=path), Path()).from_file()
     return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
 
 
 def parse_scores(table: pa.Table, path: Path) -> Scores:
-    """Return the values of a table with the columns of SCORE; raise InputError if one is missing or repeated."""
+    """Convert a table with the columns of SCORE to values; raise InputError for a value that is missing or repeated."""
     columns = [table[field.name].to_pylist() for field in SCORE.fields]
     spelt = {text: canonical_name(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}

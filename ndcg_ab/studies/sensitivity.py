@@ -34,8 +34,8 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # k
 class Sensitivity:
     """The comparisons of every candidate under every definition of a metric.
 
-    comparisons: by (candidate, metric name). Each definition is tested as if it were the only one, in a family of the
-    candidates, to show the conclusion that it alone would have led to.
+    comparisons: the comparisons by (candidate, metric name). Each definition is tested as if it were the only metric,
+    in a family of all candidates, to show the verdict that it alone would have led to.
     """
 
     baseline: str
@@ -62,7 +62,7 @@ def metric_grid(
 
 
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
-    """Score all of the evaluation's metrics at once, and compare the systems on each metric."""
+    """Score all metrics of an evaluation at once, and compare the systems on each metric by itself."""
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)

@@ -1,4 +1,4 @@
-"""The function `assert_not_worse`, which fails a test if a ranking got worse and names the queries that lost most."""
+"""Define `assert_not_worse`, which fails a test if a ranking got worse, and names the queries that lost most."""
 
 import inspect
 import math
@@ -103,7 +103,7 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
     """Compare a baseline and a candidate; raise AssertionError if the comparison fails a condition of the gate.
 
     options: those of `assert_not_worse`. An InputError is raised without the frames of this package, so that pytest
-    shows the line of the test. What stays open is added to `UNDECIDED`.
+    shows the line of the test. Metrics that stay undecided are added to `UNDECIDED`.
     """
     __tracebackhide__ = True
     try:
@@ -122,7 +122,8 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
 def format_undecided(result: CompareResult) -> Iterator[str]:
     """Yield a sentence for each metric that passed undecided: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
 
-    Nothing is yielded if only margins were tested, which are proven, or if the smallest effect would have been found.
+    Nothing is yielded if only margins were tested, which are proven, or if the test would have found the smallest
+    effect.
     """
     proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
     is_asked = any(gate.name == NO_REGRESSION for gate in result.gates)
@@ -142,7 +143,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
 
 
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `compare`, with margins and conditions as its gate."""
+    """Convert the arguments of `assert_not_worse` to those of `compare`, with margins and conditions as its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
     metrics = [canonical_metric_name(name) for name in as_configured("metrics", options["metrics"])]
     margins = parse_margins(options["margin"], metrics)
@@ -159,7 +160,7 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
-    """Return the mapping metric -> margin; raise InputError unless every margin is a number above 0."""
+    """Return the margin of each metric; raise InputError unless every margin is a number above 0."""
     if margin is None:
         return {}
     margins = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
@@ -173,12 +174,12 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
 
 
 def canonical_metric_name(name: Any) -> Any:
-    """Return the canonical name of a metric; anything but text unchanged."""
+    """Return the canonical name of a metric; return anything but text unchanged."""
     return canonical_name(translate(name)) if isinstance(name, str) else name
 
 
 def format_failure(result: CompareResult) -> Iterator[str]:
-    """Yield the lines of the answer without its gates, then the queries that lost most on the first failed metric."""
+    """Yield the lines of the report without its gates, then the queries that lost most on the first failed metric."""
     lines = str(result).splitlines()
     yield from ("", *(line for line in lines if not line.startswith("gate ")))
     worst = next((row for row in result.comparisons if fails_gate(row)), result.comparison())

@@ -1,7 +1,7 @@
-"""Keep rankings in a repository as the baselines of its tests.
+"""Store rankings in a repository as the baselines of its tests.
 
-A baseline is a ranking file in TSV with the columns query_id, doc_id and rank: every answered query,
-as deep as the metrics look.  Scores are not kept, and queries and ranks are sorted, so that a change of the
+A baseline is a ranking file in TSV with the columns query_id, doc_id and rank: the top ranks of every answered query,
+down to the metrics' depth.  Scores are not stored, and queries and ranks are sorted, so that a change of the
 ranker changes only the lines of the affected queries.  The depth is part of the name:
 ``shop.top10.tsv``; ``shop.tsv`` holds complete rankings.  Beside it, ``shop.top10.tsv.sha256`` holds the number of rows
 and the SHA-256 digest, because a damaged baseline must not decide whether a test passes.
@@ -38,11 +38,11 @@ RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 class RankingBaseline:
-    """One baseline of a test: a ranking that is kept as a file in the repository.
+    """One baseline of a test: a ranking that is stored as a file in the repository.
 
-    name: of the baseline. directory: folder of the baselines. root: root of the test suite, to which file names in
+    name: name of the baseline. directory: folder of the baselines. root: root of the test suite, to which file names in
     messages are relative. test: id of the test, for the command that writes the baseline again. is_updated: whether
-    the candidate becomes the baseline. written: files that were written, relative to the root.
+    to replace the baseline by the candidate. written: files that were written, relative to the root.
     """
 
     def __init__(self, name: str, directory: Path, root: Path, test: str, *, is_updated: bool) -> None:
@@ -127,11 +127,11 @@ class RankingBaseline:
         result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, arguments)
         if lacking := sorted(set(answered) - set(stored)):
             problem = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
-            raise broken_baseline(path, problem, self.test)
+            raise damaged_baseline(path, problem, self.test)
         return result
 
     def path(self, depth: int | None) -> Path:
-        """Return the file that holds the first `depth` results of every query; None: all results."""
+        """Return the path of the file with the top `depth` results of every query; None: with all results."""
         return self.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
 
     def relative_path(self, path: Path) -> str:
@@ -139,7 +139,7 @@ class RankingBaseline:
 
     def write(self, path: Path, rows: Sequence[RankedRow]) -> None:
         """Write the rows and their digest, each file completely or not at all; do nothing if both are unchanged."""
-        check_order(path, rows, self.test)
+        check_rankings(path, rows, self.test)
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
@@ -168,19 +168,19 @@ def digest_text(path: Path, text: bytes) -> str:
     return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n"
 
 
-def broken_baseline(path: Path, problem: str, test: str) -> InputError:
-    """Return the error for a damaged baseline, with the command that writes it again."""
+def damaged_baseline(path: Path, problem: str, test: str) -> InputError:
+    """Make the error for a damaged baseline, with the command that writes it again."""
     return InputError(f"{path}: {problem}: write it again with: python -m pytest --update-rankings {test}")
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
-    """Return the largest cutoff of the metrics, or None if one of them uses the whole ranking."""
+    """Return the largest cutoff of the metrics, or None if one of them uses all results."""
     depths = [metric.depth for metric in metrics if metric.depth and metric.unjudged != "condense"]
     return max(depths) if len(depths) == len(metrics) else None
 
 
 def refuse_several_orders(metrics: Sequence[Metric]) -> None:
-    """Raise InputError if the metrics order equal scores by different rules, which one order cannot serve."""
+    """Raise InputError if the metrics order equal scores by different rules, since a baseline has one order."""
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
         names = ", ".join(metric.name for metric in metrics)
@@ -191,9 +191,9 @@ def refuse_several_orders(metrics: Sequence[Metric]) -> None:
 
 
 def first_results(system: System, depth: int | None, metric: Metric) -> list[RankedRow]:
-    """Return the first results of every query, sorted by query id.
+    """Read a system's ranking, and return its top results (query_id, doc_id, rank), sorted by query id and rank.
 
-    Equal scores are ordered by the rule of the metric.
+    depth: number of ranks; None for all. metric: its rule orders equal scores.
     """
     table = pull_source(system.source, RANKING, Path(), system=system.name).table
     answers: dict[str, list[Result]] = {}
@@ -210,9 +210,10 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Ran
 
 
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
-    """Return a baseline as a ranking in memory; raise InputError if the file was changed.
+    """Read a baseline as query_id -> doc_id -> score; raise InputError if the file was changed by hand.
 
-    The file is not read as a path, so that column names and formats of the candidate's file do not apply to it.
+    The scores fall with the rank. `compare` gets this mapping instead of the path, so that settings for the columns of
+    the candidate's file do not apply to the baseline.
     """
     passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
@@ -220,22 +221,22 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
     passage.count(rows=table.num_rows)
     rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
-    check_order(path, rows, test)
+    check_rankings(path, rows, test)
     beside = digest_path(path)
     if not beside.is_file():
-        raise broken_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
+        raise damaged_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
     promised = beside.read_text("utf-8", "replace")
     if promised.strip() != digest_text(path, path.read_bytes()).strip():
         head = promised.split("\n")[0]
         problem = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
-        raise broken_baseline(path, problem, test)
+        raise damaged_baseline(path, problem, test)
     ranking: dict[str, dict[str, float]] = {}
     for query_id, doc_id, rank in rows:
         ranking.setdefault(query_id, {})[doc_id] = -float(rank)
     return ranking
 
 
-def check_order(path: Path, rows: Sequence[RankedRow], test: str) -> None:
+def check_rankings(path: Path, rows: Sequence[RankedRow], test: str) -> None:
     """Raise InputError unless ranks are 1, 2, 3 … in each query, documents distinct, and ids not empty."""
     queries: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:
@@ -245,5 +246,5 @@ def check_order(path: Path, rows: Sequence[RankedRow], test: str) -> None:
         problem = "" if rank == len(documents) + 1 else f"has rank {rank}, and {len(documents) + 1} must be there"
         problem = "comes twice" if doc_id in documents else problem
         if problem:
-            raise broken_baseline(path, f"document {doc_id!r} {problem} in the ranking of query {query_id!r}", test)
+            raise damaged_baseline(path, f"document {doc_id!r} {problem} in the ranking of query {query_id!r}", test)
         documents.add(doc_id)

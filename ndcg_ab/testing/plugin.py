@@ -1,7 +1,7 @@
-"""The pytest plugin with the fixture `ranking_baseline` and the option `--update-rankings`.
+"""Define the pytest plugin with the fixture `ranking_baseline` and the option `--update-rankings`.
 
 pytest imports the plugin at every start, so it imports nothing but pytest until a test uses the fixture.  It prints
-the baselines that were written, and what tests that passed leave undecided.
+the baselines that were written, and the metrics on which passed tests are undecided.
 """
 
 import sys
@@ -57,13 +57,13 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Record what the comparisons of a test leave undecided, whether or not the test uses the fixture."""
-    take_undecided()
+    """Record the metrics that the comparisons of a test leave undecided, whether or not the test uses the fixture."""
+    pop_undecided()
     yield
-    item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(take_undecided())]
+    item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(pop_undecided())]
 
 
-def take_undecided() -> list[str]:
+def pop_undecided() -> list[str]:
     """Return and clear the sentences about undecided metrics; empty if no test has compared yet."""
     asserting = sys.modules.get(ASSERTING)
     if asserting is None:

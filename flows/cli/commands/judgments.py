@@ -133,7 +133,7 @@ def clicks(
     from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks
-    from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
+    from ndcg_ab.studies.clicks import grade_events, make_click_evaluation, study_to_json
 
     cuts = {
         "quantiles": parse_numbers("--quantiles", quantiles),
@@ -144,7 +144,7 @@ def clicks(
     grades = {name: found for name, found in cuts.items() if found}
     keys: dict[str, Any] = {"file": events, "format": format, "model": model, "floor": floor}
     keys |= {"actions": action, "grades": grades, "columns": parse_columns("--columns", columns)}
-    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value not in (None, {})}, queries)
+    evaluation = make_click_evaluation({key: value for key, value in keys.items() if value not in (None, {})}, queries)
     evaluation = with_resource_options(evaluation, resources)
     inputs = [Path(file) for file in (events, queries) if file]
     output = Output(inputs, quiet=quiet, json=json, output_file=output_file)

@@ -69,9 +69,9 @@ def init(
         sys.stdout.write(text)
     else:
         write_text(path, text)
-    output.write_json(written=str(path or "-"), read=[*guessed.words(), counts], configuration=text)
+    output.write_json(written=str(path or "-"), read=[*guessed.describe_files(), counts], configuration=text)
     if path is not None and output.is_shown:
-        print_wrapped([*guessed.words(), counts, *([study.WEIGHTED] if is_weighted else [])])
+        print_wrapped([*guessed.describe_files(), counts, *([study.WEIGHTED] if is_weighted else [])])
         print_safely(print_findings, findings)
         print_line(f"written: {path}\n")
         print_line(f"  {program_name()} check {shlex.quote(str(path))}")

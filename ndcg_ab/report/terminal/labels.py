@@ -14,7 +14,7 @@ from rich.text import Text
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.results.codec import SCHEMA
-from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
+from ndcg_ab.results.decisions import can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
@@ -88,9 +88,9 @@ def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
 def format_standing(row: Comparison) -> str:
     """Return the state of a comparison: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
     head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}"
-    if measured_state(row).is_unsettled:
+    if measured_state(row).is_undecided:
         return f"{head}; more queries settle it sooner than more grades."
-    if row.unjudged is None or (row.unjudged.tipping_factor is None and not is_turned(row)):
+    if row.unjudged is None or (row.unjudged.tipping_factor is None and not can_be_reversed(row)):
         return f"{head}; no unjudged results turn it that are up to 5 times as good, or as bad, as judged ones."
     return f"{head}; {describe_tipping(row)}."
 

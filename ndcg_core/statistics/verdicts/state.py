@@ -38,7 +38,7 @@ class State(StrEnum):
         return self in (State.BETTER, State.BETTER_BY_MORE)
 
     @property
-    def is_unsettled(self) -> bool:
+    def is_undecided(self) -> bool:
         """Return whether the state is open or unknown."""
         return self in (State.OPEN, State.UNKNOWN)
 

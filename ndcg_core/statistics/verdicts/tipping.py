@@ -41,7 +41,7 @@ def find_tipping(
     expected differences. A state that is open on judged results stays open.
     """
     measured = state_of(row.conclusion, row.size)
-    if measured.is_unsettled:
+    if measured.is_undecided:
         return None, measured
     helps, harms = measured.is_gain or measured is State.HOLDS, measured.is_harm
     sides = [side for side, is_spared in ((CANDIDATE, harms), (BASELINE, helps)) if not is_spared]

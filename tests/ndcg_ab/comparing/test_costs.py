@@ -22,7 +22,7 @@ from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.report.explanations import explain_candidate
 from ndcg_ab.report.sections import cost_notes, leading_costs
 from ndcg_ab.report.terminal.answer_table import print_answer_table
-from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -320,7 +320,7 @@ def test_no_query_in_common(tmp_path: Path) -> None:
     [(0.00123, "0.00123"), (12.345, "12.3"), (1234.5, "1,234"), (0, "0"), (None, "–"), (1e12, "1e+12")],
 )
 def test_three_digits(value: float | None, text: str) -> None:
-    assert plain_cost(value) == text
+    assert format_cost(value) == text
 
 
 @pytest.mark.slow

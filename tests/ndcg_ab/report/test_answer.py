@@ -16,7 +16,7 @@ from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_answer_and_gates
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
-from ndcg_ab.results.decisions import Choice, decide, is_turned
+from ndcg_ab.results.decisions import Choice, can_be_reversed, decide
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.examples import examples
@@ -128,10 +128,10 @@ def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
         interval = deciding_interval(row)
         assert interval is not None
         if choice in (Choice.SHIP, Choice.SHIP_IF_CHEAP) and not row.conclusion.is_guardrail:
-            assert interval.low >= 0 and row.conclusion.direction > 0 and not is_turned(row)
+            assert interval.low >= 0 and row.conclusion.direction > 0 and not can_be_reversed(row)
         if choice is Choice.DO_NOT_SHIP:
-            assert row.conclusion.is_harm and not is_turned(row)
+            assert row.conclusion.is_harm and not can_be_reversed(row)
             assert interval.high <= 0 or row.conclusion.is_guardrail
-        if is_turned(row):
+        if can_be_reversed(row):
             assert comparison_mark(row) != "✓" and choice not in (Choice.SHIP, Choice.SHIP_IF_CHEAP)
     assert {Choice.DO_NOT_SHIP, Choice.JUDGE_RESULTS, Choice.JUDGE_MORE} <= seen

@@ -17,7 +17,7 @@ from ndcg_ab.report.doubts import Line, comparison_notes, find_hardly_judged, fi
 from ndcg_ab.report.terminal.answer_table import MOST_WARNINGS, short_number, split_warnings
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.words import comparison_mark, deciding_interval
-from ndcg_ab.results.decisions import is_turned
+from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -203,7 +203,7 @@ def test_no_interval_contradicts_its_verdict(outcome: Outcome) -> None:
         else:
             ends = {0: interval.low <= 0 <= interval.high, 1: interval.low >= 0, -1: interval.high <= 0}
             assert ends[row.conclusion.direction]
-        if row.conclusion.holds_margin and is_turned(row):
+        if row.conclusion.holds_margin and can_be_reversed(row):
             assert comparison_mark(row) == "?", "no tick beside labels that are open"
 
 
