@@ -100,7 +100,7 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause a new deployment and its schedules if the server's deployment of its name is paused; return whether it is.
+    """Copy the pauses of the server's deployment of the same name; return whether it or a schedule is paused.
 
     Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
     """
@@ -187,9 +187,9 @@ async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> Non
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves SIGHUP
             signal.signal(number, stop)
-    work, asked = asyncio.create_task(runner.start()), asyncio.create_task(stopped.wait())
-    await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
+    work, stop_request = asyncio.create_task(runner.start()), asyncio.create_task(stopped.wait())
+    await asyncio.wait((work, stop_request), return_when=asyncio.FIRST_COMPLETED)
+    stop_request.cancel()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends it at once
     if not work.done():
         say("stopping: what runs is cancelled, the schedules are paused until the next serve")

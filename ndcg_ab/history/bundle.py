@@ -83,7 +83,7 @@ class Bundle:
     @property
     def reused(self) -> list[datetime]:
         """The nominal times of later nights with unchanged inputs and configuration, in the order of entry."""
-        return [datetime.fromisoformat(moment) for moment in read_reruns(self.folder)]
+        return [datetime.fromisoformat(began) for began in read_reruns(self.folder)]
 
     def write(self) -> None:
         """Write bundle.json, completely or not at all, without secrets."""

@@ -277,10 +277,10 @@ def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> No
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
 
 
-def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
+def enter_reruns(history: GrowingDatabase, times: Sequence[str], ordinal: int) -> None:
     """Add the later nights that reused an evaluation, except those that are already recorded."""
     entered = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
-    fresh = [{"began": began} for began in moments if began not in entered]
+    fresh = [{"began": began} for began in times if began not in entered]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 

@@ -189,7 +189,10 @@ def compare_changed(
     pairs: Mapping[tuple[str, str], PairedValues | None],
     sampling: Sampling,
 ) -> list[Comparison]:
-    """Return comparisons of systems with a changed ranking as one family, then exploratory ones of other systems."""
+    """Return comparisons of systems with a changed ranking as one family, then exploratory ones of other systems.
+
+    A system without any change is not compared.
+    """
 
     def columns(*, has_new_ranking: bool) -> list[Column]:
         chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == has_new_ranking]

@@ -44,7 +44,7 @@ def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
 def read_reruns(folder: Path) -> list[str]:
     """Return the times of the nights that reused the bundle (ISO 8601, UTC); empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, TypeError):
-        return [str(moment) for moment in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
+        return [str(time) for time in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
     return []
 
 

@@ -49,7 +49,7 @@ COMMANDS = {
     "reversed_grades": "",
 }
 OVERTURNING = ("looks_clustered", "few_judged", "judged_differs")  # warnings that more often change a verdict
-# Findings that are told once, by the first of them.
+# Findings with one cause share a line, which the first of them begins.
 CAUSES = {
     "few_judged": "unjudged results",
     "judged_differs": "unjudged results",

@@ -52,7 +52,7 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
         row.candidate: [reason for doubt in doubts for reason in doubt.reasons_about(row.candidate, outcome.baseline)]
         for row in outcome.decisions
     }
-    return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
+    return {candidate: " and ".join(dict.fromkeys(texts)) for candidate, texts in reasons.items() if texts}
 
 
 def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
@@ -96,7 +96,7 @@ def warn_of_few_weights(outcome: Outcome) -> list[str]:
     counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
     clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
     pairs = ((counts, format_weights(outcome)), (clusters, format_clusters(outcome)))
-    return [told for numbers, told in pairs if told and numbers and min(numbers) < FEW_QUERIES]
+    return [text for numbers, text in pairs if text and numbers and min(numbers) < FEW_QUERIES]
 
 
 def comparison_notes(outcome: Outcome) -> list[str]:
@@ -120,7 +120,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         completeness_note(outcome),
         function_note(outcome),
     )
-    notes += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
+    notes += [text for text in sampled if text is not None and text not in warn_of_few_weights(outcome)]
     if lacks_smallest_effect(outcome):
         notes.append(f"{ENOUGH}: set {SET_EFFECT} (statistics.smallest_effect)")
     return notes

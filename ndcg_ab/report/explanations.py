@@ -187,7 +187,7 @@ def format_log_difference(row: Comparison) -> str:
 
 def explain_certainty(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows:
-        yield from (f"{row.metric}: {told}." for told in certainty_sentences(row))
+        yield from (f"{row.metric}: {text}." for text in certainty_sentences(row))
     if any(row.notes for row in rows):
         each = dict.fromkeys(note for row in rows for note in row.notes)
         yield f"Note: {'; '.join(each)}."

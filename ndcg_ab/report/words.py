@@ -74,7 +74,7 @@ def format_marked(comparison: Comparison, number: str) -> str:
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """Return the role of a metric, with the gate's limit on it; empty for a primary metric."""
+    """Return the role of a metric that is not primary, and the limit of the gate on it, if there is one."""
     rows = [row for row in outcome.main if row.metric == metric]
     gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     roles = []
@@ -109,7 +109,7 @@ def metric_origin(metric: Metric) -> str:
 
 
 def add_recomputed_count(outcome: Outcome, text: str) -> str:
-    """Return the text with the number of queries recomputed in Python, or with the tool that computed the scores."""
+    """Return a text with the number of queries recomputed in Python filled in, or a note on another tool's scores."""
     if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))

@@ -62,7 +62,7 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
-    """Yield the selects that drop invalid judgments, so that nothing is computed from them."""
+    """Yield the selects that check judgments and count faults, for which the query returns null."""
     condition = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
@@ -108,7 +108,7 @@ group by
 
 
 def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of judgments with their gains, and of the queries that have a relevant document."""
+    """Yield the selects of judgments with their gains, and of the queries that are scored."""
     walk = cascade_of(metric)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
@@ -146,7 +146,7 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 
 def is_valid_sql(metric: Metric) -> str:
-    """Return the SQL condition that a judgment is accepted."""
+    """Return the SQL condition that a judgment is valid."""
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")

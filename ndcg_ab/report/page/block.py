@@ -122,7 +122,7 @@ def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """Yield, per query, its documents, their grades, and the system's rankings as indices of these documents.
+    """Yield, per query, its documents, their grades, and each system's ranking as indices of these documents.
 
     For each system there are: the documents displayed, in rank order; the number of relevant documents not displayed,
     with the indices of the best of them and the rank at which the system returned each (null if it did not); and the

@@ -59,7 +59,7 @@ class PageData:
     queries: query_id, text (null if unknown). scores: system_id, query_id, metric, value.
     rankings: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain, down to the displayed
     depth, in the order of the first metric.
-    missed: system_id, query_id, doc_id, grade, rank, missed: the relevant documents below the displayed depth, the best
+    missed: system_id, query_id, doc_id, grade, rank, missed: the relevant documents that are not displayed, the best
     first, with the rank at which the system returned them (null if it did not) and their total number.
     documents: doc_id, title, url (null if unknown) of the displayed documents; None if no source has titles.
     rbo: candidate, query_id, rbo: the overlap of the top results with those of the baseline (docs/changes.md); empty if
@@ -128,7 +128,7 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """Return the missed documents with further ranks filled in from `known_rank`, which holds ranks cut off before."""
+    """Return the missed documents with ranks filled in from `known_rank`, which reduced rankings lack."""
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
         return missed
@@ -183,14 +183,14 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
     nights = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))
-    moments = {row["ordinal"]: to_utc(row["began"]) for row in nights}
-    dates = [f"{moment:%Y-%m-%d}" for moment in moments.values()]
+    times = {row["ordinal"]: to_utc(row["began"]) for row in nights}
+    dates = [f"{time:%Y-%m-%d}" for time in times.values()]
     form = "%Y-%m-%d" if len(set(dates)) == len(dates) else "%Y-%m-%d %H:%M:%S"
     return [
         {
             **{name: row[name] for name in ("ordinal", "metric", "mean", "verdict")},
             "system": row["system_id"],
-            "night": f"{moments[row['ordinal']]:{form}}",
+            "night": f"{times[row['ordinal']]:{form}}",
             "regressed": row["conclusion"] == Verdict.REGRESSED,
         }
         for row in nights

@@ -69,12 +69,12 @@ def print_answer_table(
     room = sys.maxsize if in_full else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if in_full else MOST_WARNINGS
     unused = dict(remedies or {})
-    told = [
+    remarks = [
         line._replace(command=unused.pop(line.command, "")) if line.command in (remedies or ()) else line
         for line in (*above, *legend(answer, outcome, has_letter, in_full=in_full), *warnings)
     ]
-    doubts = list(warning_lines(told[: len(above)], console.width, room - bool(warnings), count))
-    below = warning_lines(told[len(above) :], console.width, room - len(doubts), count - len(above))
+    doubts = list(warning_lines(remarks[: len(above)], console.width, room - bool(warnings), count))
+    below = warning_lines(remarks[len(above) :], console.width, room - len(doubts), count - len(above))
     for doubt in doubts:
         doubt.stylize("bold yellow")
     for line in [*doubts, *lines, *below, *method]:
@@ -212,7 +212,7 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return a number as ``+.137`` (without a sign ``.137``): three decimals, or four digits from 10 on."""
+    """Return a number as ``+.137`` (without a sign ``.137``): three decimals below 10, four above."""
     if value is None or abs(value) >= 10:
         return signed(value) if sign else format_plain(value)
     text = f"{value:{sign}.3f}"

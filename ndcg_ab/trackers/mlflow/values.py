@@ -93,9 +93,9 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     tags = {}
     for system in since.systems if since else ():
         rows = sorted(since.comparisons_of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
-        told = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
-        untold = f": cannot be told, {system.unknown}" if system.unknown else ""
-        tags[f"since_last/{tag_names[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
+        texts = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
+        reason = f": cannot be told, {system.unknown}" if system.unknown else ""
+        tags[f"since_last/{tag_names[system.system_id]}"] = (texts or ", ".join(system.changed) or "unchanged") + reason
     return tags
 
 
@@ -108,8 +108,8 @@ def truncate_note(note: str) -> str:
 
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
     """Return tags with the number and the last of the nights that reused the bundle; no tags if there are none."""
-    moments = bundle.reused
-    return {"reused": str(len(moments)), "reused_last": encode(max(moments))} if moments else {}
+    times = bundle.reused
+    return {"reused": str(len(times)), "reused_last": encode(max(times))} if times else {}
 
 
 def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
