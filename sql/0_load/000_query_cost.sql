@@ -1,9 +1,10 @@
--- query_cost: the cost of one query for one system, if that is known for every system.
+-- query_cost: the cost of one query for one system, if it is known for every system.
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- Warm-up requests do not count. Queries without a cost for one system are left out for all, so that systems are
--- compared on equal queries. is_failed: no answer came; the time is that until the request was given up.
+-- cost: name of the cost, such as latency_ms. Warm-up requests are left out. Queries whose cost is unknown for one
+-- system are left out for all, so that systems are compared on equal queries. is_failed: whether the request failed;
+-- its latency is the time until it was abandoned.
 with known_cost as (
     select
         query_id,

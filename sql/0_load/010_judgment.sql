@@ -2,8 +2,8 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -
--- Contradicting judgments would be the higher grade here; the data check refuses them by contradicting_judgment before
--- anything is scored.
+-- Of contradicting judgments, the higher grade is taken; but the data check refuses them before anything is scored
+-- (contradicting_judgment).
 select
     query_id,
     doc_id,

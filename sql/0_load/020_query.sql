@@ -2,9 +2,9 @@
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
--- is_judged: has any judgment. judged: number of its judged documents. is_named: is in the query file. probability: of
--- drawing it for judging; 0 if all systems show equal results; null if it was not drawn. is_drawn: counts in the
--- comparison; true for all queries if none was drawn.
+-- is_judged: whether it has a judgment. judged: number of its judged documents. is_named: whether it is in the query
+-- file. probability: probability of being drawn for judging; 0 if all systems returned equal results; null if it was
+-- not drawn. is_drawn: whether it counts in the comparison; true for all queries if none was drawn.
 with judged_query as (
     select
         query_id,

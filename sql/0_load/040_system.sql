@@ -1,8 +1,8 @@
--- system: one compared system, in configured order; the first pulled is the first shown.
+-- system: one compared system, with its position in the configured order.
 -- grain:  one row per system_id
 -- reads:  pulled_system
 -- params: baseline
--- role: baseline or candidate.
+-- position: 0, 1, 2 … role: baseline or candidate.
 select
     system_id,
     position,

@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -
--- Used instead of pulled_ranking only if every metric has duplicates = first and there are duplicates.
+-- It replaces pulled_ranking only if every metric has duplicates = first and there are duplicates.
 select
     system_id,
     query_id,

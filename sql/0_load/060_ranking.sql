@@ -1,4 +1,4 @@
--- ranking: one result that a system returned, as pulled.
+-- ranking: one result that a system returned, with the key that orders results.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -

@@ -2,9 +2,9 @@
 -- grain:  one row per metric_id
 -- reads:  pulled_metric
 -- params: -
--- rank_rule: order of documents. gain_rule: gain of a grade. relevance_rule: gain that decides whether a query has
--- relevant documents. discount_rule: factor of a rank. own_depth: number of the system's own results in a local or
--- recall ideal (null: all).
+-- position: 0, 1, 2 … in the configured order. rank_rule: rule for the order of documents. gain_rule: rule for the gain
+-- of a grade. relevance_rule: gain rule that decides whether a query has relevant documents. discount_rule: rule for
+-- the factor of a rank. own_depth: number of the system's top results in a local or recall ideal (null: all).
 select
     metric_id,
     position,

@@ -1,8 +1,8 @@
--- rank_rule: one rule by which metrics order documents; results are ranked once for each.
+-- rank_rule: one rule by which metrics order documents; results are ranked once for each rule.
 -- grain:  one row per rank_rule
 -- reads:  pulled_rank_rule
 -- params: -
--- least_grade: lowest grade that a condensed ranking keeps; null if it keeps every judged document.
+-- least_grade: lowest grade of documents in a condensed ranking; null if it contains every judged document.
 select
     rank_rule,
     ties,

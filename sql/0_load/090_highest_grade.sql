@@ -1,4 +1,4 @@
--- highest_grade: the highest grade of all judgments, which a max ideal may have at every rank.
+-- highest_grade: the highest grade of all judgments, for ideals of the highest grade.
 -- grain:  one row per evaluation
 -- reads:  judgment
 -- params: -

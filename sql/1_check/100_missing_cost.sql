@@ -2,8 +2,8 @@
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- Includes all queries that were requested from the system, or have results of it. is_failed: the request failed.
--- Warm-up requests do not count.
+-- Considered are all queries that were requested from the system, or that have results of it, without warm-up requests.
+-- is_failed: whether the request failed.
 with counted as (
     select
         system_id,

@@ -3,8 +3,8 @@
 -- reads:  pulled_ranking
 -- params: system_id
 -- kind:   query
--- A row is an error, unless every metric has duplicates = first. Run only if a faster check does not show that a
--- system's documents are distinct.
+-- A row is an error, unless every metric has duplicates = first. The query is run only if a faster check cannot show
+-- that the documents of a system are distinct.
 select
     system_id,
     query_id,

@@ -2,11 +2,11 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  pulled_answer, query, ranking
 -- params: -
--- has_plain_ranks: the given ranks are lowest_rank, lowest_rank + 1 … highest_rank, each once, according to their sum
--- and their sum of squares, which are exact (ranks beyond 10^12 never count as plain); null without ranks. DuckDB makes
--- a decimal of 18 digits from two decimals of up to 18 digits, so all decimals here have more digits. Scores and ranks
--- are null if a ranking has none. The rows of a ranking that was reduced while reading come from pulled_answer, and
--- their ranks are plain.
+-- returned: number of results. has_plain_ranks: whether the given ranks are lowest_rank, lowest_rank + 1 …
+-- highest_rank, each once, by their sum and sum of squares, which are exact (ranks beyond 10^12 never count as plain);
+-- null without ranks. DuckDB makes a decimal of 18 digits from two decimals of up to 18 digits, so all decimals here
+-- have more digits. Scores and ranks are null if a ranking has none. The rows of a ranking that was reduced while it
+-- was read come from pulled_answer, and their ranks are plain.
 with answer as (
     select
         system_id,

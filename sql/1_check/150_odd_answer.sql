@@ -2,8 +2,9 @@
 -- grain:  one row per (code, system_id, query_id)
 -- reads:  answered_query, ranking
 -- params: -
--- amount: for repeated ranks without scores the number of results with a rank that another result has, else 1. Ranks
--- are missing if the range of ranks exceeds the number of results; otherwise ranks that are not plain are repeated.
+-- code: kind of oddity. amount: for repeated ranks without scores the number of results with a rank that another result
+-- has, else 1. Ranks are missing if their range exceeds the number of results; otherwise ranks that are not plain are
+-- repeated.
 with shared_rank as (
     select
         ranking.system_id,

@@ -2,10 +2,10 @@
 -- grain:  one row per system_id
 -- reads:  answered_query
 -- params: -
--- queries, depth: of judged queries; of all queries if it answers no judged one. depth: median number of results.
--- answered: number of all queries answered. several: number of queries with more than one result. judged: number of
--- judged queries. results: number of results for all queries. unjudged_results: number of results for queries without
--- judgments.
+-- queries: number of judged queries that the system answers. depth: median number of results for these; both are over
+-- all queries if it answers no judged one. answered: number of all queries answered. several: number of queries with
+-- more than one result. judged: number of judged queries. results: number of results for all queries. unjudged_results:
+-- number of results for queries without judgments.
 with counted as (
     select
         system_id,

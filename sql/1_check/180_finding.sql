@@ -2,8 +2,8 @@
 -- grain:  one row per (code, subject, example)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
--- subject: a system, or "judgments". count: number of queries, judgments or results concerned. queries: of queries.
--- example: 1 to 5, by query id; query_id and, for a finding about documents, doc_id name the example.
+-- subject: a system, or "judgments". count: number of queries, judgments or results with the finding. queries: number
+-- of queries with it. example: 1 to 5, by query id. doc_id: null if the finding is about a query.
 with judged_system as (
     select
         system.system_id,

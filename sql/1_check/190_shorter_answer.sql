@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query
 -- params: reach
--- reach: number of results that a metric counts. Far fewer: less than 80 % of the other system's number.
+-- `reach`: number of top results that a metric counts. Far fewer: less than 80 % of the other system's number.
 with counted as (
     select
         system_id,

@@ -1,12 +1,11 @@
--- ranked_doc: one result of a judged query, with its rank, as deep as the metrics read.
+-- ranked_doc: one result of a judged query, with its rank, down to the depth of the metrics.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  answered_query, ordered_result
 -- params: depth
 -- Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: the order is total, so the
--- ranks are equal on every run. With one sort key instead of two, DuckDB keeps a top-n per query, which takes much
--- memory for millions of queries; two keys are used if no ranking is deeper than the metrics read. first_rank: first
--- rank of the document's group of equal scores; ties = average needs it, and all of a group that begins within the
--- depth.
+-- ranks are the same in every run. With one sort key instead of two, DuckDB keeps a top-n per query, which takes much
+-- memory for millions of queries; two keys are used if no ranking is deeper than `depth`. first_rank: first rank
+-- of the document's group of equal scores; for ties = average, all of a group that begins within the depth is ranked.
 with deepest as (
     select max(returned) as returned,
     from answered_query

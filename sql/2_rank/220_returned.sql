@@ -1,4 +1,4 @@
--- returned: the number of results of a system for one judged query, after a rank rule's removals.
+-- returned: the number of results of a system for one judged query that a rank rule ranks.
 -- grain:  one row per (rank_rule, system_id, query_id)
 -- reads:  answered_query, judgment, rank_rule, ranking
 -- params: -

@@ -2,8 +2,8 @@
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, ranked_doc, system
 -- params: -
--- moved: number of documents with different ranks in the two rankings, under any rank rule, down to the deepest cutoff
--- of the metrics; if it is 0, no metric can tell the rankings apart. squares: sum over documents of the squared
+-- moved: number of documents with different ranks in the two rankings, by any rank rule, down to the deepest cutoff of
+-- the metrics; if it is 0, all metrics have equal values. squares: sum over documents of the squared
 -- difference of 1/log2(rank + 1) in the two rankings, with 0 beyond the cutoff of the first metric.
 with deepest as (
     select

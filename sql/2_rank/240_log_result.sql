@@ -1,9 +1,8 @@
--- log_result: one result of a log's query that is known to be unchanged, or was drawn for judging.
+-- log_result: one result of a query of a log that was drawn for judging, or is known to be unchanged.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  query, ranking
 -- params: -
 -- kind:   view
--- The query may be judged or not: ranked_doc contains judged queries only.
 select
     ranking.system_id,
     ranking.query_id,

@@ -4,7 +4,7 @@
 -- params: -
 -- kind:   query
 -- Results are compared down to the deepest cutoff of the metrics. first_rank: the first rank that differs. The queries
--- have probability 0: all systems returned equal results when queries were drawn. Failed requests are no answers.
+-- have probability 0: all systems returned equal results when queries were drawn. Failed requests are ignored.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric

@@ -3,8 +3,8 @@
 -- reads:  log_result, metric
 -- params: -
 -- kind:   query
--- Results go down to the deepest cutoff of the metrics, or rank 10 without a cutoff: these documents are to be judged
--- next.
+-- Results go down to the deepest cutoff of the metrics, or rank 10 without a cutoff: these are the documents
+-- to judge next.
 select
     system_id,
     query_id,

@@ -3,7 +3,7 @@
 -- reads:  gain, metric
 -- params: -
 -- kind:   query
--- The tests take cubes of differences; differences of dcg and cg are as large as the gains.
+-- Limits: tests compute cubes of differences, and differences of dcg and cg are as large as the gains.
 select
     gain_rule,
     grade,

@@ -3,7 +3,7 @@
 -- reads:  gain, graded_doc, judged_doc, metric, rank_rule
 -- params: -
 -- kind:   view
--- It is the gain of the document at that rank, or with ties = average the mean gain of its group of equal scores
+-- gain: gain of the document at that rank, or with ties = average the mean gain of its group of equal scores
 -- (McSherry and Najork 2008), which includes unjudged documents.
 with rule as (
     select distinct

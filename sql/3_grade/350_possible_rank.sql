@@ -1,4 +1,4 @@
--- possible_rank: one rank that a ranking or an ideal can have.
+-- possible_rank: one rank that a ranking or an ideal ranking can have.
 -- grain:  one row per rank
 -- reads:  judgment, pulled_rank, ranked_doc
 -- params: -

@@ -1,4 +1,4 @@
--- leading_result: one top result of a ranking.
+-- leading_result: one of the top `depth` results of a query.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking
 -- params: depth

@@ -2,8 +2,8 @@
 -- grain:  one row per (rank_rule, gain_rule, discount_rule, system_id, query_id, rank)
 -- reads:  discount, metric, rank_gain, rank_rule
 -- params: -
--- DCG@k is the value of the last row with rank <= k, so one pass serves every cutoff. The sum runs over a window in
--- rank order: it is equal to the last bit for any number of threads.
+-- dcg: DCG@k is the value of the last row with rank <= k, for every cutoff k. The sum runs over a window in rank order,
+-- so that it has the same bits for any number of threads.
 with rule as (
     select distinct
         metric.rank_rule,

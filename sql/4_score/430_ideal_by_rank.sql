@@ -2,7 +2,8 @@
 -- grain:  one row per (query_id, gain_rule, discount_rule, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
--- The global ideal of nDCG; with gain and discount 1, the last row is the number of relevant documents (recall).
+-- This is the global ideal of nDCG. With gain and discount 1, the last row is the number of relevant documents
+-- (recall).
 with ideal_doc as (
     select
         judgment.query_id,

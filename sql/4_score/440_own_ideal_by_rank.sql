@@ -1,9 +1,9 @@
--- own_ideal_by_rank: the DCG of the best order of the results of the system itself, down to one rank.
+-- own_ideal_by_rank: the DCG of the best order of a system's own results, down to one rank.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, judged_doc, metric
 -- params: -
 -- The local ideal reorders the system's own top k, the recall ideal its top recall_depth. Documents are ordered once
--- for all metrics that differ only in their discount. depth: 0 for all results.
+-- for all metrics that differ only in their discount.
 with look as (
     select distinct
         rank_rule,

@@ -2,8 +2,8 @@
 -- grain:  one row per (metric_id, query_id)
 -- reads:  gain, judgment, metric, query
 -- params: -
--- A query without any gain among its judgments has no best order: it is left out for every system, or has an equal
--- value for every system (no_relevant). If queries were drawn for judging, the others are left out.
+-- is_relevant: whether a judgment has a gain. A query without one is left out, or has the same value for every system
+-- (no_relevant). If queries were drawn for judging, the others are left out.
 with gaining_query as (
     select distinct
         gain.gain_rule,

@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  dcg_by_rank, metric
 -- params: -
--- DCG only grows with rank, so its maximum within the cutoff is its value at the cutoff.
+-- DCG never falls with the rank, so its value at the cutoff is its maximum down to there.
 select
     dcg_by_rank.system_id,
     dcg_by_rank.query_id,

@@ -2,10 +2,10 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
--- global: equal for every system, unless the ideal ends where the system's results end. local, recall: from the
--- system's own documents. max: k ranks, or without a cutoff as many as the system returned. The measures recall, ap,
--- rprec, bpref and infap divide by the number of relevant documents. ideal_end: the last rank of the ideal (null: no
--- end).
+-- By the kind of ideal, it is the DCG of, for global: all judged documents, cut where the system's results end if
+-- ideal_cut = returned. local, recall: the system's own results. max: k ranks, or without a cutoff as many as returned.
+-- The measures recall, ap, rprec, bpref and infap divide by the number of relevant documents. ideal_end: the last rank
+-- of the ideal (null: no end).
 with answer as (
     select
         returned.system_id,

@@ -2,9 +2,8 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system, walk_sum
 -- params: -
--- A query that a system did not answer scores 0 (or, with unanswered = exclude, has no row for that system), and an
--- ideal of 0 gives 0. A query whose request failed has no row, whatever the metric. With gain binary and discount none,
--- DCG is the number of relevant documents.
+-- value is 0 if the system did not answer the query (with unanswered = exclude there is no row), and if the ideal is 0.
+-- A query whose request failed has no row. With gain binary and discount none, DCG is the number of relevant documents.
 with score_part as (
     select
         system.system_id,

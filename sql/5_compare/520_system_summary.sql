@@ -2,9 +2,9 @@
 -- grain:  one row per (system_id, metric_id)
 -- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -
--- queries includes unanswered queries, unless the metric leaves them out; queries on which the source of a system
--- failed are in no count. Mean and median are computed outside, with an exact sum. relevant_queries: the queries whose
--- value depends on the ranking, since a judged document has a gain.
+-- queries includes unanswered queries, unless the metric leaves them out; failed requests are not
+-- counted. relevant_queries: number of queries with a judged document that has a gain. Mean and median are computed
+-- outside the SQL, from exact sums.
 with expected_query as (
     select
         system.system_id,

@@ -1,9 +1,8 @@
--- covered_score: the value of one query beside its share of judged results.
+-- covered_score: the value of one query, with the share of its results that are judged (judged; null without results).
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  coverage, query_score
 -- params: -
 -- kind:   query
--- judged is null if nothing was returned.
 select
     query_score.system_id,
     query_score.query_id,

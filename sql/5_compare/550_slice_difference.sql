@@ -1,4 +1,4 @@
--- slice_difference: the paired difference of one query, once for each slice that contains the query.
+-- slice_difference: the paired difference of one query, repeated for each slice that contains the query.
 -- grain:  one row per (attribute, slice, candidate, metric_id, query_id)
 -- reads:  paired_difference, query_attribute
 -- params: -

@@ -2,8 +2,8 @@
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth
--- doc_id is null if the document is judged, grade if it is not. group_size: with ties = average, the number of
--- results of equal score, counting judged ones; else 1.
+-- doc_id is null if the document is judged, to save memory; grade is null if it is not. group_size: with ties =
+-- average, the number of results with the same score; else 1.
 with tied_group as (
     select
         graded_doc.rank_rule,

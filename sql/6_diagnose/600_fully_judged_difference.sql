@@ -3,7 +3,7 @@
 -- reads:  coverage, paired_difference, system
 -- params: -
 -- kind:   query
--- Neither system returns an unjudged result within the cutoff of the metric; a system without results satisfies this.
+-- Fully judged: no result within the cutoff of the metric is unjudged; true for a system without results, too.
 with partly_judged as (
     select
         coverage.system_id,

@@ -1,4 +1,4 @@
--- uncounted_query: one query that has a grade above 0, but none that a metric counts.
+-- uncounted_query: one query that has a grade above 0, but is not scored by a metric.
 -- grain:  one row per (metric_id, query_id)
 -- reads:  judgment, metric, query, scored_query
 -- params: -

@@ -2,8 +2,8 @@
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, suspicious_query
 -- params: cutoff
--- Results that tie with the last of the top k are included. Of a query with at most k results all are included. A
--- window with one sort key lets DuckDB keep a top-n per query.
+-- Results that tie with the last of the top k are included, and all results of a query with at most k. Windows have one
+-- sort key, so that DuckDB can compute a top-n per query.
 with result as (
     select
         ranking.system_id,

@@ -1,9 +1,9 @@
--- own_order: one sequence of grades in the order of the given ranks, of a system whose ranks and scores disagree.
+-- own_order: one sequence of grades by given rank, of a system whose ranks and scores disagree.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
 -- params: depth
--- grades: in the order of the ranks, null for an unjudged document. judged: all grades of the query, lowest first.
--- query_ids: the queries with this sequence, all of which have the same value.
+-- grades: the grades of the top `depth` results, null if unjudged. judged: all grades of the query, lowest first.
+-- query_ids: the queries with these two sequences, which have the same value.
 with ranked as (
     select
         contending_result.system_id,

@@ -1,4 +1,4 @@
--- sensitive_doc: one result of a query whose value depends on the order of ties.
+-- sensitive_doc: one result of a query in which equal scores decide the top k.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, tied_query
 -- params: everything

@@ -1,4 +1,4 @@
--- sensitive_judgment: one judgment of a query whose value depends on the order of its results.
+-- sensitive_judgment: one judgment of a query in which equal scores decide the top k.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  judgment, sensitive_doc
 -- params: -

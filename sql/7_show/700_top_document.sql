@@ -2,9 +2,9 @@
 -- grain:  one row per (candidate, query_id, doc_id)
 -- reads:  judgment, metric, paired_difference, ranked_doc, system
 -- params: deepest, default_depth
--- The order is that of the first metric, down to its cutoff, at most `deepest`, or `default_depth` without a cutoff. Only
--- queries on which both systems are scored count. A rank is null if the document is not among the system's top
--- ranks, and grade is null if it is unjudged.
+-- The top ranks are those of the first metric, down to its cutoff (at most `deepest`), or to `default_depth` without a
+-- cutoff, on queries that both systems are scored on. baseline_rank, candidate_rank: null if the document is not in the
+-- top ranks of the system. grade: null if the document is unjudged.
 with first_metric as (
     select
         metric_id,

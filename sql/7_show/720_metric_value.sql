@@ -3,7 +3,7 @@
 -- reads:  metric, query_score, system
 -- params: -
 -- kind:   query
--- system_position, metric_position: the order in which systems and metrics were given.
+-- system_position, metric_position: 0, 1, 2 … in the configured order.
 select
     query_score.system_id,
     query_score.query_id,

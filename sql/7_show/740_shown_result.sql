@@ -1,4 +1,4 @@
--- shown_result: one result that the report page shows, with grade and gain, in the order of the first metric.
+-- shown_result: one top result for the report page, with grade and gain, ranked by the first metric.
 -- grain:  one row per (system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, query_score
 -- params: depth

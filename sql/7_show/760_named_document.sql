@@ -1,9 +1,9 @@
--- named_document: the title and address of one document on the report page, as pulled with the rankings.
+-- named_document: the title and URL of one document on the report page, as read with the rankings.
 -- grain:  one row per (doc_id)
 -- reads:  judgment, pulled_document, shown_result
 -- params: -
 -- kind:   query
--- Judged documents are included, because they may be shown as missed. Nothing here changes a result.
+-- Judged documents are included, because the page may list them as missed.
 select
     doc_id,
     title,

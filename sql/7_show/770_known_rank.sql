@@ -1,9 +1,9 @@
--- known_rank: the rank of one relevant document in a ranking of which only the first results were read.
+-- known_rank: the rank of one relevant document in a ranking of which only a part was stored.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_known_rank
 -- params: -
 -- kind:   query
--- Ranks are in the order of the first metric; a completely read ranking has no row.
+-- Ranks are by the first metric. A ranking that is stored completely has no row.
 select
     system_id,
     query_id,

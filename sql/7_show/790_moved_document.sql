@@ -3,7 +3,7 @@
 -- reads:  top_document
 -- params: -
 -- kind:   query
--- grade is null for unjudged documents.
+-- grade: null for unjudged documents. entered, left_out: the two numbers, summed over all queries.
 select
     candidate,
     grade,

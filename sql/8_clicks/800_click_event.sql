@@ -3,8 +3,9 @@
 -- reads:  pulled_click_event, pulled_click_text
 -- params: -
 -- kind:   view
--- An event whose text matches several queries has a row for each. A text that matches none is a query of its own,
--- without grades (is_asked); its clicks still tell how often each place is clicked.
+-- place: the rank of the document on the user's page, from 1. An event whose text matches several queries has a row for
+-- each. is_asked: false for a text that matches no query: it gets no grades, but counts in the click rates of the
+-- ranks.
 select
     pulled_click_text.query_id,
     pulled_click_text.is_asked,

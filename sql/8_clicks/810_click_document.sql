@@ -2,8 +2,8 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_event
 -- params: -
--- document: from 1, in the order of query_id and doc_id. Tables of counts use it instead of the ids, which takes a
--- fraction of the memory.
+-- document: the number, from 1, in the order of query_id and doc_id. Tables of counts use it instead of the ids, to
+-- save memory.
 select
     query_id,
     doc_id,

@@ -1,10 +1,10 @@
--- click_count: the numbers of impressions and clicks of one document at one place.
+-- click_count: the numbers of impressions and clicks of one document at one rank.
 -- grain:  one row per (document, place)
 -- reads:  click_document, click_event
 -- params: -
--- impressions, clicks: at most one for each search, even if logged twice; a click implies an impression. Events without
--- a search are all counted. shown_events, click_events: all events, as OpenSearch counts them. All are integers, whose
--- sums do not depend on the order.
+-- place: the rank. impressions, clicks: at most one for each search, even if logged twice; a click implies an
+-- impression. Events without a search are all counted. shown_events, click_events: numbers of all events, as OpenSearch
+-- counts them.
 with search_count as (
     select
         click_document.document,

@@ -1,9 +1,9 @@
--- click_rate: the mean click rate at one place, over all queries and documents.
+-- click_rate: the mean click rate at one rank, over all queries and documents.
 -- grain:  one row per (place)
 -- reads:  click_count
 -- params: -
--- rate: of impressions, 0 to 1. event_rate: logged clicks over logged impressions, which OpenSearch uses; 0 without
--- impressions.
+-- place: the rank. rate: clicks / impressions, 0 to 1. event_rate: logged clicks / logged impressions, which OpenSearch
+-- uses; 0 without impressions.
 with rank_total as (
     select
         place,

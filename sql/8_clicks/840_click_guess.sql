@@ -1,13 +1,13 @@
--- click_guess: the summands of one step of expectation maximisation, for one document at one place.
+-- click_guess: the summands of one step of expectation maximisation, for one document at one rank.
 -- grain:  one row per (document, place)
 -- reads:  click_count, pulled_attraction, pulled_examination
 -- params: -
 -- kind:   view
--- attracted, looked: expected number of impressions in which the document attracted, and in which the place was
--- examined, given the probabilities a and e of the previous step. In an impression without a click, the document
--- attracted and the place was not examined with probability a (1 - e) / (1 - a e); the place was examined and the
--- document did not attract with e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search,
--- 4.2).
+-- attracted, looked: expected number of impressions in which the document attracted the user, and in which the user
+-- examined the rank (place), given their probabilities a and e from the previous step. In an impression without a
+-- click, the document attracted and the rank was not examined with probability a (1 - e) / (1 - a e); the rank was
+-- examined and the document did not attract with e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models
+-- for Web Search, 4.2).
 with chance as (
     select
         click_count.document,

@@ -2,7 +2,7 @@
 -- grain:  one row per (document)
 -- reads:  click_guess
 -- params: -
--- The step is one of expectation maximisation. Sums run in the order of places, for equal bits with any number of
+-- The step is one of expectation maximisation. Sums run in the order of ranks, for equal bits with any number of
 -- threads.
 with running as (
     select

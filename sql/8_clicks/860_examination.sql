@@ -1,4 +1,4 @@
--- examination: the probability that one place is examined, after one more step of the fit.
+-- examination: the probability that users examine one rank, after one more step of the fit.
 -- grain:  one row per (place)
 -- reads:  click_guess
 -- params: -

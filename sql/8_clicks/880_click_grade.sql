@@ -2,9 +2,9 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_value, pulled_click_cut
 -- params: floor, scale
--- scale: value: the value itself. threshold: number of cuts that the value reaches. quantile: number of cuts reached by
--- the share of other graded documents with lower values; equal values have equal grades, and the lowest has grade 0.
--- level: the value rounded to its precision, by which documents are compared.
+-- floor: fewest impressions. The grade is, by `scale`: value: the value itself. threshold: the number of cuts that the
+-- value reaches. quantile: the number of cuts that the share of graded documents with lower values reaches; equal
+-- values have equal grades, and the lowest has grade 0. level: the value rounded to the precision of the comparison.
 with judged_value as (
     select
         query_id,

@@ -4,7 +4,7 @@
 -- params: bot_events, bot_times, fewest_clients, one_client_clicks, usual_share
 -- kind:   query
 -- click_bot: amount: the client's events. usual: the number that usual_share of the clients do not exceed. total: the
--- events of all clients. With fewer than fewest_clients clients there is no row, because nothing is usual yet.
+-- events of all clients. With fewer than fewest_clients clients there is no row, because too few show what is usual.
 -- click_one_client: amount: the document's clicks by its most frequent client. total: by all clients.
 with client_total as (
     select

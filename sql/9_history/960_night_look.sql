@@ -1,4 +1,4 @@
--- night_look: one tested primary comparison with the digest of its data; other data are another look.
+-- night_look: one tested primary comparison of one evaluation, with the digest of its data.
 -- grain:  one row per (ordinal, candidate, metric)
 -- reads:  comparison, evaluation, input, metric
 -- params: -

@@ -1,4 +1,4 @@
--- cost_timeline: the cost of one system's requests in one evaluation, with the difference from the baseline.
+-- cost_timeline: one cost statistic of one system in one evaluation, with the difference from the baseline.
 -- grain:  one row per (ordinal, system_id, metric)
 -- reads:  cost, cost_difference
 -- params: -
