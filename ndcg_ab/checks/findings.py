@@ -37,8 +37,9 @@ def refuse_errors(
     usually = {(finding.code, finding.message) for finding in findings if finding.severity == "error"}
     if raised := list(dict.fromkeys(row.code for row in errors if (row.code, row.message) not in usually)):
         why = "strict makes warnings errors" if evaluation.strict else "the configuration makes it one"
-        how = f"--finding {raised[0]}=warning, or `findings: {{{raised[0]}: warning}}`"
-        lines.append(f"{why}; to go on all the same: {how}")
+        options = " ".join(f"--finding {code}=warning" for code in raised)
+        keys = ", ".join(f"{code}: warning" for code in raised)
+        lines.append(f"{why}; to go on all the same: {options}, or `findings: {{{keys}}}`")
     raise InputError("\n".join(lines))
 
 

@@ -53,13 +53,19 @@ def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding
     return findings
 
 
-def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
+def no_gain_finding(evaluation: Evaluation) -> Finding:
+    """Return the error that no query can be scored, with the file of the judgments if they have one."""
+    file = evaluation.judgments.file if evaluation.judgments else None
+    return make_finding("nothing_scored", f"{file}: {NO_GAIN}" if isinstance(file, Path) else NO_GAIN, 0)
+
+
+def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[Finding]:
     """Return an error if no metric scores any query, or a warning for each metric that scores none or few.
 
     shares: one row per metric, with the number and the share of scored queries.
     """
     if not any(row.used for row in shares):
-        return [make_finding("nothing_scored", NO_GAIN, 0)]
+        return [no_gain_finding(evaluation)]
     findings = []
     for row in shares:
         code = "few_scored" if row.used else "nothing_scored"

@@ -76,7 +76,7 @@ def make_outcome(
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         ours = own_metrics(evaluation.metric_list)
-        all_findings += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
+        all_findings += [*check_unscored(scored_rows(ledger), evaluation), *check_order(engine, ours, sampling.weights)]
         all_findings += [*find_uncounted_queries(engine, ours), *check_coverage(systems)]
         all_findings += [*check_judged_shares(compared, left_out), *check_completeness(engine, evaluation, systems)]
         if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:

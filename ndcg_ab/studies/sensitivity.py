@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
-from ndcg_ab.checks.score_checks import NO_GAIN
+from ndcg_ab.checks.score_checks import no_gain_finding
 from ndcg_ab.comparing.drawn_queries import add_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
@@ -76,7 +76,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     all_findings = add_drawn_findings(findings, engine, evaluation, sampling.log)
     all_findings += check_order(engine, few, sampling.weights)
     if comparisons and not any(comparison.queries for comparison in comparisons.values()):
-        all_findings += [Finding("nothing_scored", "error", NO_GAIN, 0)]
+        all_findings += [no_gain_finding(evaluation)]
     refuse_errors(all_findings, evaluation)
     reported = tuple(apply_severities(all_findings, evaluation))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), comparisons, reported)

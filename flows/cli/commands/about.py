@@ -18,7 +18,7 @@ def metrics(
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     from ndcg_ab.other_measures import parse_own_metric
-    from ndcg_ab.report.terminal.reference import format_lists, format_metric, lists_content, metrics_content, to_json
+    from ndcg_ab.report.terminal.reference import format_metric, list_choices, lists_content, metrics_content, to_json
 
     output = Output((), json=json)
     parsed = [parse_own_metric(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
@@ -26,7 +26,7 @@ def metrics(
     output.write("json", lambda: to_json(content))
     if output.is_shown:
         texts = [format_metric(each, given) for each, given in zip(parsed, metric or (), strict=True)]
-        print("\n".join(texts) if parsed else format_lists(), end="")
+        print("\n".join(texts or [*list_choices(), ""]), end="")
     output.print_written_files()
 
 

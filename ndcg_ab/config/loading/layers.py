@@ -1,6 +1,7 @@
 """Merge the layers of a configuration: the files that it extends, the file itself, and changes by `--set`."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -90,7 +91,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
 
     content = read_yaml(path)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
+        how = f"ndcg-ab init JUDGMENTS BASELINE CANDIDATE --force --output-file {shlex.quote(str(path))}"
+        raise InputError(f"{path}: must hold keys and values → {how}")
     if "directory" in content:
         raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
     content = fill_in_content(content, str(path))

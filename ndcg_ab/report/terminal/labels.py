@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
+from ndcg_ab.report.terminal.grid import MOST_TABLES, Grid, Row, plain_table, print_dimmed
 from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.results.codec import SCHEMA
 from ndcg_ab.results.decisions import can_be_reversed, describe_tipping, measured_state
@@ -23,11 +23,12 @@ from ndcg_ab.studies.judge_next import ToJudge, ToJudgeNext
 from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, Verdicts
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
+TO_JUDGE_LINES, HEAD_LINES = 30, 4  # of the screen for the documents; of them around the rows of each table
 LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
 
 
 def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
-    """Print the documents to judge next, with their ranks and the effect of their grades."""
+    """Print the first documents to judge next, with their ranks and the effect of their grades, on one screen."""
     systems = list(dict.fromkeys(system for row in rows for system, _ in row.ranks))
     grid_rows = [
         Row(
@@ -41,7 +42,12 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
         for row in rows
     ]
     title = Text.assemble(("to judge next", "bold"), ": ranks, expected effect of a grade, difference by that grade")
-    Grid(("query", "document"), (*systems, "effect", "difference"), grid_rows).print(console, title)
+    grid = Grid(("query", "document"), (*systems, "effect", "difference"), grid_rows)
+    layout = grid.layout(console.width)
+    shown = TO_JUDGE_LINES // (len(layout.tables) if layout else MOST_TABLES) - HEAD_LINES
+    dataclasses.replace(grid, rows=grid_rows[:shown]).print(console, title)
+    if len(rows) > shown:
+        print_dimmed(console, f"and {len(rows) - shown} more: --csv FILE, --json FILE, or --sheet FILE to judge in")
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:
@@ -119,7 +125,9 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
     if compared.verdicts:
         console.print()
         verdicts_grid(compared.verdicts).print(console, Text("verdicts"))
-        console.print(format_verdict_changes(compared.verdicts), markup=False)
+        count, changed = len(compared.verdicts), sum(row.changed for row in compared.verdicts)
+        changes = f"{changed} verdict{'s' * (changed != 1)} of {count} change{'s' * (changed == 1)}"
+        console.print(f"{changes if changed else f'No verdict of {count} changes'} with the judgments.", markup=False)
         # Warnings question a number; notes are in the JSON.
         first, second = (
             [each for each in findings if each.severity == "warning"]
@@ -177,13 +185,6 @@ def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
             verdict = Text.assemble(each.verdict, ("; changes", "yellow") if row.changed and name == "second" else "")
             grid_rows.append(Row((row.metric, row.candidate, name), (signed(each.difference),), verdict))
     return Grid(("metric", "candidate", "judged by"), ("difference",), grid_rows)
-
-
-def format_verdict_changes(rows: Sequence[Verdicts]) -> str:
-    changed = sum(row.changed for row in rows)
-    if not changed:
-        return f"No verdict of {len(rows)} changes with the judgments."
-    return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
 
 
 MOST_LISTED = 10  # ranks, and grades of clicks

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, unknown_code_message
+from ndcg_ab.finding_codes.inputs import Code
 from ndcg_ab.results.outcome import Severity
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
@@ -32,21 +33,20 @@ def print_codes(console: Console) -> None:
 
 def codes_to_json(codes: Sequence[str]) -> str:
     """Return finding codes (by default all) with severity, meaning and advice as JSON; raise InputError if unknown."""
-    for code in codes:
-        refuse_unknown(code)
-    entries = [{"code": code, **CODES[code]._asdict()} for code in codes or CODES]
+    entries = [{"code": code, **find_entry(code)._asdict()} for code in codes or CODES]
     return json.dumps({"schema": 1, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
 
 
-def refuse_unknown(code: str) -> None:
+def find_entry(code: str) -> Code:
+    """Return the entry of a finding code; raise InputError for an unknown code."""
     if code not in CODES:
         raise InputError(unknown_code_message(code))
+    return CODES[code]
 
 
 def print_entry(console: Console, code: str) -> None:
     """Print the meaning of a finding code and its remedy; raise InputError for an unknown code."""
-    refuse_unknown(code)
-    entry = CODES[code]
+    entry = find_entry(code)
     console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
     console.print(entry.means, markup=False)
     console.print(f"What to do: {entry.advice}", markup=False)
@@ -125,11 +125,8 @@ def lists_content() -> dict[str, Any]:
     }
 
 
-def format_lists() -> str:
-    return "\n".join(lists_lines()) + "\n"
-
-
-def lists_lines() -> Iterator[str]:
+def list_choices() -> Iterator[str]:
+    """Yield the lines that list measures, choices and presets."""
     yield "MEASURES   as ndcg, ndcg@10, ndcg(gain=exponential, ideal=local)@10"
     yield ""
     for name in MEASURES:

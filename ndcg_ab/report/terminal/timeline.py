@@ -2,7 +2,7 @@
 
 import string
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -208,19 +208,17 @@ def decision_cell(night: EvaluatedNight) -> str:
     return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(night.decisions))}[/]"
 
 
-def latest_decisions(night: EvaluatedNight) -> list[Text]:
-    """Return a line per candidate, the best first: ``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``."""
+def latest_decisions(night: EvaluatedNight) -> Iterator[Text]:
+    """Yield a line per candidate, the best first: ``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``."""
     differences = {name: found.difference for name, found in night.compared.items()}
     ordered = sorted(
         night.decisions,
         key=lambda name: (night.decisions[name].traits.position, -(differences.get(name) or 0.0)),
     )
-    lines = []
     for name in ordered:
         choice = night.decisions[name]
         decision = (f"{choice.mark} {choice.words}", STYLES[choice.traits.tone])
-        lines.append(Text.assemble(f"{night.ordinal}: ", decision, f" {name}: {night.reasons[name]}"))
-    return lines
+        yield Text.assemble(f"{night.ordinal}: ", decision, f" {name}: {night.reasons[name]}")
 
 
 def format_legend(timeline: Timeline, *, wide: bool) -> str:

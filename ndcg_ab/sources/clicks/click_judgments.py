@@ -80,7 +80,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
         where = " at places that can be compared" if left_out else ""
         raise InputError(
             f"{events.origin}: no document has {described.least_impressions} impressions or more{where} (the most is"
-            f" {most}): give more events, or set a lower floor"
+            f" {most}): give more events, or set a lower floor, such as --floor {most}"
         )
     definition = described.definition
     if change > SMALLEST_CHANGE:

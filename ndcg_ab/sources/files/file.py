@@ -209,7 +209,11 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
         raise InputError(f"{path}: {needed}{content_hint(path, layout)}")
     if reading.columns and (is_trec or reading.records is not None):
         form_name = "a TREC file" if is_trec else reading.words
-        raise InputError(f"{path}: columns cannot be mapped in {form_name}; say its format if it is another one")
+        names = "; ".join(f"1s/\\b{column}\\b/{field}/" for field, column in reading.columns.items())
+        raise InputError(
+            f"{path}: columns cannot be mapped in {form_name}; say its format if it is another one; if the columns are"
+            f" those of another file, name them there, and map none: sed {shlex.quote(names)} FILE > NEW"
+        )
 
 
 def content_hint(path: Path, layout: Layout) -> str:

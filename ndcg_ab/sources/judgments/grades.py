@@ -6,10 +6,9 @@ A document may have grades from several files and several judges.
 import dataclasses
 import math
 import shlex
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, median, multimode
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,15 +26,8 @@ Refuse = Callable[[int, list[tuple[int, float]], int], NoReturn]
 Combine = str | Refuse
 
 
-def majority_grade(grades: Sequence[float]) -> float:
-    """Return the most frequent grade; of several equally frequent ones, the lowest."""
-    counts = Counter(grades)
-    most = max(counts.values())
-    return min(grade for grade, count in counts.items() if count == most)
-
-
 COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
-    "majority": majority_grade,
+    "majority": lambda grades: min(multimode(grades)),
     "median": median,
     "mean": lambda grades: fmean(sorted(grades)),
     "highest": max,

@@ -138,6 +138,10 @@ class Layout:
                 use = f"for {{{field.name}}} in a request" if not field.blank else "to slice by"
                 hint = "; give each column by itself" if "," in name else nearest_hint(name, others)
                 raise InputError(f"{text} {format_value(name)} {use} (columns: {names_text(others)}){hint}")
+        if missing and self.kind == "query" and "doc_id" in names:
+            raise InputError(
+                f"{text} 'query_id' (columns: {names_text(names)}): give documents with --documents {where}"
+            )
         if missing:
             guesses = {field.name: guess_column(field.name, unused) or "COLUMN" for field in missing}
             name = columns.get(missing[0].name, missing[0].name)

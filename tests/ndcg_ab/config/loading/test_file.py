@@ -229,7 +229,7 @@ WRONG = {
     "prefect.api_url = 5: must be text": with_keys(prefect={"api_url": 5}),
     "key 5 is no text: put it in quotes": with_keys() + "5: x\n",
     "key 'directory' cannot be set in a file": with_keys(directory="/"),
-    "must hold keys and values; `configs/example.yaml` shows every key": "- a\n- b\n",
+    "must hold keys and values → ndcg-ab init JUDGMENTS BASELINE CANDIDATE --force --output-file ": "- a\n- b\n",
 }
 
 
