@@ -34,7 +34,7 @@ SECONDS, MEMORY, DISK = 2.0, 300_000_000, 100_000_000  # what refusing one may t
 MEGA = 1 << 20
 LINES = {
     "ranking": b"".join(b"q Q0 d%d %d 1 t\n" % (rank, rank) for rank in range(1, 11)),
-    "judgments": b"".join(b"q 0 d%d 0\n" % place for place in range(10)),
+    "judgments": b"".join(b"q 0 d%d 0\n" % index for index in range(10)),
     "queries": b"q\ttext\n" * 1000,
     "documents": b"d\ttitle\n" * 1000,
     "scores": b"ndcg\t" + b"q" * 500 + b"\t1\n",

@@ -211,7 +211,7 @@ def good(kind: str, file_format: str) -> bytes:
         shaped = [(q, 0, d, v) if kind == "judgments" else (q, "Q0", d, 10 - v, v / 8, "tag") for q, d, v in ROWS]
         return "".join(" ".join(map(str, row)) + "\n" for row in shaped).encode()
     delimiter = "," if file_format == "csv" else "\t"
-    lines = [names, *([f'"{cell}"' if place % 3 == 0 else str(cell) for place, cell in enumerate(row)] for row in rows)]
+    lines = [names, *([f'"{cell}"' if index % 3 == 0 else str(cell) for index, cell in enumerate(row)] for row in rows)]
     return "".join(delimiter.join(line) + "\n" for line in lines).encode()
 
 
@@ -267,7 +267,7 @@ def double(content: bytes, chance: random.Random, values: list[bytes]) -> bytes:
 def join_lines(content: bytes, chance: random.Random, values: list[bytes]) -> bytes:
     lines = content.splitlines(keepends=True)
     at = chance.randrange(len(lines)) if lines else 0
-    return b"".join(line.rstrip(b"\r\n") if place == at else line for place, line in enumerate(lines))
+    return b"".join(line.rstrip(b"\r\n") if index == at else line for index, line in enumerate(lines))
 
 
 def shuffle(content: bytes, chance: random.Random, values: list[bytes]) -> bytes:

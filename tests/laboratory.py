@@ -35,7 +35,7 @@ def results(documents: Mapping[str, float]) -> list[Result]:
 
 def in_order(*doc_ids: str) -> list[Result]:
     """Results in rank order, with falling scores."""
-    return [Result(doc_id, float(len(doc_ids) - place)) for place, doc_id in enumerate(doc_ids)]
+    return [Result(doc_id, float(len(doc_ids) - index)) for index, doc_id in enumerate(doc_ids)]
 
 
 def evaluation_of(systems: Sequence[str], metrics: Sequence[str], **keys: object) -> Evaluation:

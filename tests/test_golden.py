@@ -63,8 +63,8 @@ def assert_close(kept: Any, again: Any, where: str) -> None:
             assert_close(kept[key], again[key], f"{where} {key}")
     elif isinstance(kept, list):
         assert len(kept) == len(again), where
-        for place, pair in enumerate(zip(kept, again, strict=True)):
-            assert_close(*pair, f"{where} {place}")
+        for index, pair in enumerate(zip(kept, again, strict=True)):
+            assert_close(*pair, f"{where} {index}")
     elif isinstance(kept, float) and not isinstance(again, str):
         assert kept == pytest.approx(again, rel=1e-9, abs=1e-12), where
     else:

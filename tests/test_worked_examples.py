@@ -60,9 +60,9 @@ def all_computed() -> dict[Example, tuple[float, float]]:
 
 def case_of(example: Example) -> Case:
     returned = example.returned.split()
-    grades = {f"d{place}": float(grade) for place, grade in enumerate(returned) if grade != "-"}
-    grades |= {f"m{place}": float(grade) for place, grade in enumerate(example.not_returned.split())}
-    return Case(grades, in_order(*(f"d{place}" for place in range(len(returned)))), example.metric)
+    grades = {f"d{index}": float(grade) for index, grade in enumerate(returned) if grade != "-"}
+    grades |= {f"m{index}": float(grade) for index, grade in enumerate(example.not_returned.split())}
+    return Case(grades, in_order(*(f"d{index}" for index in range(len(returned)))), example.metric)
 
 
 def rows(name: str) -> dict[str, list[str]]:

@@ -75,7 +75,7 @@ def test_the_position_model_of_one_place_is_the_rate_without_an_interval() -> No
 
 
 def test_where_nothing_moves_the_position_model_is_the_rate_above_a_half_too() -> None:
-    counts = [ClickCount("q", doc_id, place, 100, clicks) for place, (doc_id, clicks) in enumerate(RATES.items(), 1)]
+    counts = [ClickCount("q", doc_id, index, 100, clicks) for index, (doc_id, clicks) in enumerate(RATES.items(), 1)]
     assert values("position", counts) == {doc_id: clicks / 100 for doc_id, clicks in RATES.items()}
 
 

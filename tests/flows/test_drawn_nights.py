@@ -31,13 +31,13 @@ Ranking = dict[str, list[str]]
 
 
 def write(path: Path, ranking: Ranking) -> None:
-    lines = (f"{query}\t{doc}\t{-place}\n" for query, docs in ranking.items() for place, doc in enumerate(docs))
+    lines = (f"{query}\t{doc}\t{-index}\n" for query, docs in ranking.items() for index, doc in enumerate(docs))
     path.write_text("query_id\tdoc_id\tscore\n" + "".join(lines))
 
 
 def ndcg(docs: list[str], grades: dict[str, int]) -> float:
     def total(values: list[int]) -> float:
-        return sum(value / math.log2(place + 2) for place, value in enumerate(values[:5]))
+        return sum(value / math.log2(index + 2) for index, value in enumerate(values[:5]))
 
     return total([grades[doc] for doc in docs]) / total(sorted(grades.values(), reverse=True))
 

@@ -28,8 +28,8 @@ def differences(found: Any, kept: Any, where: str = "") -> Iterator[tuple[str, A
             else:
                 yield f"{where}/{key}", found.get(key, "(none)"), kept.get(key, "(none)")
     elif isinstance(found, list) and isinstance(kept, list) and len(found) == len(kept):
-        for place, (one, other) in enumerate(zip(found, kept, strict=True)):
-            yield from differences(one, other, f"{where}/{place}")
+        for index, (one, other) in enumerate(zip(found, kept, strict=True)):
+            yield from differences(one, other, f"{where}/{index}")
     elif isinstance(found, float) and isinstance(kept, float):
         if not math.isclose(found, kept, rel_tol=PRECISION, abs_tol=PRECISION):
             yield where, found, kept

@@ -51,14 +51,14 @@ def collection(seed: int = 20261119) -> tuple[Judgments, dict[str, Run]]:
     chance = random.Random(seed)
     judgments: Judgments = {}
     runs: dict[str, Run] = {name: {} for name in SYSTEMS}
-    for place, query in enumerate([*QUERIES, "u1", "u2"]):
+    for index, query in enumerate([*QUERIES, "u1", "u2"]):
         worth = {f"D{chance.randrange(10**6):06d}": chance.choice([0, 0, 0, 0, 1, 1, 2, 3, 4]) for _ in range(40)}
         worth[next(iter(worth))] = 2
         if not query.startswith("u"):
             judged = sorted(worth)[: chance.randint(24, 36)]
             judgments[query] = {doc: worth[doc] for doc in judged} | {next(iter(worth)): 2}
         for name, (noise, gap, digits) in SYSTEMS.items():
-            if not gap or place % gap:
+            if not gap or index % gap:
                 scores = {doc: 5 + grade + chance.gauss(0, noise) for doc, grade in worth.items()}
                 best = sorted(scores, key=lambda doc: -scores[doc])[: chance.randint(18, 25)]
                 runs[name][query] = {doc: round(scores[doc], digits) for doc in best}
@@ -176,7 +176,7 @@ def small(
     judgments: Judgments = {}
     run: Run = {}
     for query in map(str, range(chance.randint(2, 3))):
-        docs = [f"d{place}" for place in range(documents)]
+        docs = [f"d{index}" for index in range(documents)]
         grades = [-1 if negative else 0, 0, 1, 2, 3]
         judgments[query] = {doc: chance.choice(grades) for doc in docs} | {"d0": chance.randint(1, 3)}
         returned = docs if whole else chance.sample([*docs, "x0", "x1", "x2"], documents)
@@ -305,9 +305,9 @@ def step_down(table: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     for pattern in itertools.product((1, -1), repeat=len(table)):
         sums = [sum(sign * value for sign, value in zip(pattern, column, strict=True)) for column in columns]
         flipped = [Fraction(total**2, square) for total, square in zip(sums, squares, strict=True)]
-        for place, size in enumerate(sizes):
-            raw[place] += flipped[place] >= size
-            stepped[place] += any(f >= size for f, other in zip(flipped, sizes, strict=True) if other <= size)
+        for index, size in enumerate(sizes):
+            raw[index] += flipped[index] >= size
+            stepped[index] += any(f >= size for f, other in zip(flipped, sizes, strict=True) if other <= size)
     raised = [max(c for c, other in zip(stepped, sizes, strict=True) if other >= size) for size in sizes]
     assert raised != stepped, "the case is to show the monotone step: take another seed"
     return raw, raised
@@ -363,7 +363,7 @@ def statistics_cases() -> list[Case]:
     drawn = [*chance.uniform(0, 0.02, 6), *chance.uniform(0, 0.06, 4), *chance.uniform(0, 1, 5)]
     p = np.round(chance.permutation(drawn), 4).tolist()
     bh = scipy.stats.false_discovery_control(p).tolist()
-    times = {value: len(p) - place for place, value in enumerate(sorted(p))}
+    times = {value: len(p) - index for index, value in enumerate(sorted(p))}
     holm = [min(1.0, max(times[smaller] * smaller for smaller in p if smaller <= value)) for value in p]
     expected = {"bh": bh, "holm": holm, "bh_rejections": sum(value <= 0.05 for value in bh)}
     add("fifteen_p_values", "scipy.stats.false_discovery_control; Holm's definition", {"p": p}, expected)

@@ -218,7 +218,7 @@ NUMBERS = ("baseline", "candidate", "difference")
 def test_rounds_as_python_does(empty_page: Open, tmp_path: Path) -> None:
     """Halves go to the even digit; the tables beside it are written by Python."""
     sizes = [0.03125, 0.09375, 0.15625, 0.5, 0.00005, 0.12345, 1.0, 0.99995, 1.96875, 0.0, 1 / 3]
-    ids = [f"q{place:02d}" for place in range(len(sizes))]
+    ids = [f"q{index:02d}" for index in range(len(sizes))]
     both = {"system_id": ["old"] * len(ids) + ["new"] * len(ids), "query_id": ids + ids}
     scores = pa.table(both | {"metric": ["ndcg@10"] * 2 * len(ids), "value": [0.0] * len(ids) + sizes})
     queries = pa.table({"query_id": ids, "text": pa.array([None] * len(ids), pa.string())})

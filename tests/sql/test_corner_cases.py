@@ -167,8 +167,8 @@ def test_only_unjudged_results() -> None:
 
 @pytest.mark.parametrize("count", mostly_soaked([20_000, 100_000], kept=[20_000]))
 def test_many_documents_for_one_query(count: int) -> None:
-    judgments = {"q": {f"d{place}": float(place % 5) for place in range(0, count, 2)}}
-    returned = [Result(f"d{place}", float(place * 7919 % 20_011)) for place in range(count)]  # every score 5 times
+    judgments = {"q": {f"d{index}": float(index % 5) for index in range(0, count, 2)}}
+    returned = [Result(f"d{index}", float(index * 7919 % 20_011)) for index in range(count)]  # every score 5 times
     names = ["ndcg", "ndcg@10", "ndcg(ties=average)", "ndcg(ideal=recall)@10", "ndcg(unjudged=condense)@1000", "rr"]
     started = time.perf_counter()
     sql = sql_scores(judgments, {"new": {"q": returned}}, names, threads=None)
@@ -211,7 +211,7 @@ ODD = [
 
 
 def test_odd_document_ids() -> None:
-    judgments = {"q": {doc_id: float(place + 1) for place, doc_id in enumerate(ODD)}}
+    judgments = {"q": {doc_id: float(index + 1) for index, doc_id in enumerate(ODD)}}
     best = in_order(*reversed(ODD))
     second = in_order(*ODD[:1], *ODD[:0:-1]), {"judged@10": 1.0, "rr(relevant_from=10)": 1 / 2}
     hands(judgments, (best, {"ndcg": 1.0, "ndcg@3": 1.0, "recall": 1.0, "judged": 1.0}), second)

@@ -80,7 +80,7 @@ def test_of_many_systems_fewer_queries_are_computed_again(systems: int, queries:
 
 @pytest.mark.slow
 def test_large_values_are_compared_by_their_size() -> None:
-    judgments = {f"q{number}": {f"d{place}": 1e8 / (place + 3) + number for place in range(60)} for number in range(20)}
+    judgments = {f"q{number}": {f"d{index}": 1e8 / (index + 3) + number for index in range(60)} for number in range(20)}
     rankings = {"new": {query: in_order(*grades) for query, grades in judgments.items()}}
     outcome = outcome_of(judgments, rankings, ["dcg@20", "cg"])
     assert outcome.parity_queries == 20

@@ -212,7 +212,7 @@ class TestIrMeasures:
         if not shutil.which("perl"):
             pytest.skip("gdeval is a Perl script")
         judgments = real.judgments
-        number = {query: str(place) for place, query in enumerate(sorted(judgments))}
+        number = {query: str(index) for index, query in enumerate(sorted(judgments))}
         numbered = {number[query]: grades for query, grades in judgments.items()}
         run = {number[query]: found for query, found in real.first.items() if query in number}
         found = values_of(numbered, run, [name_of("gdeval", cutoff) for cutoff in (5, 20)])
@@ -255,7 +255,7 @@ class TestRanx:
 def untied(found: Mapping[str, float]) -> dict[str, float]:
     """The same order with scores that differ."""
     ordered = sorted(found, key=lambda doc_id: (-found[doc_id], doc_id))
-    return {doc_id: float(len(ordered) - place) for place, doc_id in enumerate(ordered)}
+    return {doc_id: float(len(ordered) - index) for index, doc_id in enumerate(ordered)}
 
 
 @pytest.mark.slow

@@ -264,7 +264,7 @@ ONE = st.lists(
 def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]) -> None:
     """Where its definition is ours: every document judged and returned, no ties."""
     metrics = pytest.importorskip("sklearn.metrics")
-    asked = {f"q{place}": rows for place, rows in enumerate(queries)}
+    asked = {f"q{index}": rows for index, rows in enumerate(queries)}
     judgments = {query: {doc: grade for doc, grade, _ in rows} for query, rows in asked.items()}
     run = {query: {doc: float(score) for doc, _, score in rows} for query, rows in asked.items()}
     names = {"ndcg@1": 1, "ndcg@3": 3, "ndcg": None}

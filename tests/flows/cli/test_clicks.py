@@ -49,7 +49,7 @@ def test_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
 def test_ten_documents_of_which_two_were_exchanged_have_no_common_grade(tmp_path: Path) -> None:
     """All are equally good, and each has its own place: grades in the order of the places say nothing."""
     clicks = [500, 350, 250, 200, 150, 125, 100, 85, 75, 65]
-    rows = [f"q,d{place},{place},1000,{clicked}\n" for place, clicked in enumerate(clicks, 1)]
+    rows = [f"q,d{index},{index},1000,{clicked}\n" for index, clicked in enumerate(clicks, 1)]
     (tmp_path / "counts.csv").write_text(HEAD + "".join(rows) + "q,d9,10,20,1\nq,d10,9,20,2\n")
     code, said, _ = run(tmp_path / "counts.csv", "--output-file", tmp_path / "grades.csv")
     assert code == 0 and "[click_not_joined]" in said and "8 of 10 documents have no grade, and 90 %" in said

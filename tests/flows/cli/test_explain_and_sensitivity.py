@@ -100,7 +100,7 @@ def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
     """With weights and clusters it is the comparison with the same weights and clusters, and another than without."""
     ids = dict.fromkeys(line.split()[0] for line in (DATA / "judgments.qrels").read_text(encoding="utf-8").splitlines())
     queries = tmp_path / "queries.tsv"
-    rows = (f"{query_id}\t{1 + place}\tc{place // 2}\n" for place, query_id in enumerate(ids))
+    rows = (f"{query_id}\t{1 + index}\tc{index // 2}\n" for index, query_id in enumerate(ids))
     queries.write_text("query_id\tweight\ttopic\n" + "".join(rows), encoding="utf-8")
     sampled = ["--queries", str(queries), "--cluster", "topic"]
 

@@ -346,7 +346,7 @@ def with_options(command: list[str], options: list[str], message: str) -> list[s
     if len(kept) == len(command) and message.startswith(f"ndcg-ab: {name}"):
         at = len(command) - 1 - command[::-1].index(name)
         rest = command[at + 1 :]
-        kept = command[:at] + rest[next((place for place, part in enumerate(rest) if part[:2] == "--"), len(rest)) :]
+        kept = command[:at] + rest[next((index for index, part in enumerate(rest) if part[:2] == "--"), len(rest)) :]
     return [*kept, *options]
 
 

@@ -139,7 +139,7 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
 @pytest.fixture
 def weighted(scores: Path) -> tuple[Path, dict[str, float]]:
     """A file of queries with weights, one of them of a query that has no values."""
-    weights = {f"q{place:03d}": float(1 + place**2 % 11) for place in range(41)}
+    weights = {f"q{index:03d}": float(1 + index**2 % 11) for index in range(41)}
     path = scores.with_name("queries.csv")
     path.write_text("query_id,weight\n" + "".join(f"{query},{weight}\n" for query, weight in weights.items()))
     return path, weights
@@ -149,7 +149,7 @@ def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]])
     path, weights = weighted
     (plan,) = plans("--scores", scores, "--weights", path, "--candidate", "dense", "--metric", "ndcg@10")
     differences = values()["dense"] - values()["bm25"]
-    share = np.array([weights[f"q{place:03d}"] for place in range(40)])
+    share = np.array([weights[f"q{index:03d}"] for index in range(40)])
     found = compute_moments(differences, share)
     effective = share.sum() ** 2 / (share**2).sum()
     assert plan["difference"] == pytest.approx(np.average(differences, weights=share), rel=1e-12)
@@ -221,7 +221,7 @@ def test_only_queries_of_both_systems_are_paired(tmp_path: Path) -> None:
     rows = [row for row in rows if row[:2] != ("hybrid", "q003")] + [("hybrid", "q999", "ndcg@10", 0.5)]
     path = write(tmp_path / "s.csv", rows)
     (plan,) = plans("--scores", path)
-    kept = [place for place in range(30) if place != 3]
+    kept = [index for index in range(30) if index != 3]
     differences = (column["hybrid"] - column["bm25"])[kept]
     assert (plan["queries"], plan["unpaired"]) == (29, 12)
     assert plan["deviation"] == pytest.approx(np.std(differences, ddof=1), rel=1e-12)

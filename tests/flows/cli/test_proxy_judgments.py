@@ -55,7 +55,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     (folder / "others").write_text("".join(line for line in cheap if line.split()[0] != careful[3]))
     (folder / "twice").write_text("".join(cheap) + f"{IDS[0]} 0 a 0\n{IDS[0]} 0 b 0\n")
     (folder / "more").write_text("".join(cheap) + "unknown 0 a 1\n")
-    won = [query for place, query in enumerate(IDS) if orders["new"][place] and not orders["old"][place]]
+    won = [query for index, query in enumerate(IDS) if orders["new"][index] and not orders["old"][index]]
     (folder / "won").write_text("".join(f"{query} 0 a {1 + (query == won[0])}\n" for query in won[:CAREFUL]))
     exact = (orders["new"].astype(float) - orders["old"]) / 2
     return Case(folder, exact, np.where(wrong, -exact, exact), careful)
@@ -119,7 +119,7 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     expected = correct_difference(*columns, case.careful, 0.05)
     assert expected is not None
     assert made["comparisons"][0]["cheap"] == approx_record(expected)
-    lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
+    lacking = next(index for index, query in enumerate(IDS) if query not in case.careful)
     (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
     ended = invoke(command(case, *PROXY, "--queries", f"{tmp_path}/queries.tsv"))
     assert ended.exit_code == 2
@@ -176,7 +176,7 @@ def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case
     seen = set(case.careful[:20])
     columns = []
     for one in (column(case, True), column(case, False)):
-        kept = [place for place, query in enumerate(one.query_ids) if query not in seen]
+        kept = [index for index, query in enumerate(one.query_ids) if query not in seen]
         ids, values = ([list(each)[place] for place in kept] for each in (one.query_ids, one.differences))
         columns.append(dataclasses.replace(one, query_ids=tuple(ids), differences=values))
     expected = correct_difference(*columns, unseen, 0.05)

@@ -46,7 +46,7 @@ def plain() -> ndcg_ab.CompareResult:
 @pytest.fixture(scope="module")
 def hostile() -> ndcg_ab.CompareResult:
     """Names, ids and attributes that would be markup; the ids come into a finding."""
-    queries = [f"{HOSTILE}{place}" for place in range(12)]
+    queries = [f"{HOSTILE}{index}" for index in range(12)]
     judgments = {query: {f"{HOSTILE}a": 1, "b": 0} for query in queries}
     good = {query: {f"{HOSTILE}a": 2.0, "b": 1.0} for query in queries[1:]}
     bad = {query: {f"{HOSTILE}a": 1.0, "b": 2.0} for query in queries}

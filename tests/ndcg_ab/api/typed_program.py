@@ -8,7 +8,7 @@ import ndcg_ab
 from ndcg_ab import InputError, Verdict
 from ndcg_ab.testing import assert_not_worse
 
-JUDGMENTS = {f"q{place}": {"good": 2, "fair": 1, "bad": 0} for place in range(40)}
+JUDGMENTS = {f"q{index}": {"good": 2, "fair": 1, "bad": 0} for index in range(40)}
 OLD = {query: {"bad": 3.0, "fair": 2.0, "good": 1.0} for query in JUDGMENTS}
 NEW: dict[str, dict[str, float]] = {query: {"good": 3.0, "fair": 2.0} for query in JUDGMENTS}
 

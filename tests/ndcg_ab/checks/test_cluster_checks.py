@@ -38,5 +38,5 @@ def test_ids(query_ids: list[str], count: int | None) -> None:
     ],
 )
 def test_texts(texts: list[str], count: int | None) -> None:
-    found = describe_repeated_texts([(f"q{place}", text) for place, text in enumerate(texts)])
+    found = describe_repeated_texts([(f"q{index}", text) for index, text in enumerate(texts)])
     assert (found and found[1]) == count

@@ -57,14 +57,14 @@ def write_files(folder: Path, changed: str, change: Change, field: str = "doc_id
     for path in paths:
         lines = []
         for at, query in enumerate(QUERIES):
-            for place, doc in enumerate(DOCS):
-                is_changed = path.name == changed and (at if field == "query_id" else place) % step == 0
+            for index, doc in enumerate(DOCS):
+                is_changed = path.name == changed and (at if field == "query_id" else index) % step == 0
                 one = change(query) if is_changed and field == "query_id" else query
                 two = change(doc) if is_changed and field == "doc_id" else doc
                 if path.suffix == ".run":
-                    lines.append(f"{one} Q0 {two} {place + 1} {10 - place} t\n")
-                elif (place + at) % 3:
-                    lines.append(f"{one} 0 {two} {place % 3}\n")
+                    lines.append(f"{one} Q0 {two} {index + 1} {10 - index} t\n")
+                elif (index + at) % 3:
+                    lines.append(f"{one} 0 {two} {index % 3}\n")
         path.write_text("".join(lines))
     return paths
 
@@ -94,7 +94,7 @@ def run_commands(found: list[Finding], paths: list[Path], folder: Path) -> list[
     for at, command in enumerate(commands):
         done = subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True, env={"LANG": "C"})
         assert done.stderr == b""
-        place = next(place for place, path in enumerate(paths) if str(path) in command)
+        place = next(index for index, path in enumerate(paths) if str(path) in command)
         new = folder / command.rpartition("> ")[2]
         mended[place] = new.rename(folder / f"mended{at}" / paths[place].name.removesuffix(".gz"))
     return mended
@@ -112,7 +112,7 @@ def folder(tmp_path: Path) -> Path:
 def test_ids_that_match_in_another_spelling(case: str, step: int) -> None:
     change, words = CASES[case]
     judged = {"q": frozenset(DOCS)}
-    own = {"q": frozenset(change(doc) if place % step == 0 else doc for place, doc in enumerate(DOCS))}
+    own = {"q": frozenset(change(doc) if index % step == 0 else doc for index, doc in enumerate(DOCS))}
     for one, other in ((own, judged), (judged, own)):
         found = find_difference(one, other)
         assert found and words.split(" (")[0] in found.words and "(2)" not in found.words
@@ -129,7 +129,7 @@ def test_the_command_makes_documents_match(spelt: tuple[str, str, int], folder: 
     found = findings(paths)
     assert [finding.system for finding in found] == (["new"] if changed == "new.run" else ["old", "new"])
     finding = found[-1]
-    judged = sum((place + at) % 3 > 0 for at in range(10) for place in range(0, 10, step))
+    judged = sum((index + at) % 3 > 0 for at in range(10) for index in range(0, 10, step))
     assert (finding.count, len(finding.examples)) == (judged, 5)
     assert f"system new: {judged} of its " in finding.message and words in finding.message
     if case in FORMS:

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.slow
 
 QUERIES = [f"{number:03}" for number in range(1, 13)]
 DOCS = [f"00{number}Ab" for number in range(1, 9)]
-JUDGMENTS = {query: {doc: place % 3 for place, doc in enumerate(DOCS)} for query in QUERIES}
-RANKING = {query: {doc: -float(place) for place, doc in enumerate(DOCS)} for query in QUERIES}
+JUDGMENTS = {query: {doc: index % 3 for index, doc in enumerate(DOCS)} for query in QUERIES}
+RANKING = {query: {doc: -float(index) for index, doc in enumerate(DOCS)} for query in QUERIES}
 
 
 def test_ids_of_another_collection() -> None:
@@ -36,17 +36,17 @@ def test_a_few_unjudged_results_are_a_warning() -> None:
 def test_few_judged_is_no_other_spelling() -> None:
     """One document of each query is judged, among ten times as many that are not."""
     sparse = {query: {DOCS[0]: 1.0} for query in QUERIES}
-    deep = {query: ranking | {f"z{place}": -9.0 - place for place in range(90)} for query, ranking in RANKING.items()}
+    deep = {query: ranking | {f"z{index}": -9.0 - index for index in range(90)} for query, ranking in RANKING.items()}
     codes = {finding.code for finding in ndcg_ab.compare(sparse, {"old": deep}, threads=1).findings}
     assert codes == {"few_judged"}
 
 
 def test_whole_numbers_in_a_frame_are_their_digits() -> None:
-    rows = [(query, place) for query in QUERIES for place in range(1, 9)]
+    rows = [(query, index) for query in QUERIES for index in range(1, 9)]
     numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
-    judged = {query: {str(place): 9 - place for place in range(1, 9)} for query in QUERIES}
+    judged = {query: {str(index): 9 - index for index in range(1, 9)} for query in QUERIES}
     ranking = pa.table({**numbers, "score": [-float(place) for _, place in rows]})
     assert ndcg_ab.compare(judged, {"old": ranking}, threads=1).findings == ()
-    padded = {query: {f"{place:04}": place for place in range(1, 9)} for query in QUERIES}
+    padded = {query: {f"{index:04}": index for index in range(1, 9)} for query in QUERIES}
     with pytest.raises(InputError, match=r"96 of its 96 .* match those of the judgments if leading zeros are removed"):
         ndcg_ab.compare(padded, {"old": ranking, "new": ranking}, threads=1)

@@ -13,7 +13,7 @@ from tests.commands import invoke
 
 QUERIES = [f"q{number}" for number in range(1, 11)]
 DOCS = [f"doc{number}" for number in range(10, 22)]
-JUDGMENTS = "".join(f"{query} 0 {doc} {place % 3}\n" for query in QUERIES for place, doc in enumerate(DOCS))
+JUDGMENTS = "".join(f"{query} 0 {doc} {index % 3}\n" for query in QUERIES for index, doc in enumerate(DOCS))
 
 Row = tuple[str, str, int | str, float | str, str]  # query, document, rank, score, tag
 
@@ -23,7 +23,7 @@ def rows(shift: int = 0, depth: int = 12) -> list[Row]:
     found: list[Row] = []
     for query in QUERIES:
         docs = [*DOCS[shift:], *DOCS[:shift]][:depth]
-        found += [(query, doc, place, 20.0 - place, "new") for place, doc in enumerate(docs, 1)]
+        found += [(query, doc, index, 20.0 - index, "new") for index, doc in enumerate(docs, 1)]
     return found
 
 
@@ -155,7 +155,7 @@ def dictionary(lines: Iterable[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
-GRADES = {query: {doc: place % 3 for place, doc in enumerate(DOCS)} for query in QUERIES}
+GRADES = {query: {doc: index % 3 for index, doc in enumerate(DOCS)} for query in QUERIES}
 METRICS = ["ndcg@1", "ndcg@5", "ndcg", "recall@5", "rr@2", "ndcg(unjudged=condense)@5", "ndcg(ideal=local)@5"]
 METRICS += ["ndcg(score_precision=float32)@5"]
 

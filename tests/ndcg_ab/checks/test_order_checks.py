@@ -118,9 +118,9 @@ def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
     rankings, judgments = {}, {}
     for query in map(str, range(12)):
         count = draw.randint(1, 9)
-        rows = [(f"d{place}", draw.randint(1, 5), draw.randint(1, 12)) for place in range(count)]
+        rows = [(f"d{index}", draw.randint(1, 5), draw.randint(1, 12)) for index in range(count)]
         rankings[query] = ranked(*rows)
-        judgments[query] = {f"d{place}": float(draw.randint(0, 3)) for place in range(0, 12, 2)} | {"d0": 1.0}
+        judgments[query] = {f"d{index}": float(draw.randint(0, 3)) for index in range(0, 12, 2)} | {"d0": 1.0}
     (found,) = findings({"new": rankings}, "rank_disagrees", metric, judgments)
     by_rank = dataclasses.replace(parse(metric), ties="given")
     values = [score_query(by_rank, rankings[query], judgments[query], 3.0) for query in rankings]
@@ -139,7 +139,7 @@ def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int,
     """
     systems, truth = {}, []
     for number, rows in enumerate(answers):
-        answer = ranked(*((f"d{place}", float(score), rank) for place, (score, rank) in enumerate(rows)))
+        answer = ranked(*((f"d{index}", float(score), rank) for index, (score, rank) in enumerate(rows)))
         systems[f"s{number:02}"] = {"q1": answer}
         by_rank = [score for score, _ in sorted(rows, key=lambda row: (row[1], -row[0]))]
         by_score = sorted((score for score, _ in rows), reverse=True)
@@ -242,7 +242,7 @@ def test_what_several_cutoffs_tell_together_each_tells_alone(rule: str) -> None:
         ranks = list(range(1, 9))
         one, other = swapped.get(query, (1, 1))
         ranks[one - 1], ranks[other - 1] = ranks[other - 1], ranks[one - 1]
-        scores = [9.0 - place // 2 if query in ("q3", "q5") else 9.0 - place for place in range(8)]
+        scores = [9.0 - index // 2 if query in ("q3", "q5") else 9.0 - index for index in range(8)]
         rankings[query] = ranked(*zip(draw.sample("abcdefgh", 8), scores, ranks, strict=True))
     name, _, choice = rule.partition("; ")
     metrics = [name.format(f"({choice})" if choice else "", cutoff) for cutoff in (2, 5)]

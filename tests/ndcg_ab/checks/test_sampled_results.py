@@ -17,7 +17,7 @@ def drawn(seed: int, *, scored: bool = True) -> list[Result]:
     draw = random.Random(seed)
     ranks = draw.sample(range(60), 40)
     scores = [draw.choice((5.0, 5.0 + 1e-9, 4.0, -2.0)) if scored else None for _ in ranks]
-    return [Result(f"d{place:02}", score, ranks[place]) for place, score in enumerate(scores)]
+    return [Result(f"d{index:02}", score, ranks[index]) for index, score in enumerate(scores)]
 
 
 def fetched(results: list[Result], places: int) -> list[Result]:
@@ -34,7 +34,7 @@ def fetched(results: list[Result], places: int) -> list[Result]:
 @pytest.mark.parametrize("metric", [*METRICS, "ndcg(ties=given)@3", "rr(ties=given)@3"])
 def test_what_is_fetched_has_the_value_of_the_whole(metric: str, seed: int) -> None:
     results = drawn(seed)
-    judgments = {row.doc_id: float(place % 4) for place, row in enumerate(results)}
+    judgments = {row.doc_id: float(index % 4) for index, row in enumerate(results)}
     assert score_query(parse(metric), fetched(results, 3), judgments) == score_query(parse(metric), results, judgments)
 
 

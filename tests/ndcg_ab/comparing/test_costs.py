@@ -47,15 +47,15 @@ def folder_with(folder: Path, skipped: dict[str, str] | None = None) -> Path:
     skipped: system -> a query that it has no row of.
     """
     (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in IDS))
-    weights = [1 + place % 4 for place in range(COUNT)]
-    rows = (f"{name},{weight},c{place // 5}\n" for place, (name, weight) in enumerate(zip(IDS, weights, strict=True)))
+    weights = [1 + index % 4 for index in range(COUNT)]
+    rows = (f"{name},{weight},c{index // 5}\n" for index, (name, weight) in enumerate(zip(IDS, weights, strict=True)))
     (folder / "q.csv").write_text("query_id,weight,cluster\n" + "".join(rows))
     for system in ("base", *MORE):
         order = "ba" if system == "base" else "ab"
         lines = [
-            f"{name},{doc},{2 - place},{value!r}\n"
+            f"{name},{doc},{2 - index},{value!r}\n"
             for name, value in zip(IDS, latencies(system).tolist(), strict=True)
-            for place, doc in enumerate(order)
+            for index, doc in enumerate(order)
             if (skipped or {}).get(system) != name
         ]
         (folder / f"{system}.csv").write_text("query_id,doc_id,score,latency_ms\n" + "".join(lines))
@@ -253,7 +253,7 @@ def test_weights_and_clusters_count(folder: Path) -> None:
     """A query of weight 3 is three queries; queries of a cluster are fewer units."""
     keys = {"queries": {"file": "q.csv"}, "metrics": ["rr"]}
     weighed = compared(folder, ["alike"], statistics={"resamples": 1000, "clustered": False}, **keys)
-    repeated = np.repeat(BASE, [1 + place % 4 for place in range(COUNT)])
+    repeated = np.repeat(BASE, [1 + index % 4 for index in range(COUNT)])
     for row in costs_of(weighed).values:
         if row.system_id == "base" and row.statistic != "mean":
             share = float(row.statistic[1:]) / 100
@@ -269,7 +269,7 @@ def test_weights_and_clusters_count(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_where_queries_were_drawn_for_judging_costs_are_of_the_whole_log(folder: Path) -> None:
-    rows = (f"{name},{1 + place % 4},{'0.25' if place % 4 == 0 else ''}\n" for place, name in enumerate(IDS))
+    rows = (f"{name},{1 + index % 4},{'0.25' if index % 4 == 0 else ''}\n" for index, name in enumerate(IDS))
     (folder / "drawn.csv").write_text("query_id,weight,probability\n" + "".join(rows))
     statistics = {"resamples": 1000, "clustered": False}
     drawn, whole = (

@@ -9,7 +9,7 @@ from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import evaluation_of, fill, in_order
 
-QUERIES = [f"q{place:02d}" for place in range(20)]
+QUERIES = [f"q{index:02d}" for index in range(20)]
 JUDGMENTS = {query: {"first": 1.0, "second": 1.0, "bad": 0.0} for query in QUERIES}
 OLD = in_order("first", "bad", "other")
 NEW = in_order("bad", "first", "second")  # more of the good ones, and the first of them later

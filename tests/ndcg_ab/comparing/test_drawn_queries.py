@@ -29,22 +29,22 @@ def rankings(rng: np.random.Generator, rows: Rows) -> dict[str, dict[str, dict[s
         for name in found:
             if name == "a" or row["probability"] != 0:
                 order = rng.permutation(DOCS).tolist()
-            found[name][row["query_id"]] = {doc: -float(place) for place, doc in enumerate(order)}
+            found[name][row["query_id"]] = {doc: -float(index) for index, doc in enumerate(order)}
     return found
 
 
 def log(rng: np.random.Generator) -> Rows:
     """Half of the queries show the same, ten of the others were drawn; three more are judged."""
     rows = []
-    for place in range(SIZE):
-        same, drawn = place % 2 == 0, place % 4 == 1
+    for index in range(SIZE):
+        same, drawn = index % 2 == 0, index % 4 == 1
         rows.append(
             {
-                "query_id": f"q{place:02}",
+                "query_id": f"q{index:02}",
                 "weight": float(rng.integers(1, 9)),
-                "probability": 0.0 if same else (0.25, 0.5, 1.0)[place % 3] if drawn else None,
+                "probability": 0.0 if same else (0.25, 0.5, 1.0)[index % 3] if drawn else None,
                 "disagreement": 0.0 if same else round(float(rng.uniform(0.3, 2)), 3),
-                "kind": "x" if place % 3 else "y",
+                "kind": "x" if index % 3 else "y",
             }
         )
     return rows
@@ -61,7 +61,7 @@ def world() -> tuple[Rows, dict[str, Any], dict[str, dict[str, int]]]:
 
 def ndcg(ranking: Mapping[str, float], grades: Mapping[str, int]) -> float:
     def total(values: list[int]) -> float:
-        return sum(value / math.log2(place + 2) for place, value in enumerate(values[:5]))
+        return sum(value / math.log2(index + 2) for index, value in enumerate(values[:5]))
 
     order = sorted(ranking, key=lambda doc: -ranking[doc])
     return total([grades[doc] for doc in order]) / total(sorted(grades.values(), reverse=True))
@@ -183,7 +183,7 @@ def test_intended_queries_need_not_be_drawn(world: Any) -> None:
 
 def test_intervals_allow_for_long_tails(world: Any) -> None:
     """Of differences that are divided by their disagreement, and of no others."""
-    ids = tuple(f"q{place}" for place in range(20))
+    ids = tuple(f"q{index}" for index in range(20))
     column = Column("a", "b", "ndcg@5", ids, np.array([0.4, 0.2] + 18 * [0.0]))
     (plain,) = sort_by_query([column])
     (drawn,) = sort_by_query([replace(column, scales=np.ones(20))])
@@ -221,7 +221,7 @@ def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     rows, systems, judgments = world
     order = [*systems["a"]["q00"]]
     order[3], order[5] = order[5], order[3]
-    moved = systems["b"] | {"q00": {doc: -float(place) for place, doc in enumerate(order)}}
+    moved = systems["b"] | {"q00": {doc: -float(index) for index, doc in enumerate(order)}}
     table, named = pa.Table.from_pylist(rows), {"a": systems["a"], "b": moved, "c": systems["b"]}
     found = ndcg_ab.compare(judgments, named, queries=table, metrics=["ndcg@5", "ndcg@3"])
     weights = {row["query_id"]: row["weight"] for row in rows}
@@ -276,11 +276,11 @@ def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
     rng = np.random.default_rng(8)
     rows: Rows = [
         {
-            "query_id": f"q{place:03}",
-            "probability": 0.0 if place % 2 else None if place % 6 == 0 else 0.5,
-            "disagreement": 0.0 if place % 2 else round(float(rng.uniform(0.3, 2)), 3),
+            "query_id": f"q{index:03}",
+            "probability": 0.0 if index % 2 else None if index % 6 == 0 else 0.5,
+            "disagreement": 0.0 if index % 2 else round(float(rng.uniform(0.3, 2)), 3),
         }
-        for place in range(120)
+        for index in range(120)
     ]
     systems = rankings(rng, rows)
     truth = {row["query_id"]: {doc: int(rng.integers(0, 4)) for doc in DOCS} for row in rows}

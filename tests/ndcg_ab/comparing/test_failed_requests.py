@@ -190,7 +190,7 @@ def test_an_interval_holds_whatever_an_answer_would_have_taken(seed: int) -> Non
     seen = np.where(failed, times * chance.uniform(0, 1, (150, 2)), times)
     statistics = [CostStatistic("ms", name) for name in ("mean", "p50", "p95")]
     evaluation = configured(Path(), ["alike"])
-    query_ids = [str(place) for place in range(150)]
+    query_ids = [str(index) for index in range(150)]
     known, whole = (
         Estimates(RecordedCost(query_ids, values, flags, Sample(), {}), statistics, evaluation)
         for values, flags in ((seen, failed), (times, np.zeros_like(failed)))

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 Rows = list[dict[str, Any]]
 QUERIES = [f"q{number:02d}" for number in range(60)]
 LANGUAGES = ["en"] * 30 + ["de"] * 24 + ["fr"] * 6
-WEIGHTS = {query: 1 + place % 7 for place, query in enumerate(QUERIES)}
+WEIGHTS = {query: 1 + index % 7 for index, query in enumerate(QUERIES)}
 FAMILY = {"family", "family_size", "procedure", "p_adjusted", "exploratory", "attribute", "slice"}
 VERDICT = {"verdict", "conclusion", "size", "underpowered", "obstacle", "least_queries"}
 TOGETHER = {
@@ -242,7 +242,7 @@ def test_weights_count_by_default_and_can_be_ignored(folder: Path) -> None:
 def test_a_slice_in_which_one_query_has_all_the_weight_is_not_tested(tmp_path: Path) -> None:
     """It was an error of ours: the variance of such a mean is 0 / 0."""
     write(tmp_path, {"old": ["abx"] * 60, "new": ["bax", "abx", "xab"] * 20})
-    lines = [f"{query},{place % 2},{1 if place < 3 else 1e-20}\n" for place, query in enumerate(QUERIES)]
+    lines = [f"{query},{index % 2},{1 if index < 3 else 1e-20}\n" for index, query in enumerate(QUERIES)]
     (tmp_path / "q.csv").write_text("query_id,part,weight\n" + "".join(lines))
     options = ["--queries", "queries:q.csv", "--slice", "part", "--metric", "ndcg@1"]
     found = compare(tmp_path, *options, systems=("old", "new"))
@@ -265,7 +265,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
     write(tmp_path, {"old": ["xab"] * 15 + ["abx"] * 45, "new": ["abx"] * 15 + ["bax", *["abx"] * 4] * 9})
     write(tmp_path, {"up": cancelling, "down": cancelling[::-1]})
     parts = ["small"] * 15 + ["one"] * 20 + ["two"] * 25
-    lines = [f"{query},{parts[place]},{place // 30}\n" for place, query in enumerate(QUERIES)]
+    lines = [f"{query},{parts[index]},{index // 30}\n" for index, query in enumerate(QUERIES)]
     (tmp_path / "q.csv").write_text("query_id,part,half\n" + "".join(lines))
     options = ["--queries", "queries:q.csv", "--metric", "ndcg@1", "--smallest-slice", "20"]
     warnings = {}
@@ -298,7 +298,7 @@ def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     systems = ("old", "new", "last")
     found = rows(compare(folder, "--all-pairs", "--smallest-effect", "0.1", *options, systems=systems), "all pairs")
     pairs = [(row["baseline"], row["candidate"]) for row in found]
-    assert pairs == [(first, second) for place, first in enumerate(systems) for second in systems[place + 1 :]]
+    assert pairs == [(first, second) for index, first in enumerate(systems) for second in systems[index + 1 :]]
     for row, systems in zip(found, pairs, strict=True):
         (alone,) = compare(folder, "--all-pairs", "--smallest-effect", "0.1", *options, systems=systems)["comparisons"]
         assert without(row, *FAMILY, *TOGETHER) == without(alone, *FAMILY, *TOGETHER)
@@ -345,7 +345,7 @@ def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
 
 def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path) -> None:
     for name, lightest in (("far", "1e-100"), ("near", "1e99")):
-        rows = [f"{query},{'1e100' if place % 3 else lightest}\n" for place, query in enumerate(QUERIES)]
+        rows = [f"{query},{'1e100' if index % 3 else lightest}\n" for index, query in enumerate(QUERIES)]
         (folder / f"{name}.csv").write_text("query_id,weight\n" + "".join(rows))
         for row in compare(folder, "--queries", f"queries:{name}.csv", "--resamples", "200")["comparisons"]:
             assert row["low"] < row["difference"] < row["high"]

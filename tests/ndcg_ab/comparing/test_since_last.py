@@ -100,7 +100,7 @@ def test_why_parts_are_not_known_is_said_where_more_than_the_ranking_changed(
 @pytest.fixture(scope="module")
 def better() -> Outcome:
     """A candidate that puts the good document first on each of 12 queries."""
-    judged = {f"q{place}": {"good": 1.0, "bad": 0.0} for place in range(12)}
+    judged = {f"q{index}": {"good": 1.0, "bad": 0.0} for index in range(12)}
     rankings = {"old": in_order("bad", "good"), "new": in_order("good", "bad")}
     return outcome_of(judged, {name: dict.fromkeys(judged, found) for name, found in rankings.items()}, ["ndcg@10"])
 

@@ -324,7 +324,7 @@ BEYOND = [2**53 + 1, 2**63 - 1, "9007199254740993", Decimal(2**53 + 1), Decimal(
 def test_a_whole_score_that_a_double_cannot_hold_is_refused(
     score: Any, master: str, folder: Path, tmp_path: Path
 ) -> None:
-    write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": f"d{place}", "score": score} for place in range(2)])
+    write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": f"d{index}", "score": score} for index in range(2)])
     wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on_spark(master, folder))
     with pytest.raises(InputError) as caught:
         pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
@@ -340,7 +340,7 @@ def test_what_a_column_can_hold_is_taken(
     held: tuple[str, list[Any]], master: str, folder: Path, tmp_path: Path
 ) -> None:
     column, values = held
-    rows = [{"query_id": "q1", "doc_id": f"d{place}", "rank": place + 1} for place in range(3)]
+    rows = [{"query_id": "q1", "doc_id": f"d{index}", "rank": index + 1} for index in range(3)]
     write(tmp_path / "held", [row | {column: value} for row, value in zip(rows, values, strict=True)])
     taken = evaluation(folder, systems=[{"name": "held", "table": f"{tmp_path}/held"}], **on_spark(master, folder))
     pulls.pull_ranking(Context(taken, MemoryStore(taken)), "held")

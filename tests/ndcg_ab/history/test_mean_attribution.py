@@ -63,7 +63,7 @@ def regraded() -> list[str]:
     """Three documents of `bread` with other grades, and one that is new."""
     own = [line for line in lines_of("judgments.qrels") if line.startswith("bread ")]
     others = [line for line in lines_of("judgments.qrels") if line not in own]
-    changed = [f"{line.rsplit(maxsplit=1)[0]} {place}" for place, line in enumerate(own[:3])]
+    changed = [f"{line.rsplit(maxsplit=1)[0]} {index}" for index, line in enumerate(own[:3])]
     return [*others, *changed, *own[3:], "bread 0 another 3"]
 
 
@@ -290,9 +290,9 @@ def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float
     graded = [f"{query} 0 {doc} {grade:g}" for query, found in judgments.items() for doc, grade in found.items()]
     rewrite(folder, "judgments.qrels", graded)
     ranked = [
-        f"{query} Q0 {doc} {place} {score} new"
+        f"{query} Q0 {doc} {index} {score} new"
         for query, found in ranking.items()
-        for place, (doc, score) in enumerate(sorted(found.items(), key=lambda row: -row[1]), 1)
+        for index, (doc, score) in enumerate(sorted(found.items(), key=lambda row: -row[1]), 1)
     ]
     rewrite(folder, "new.run", ranked)
     rewrite(folder, "old.run", [f"{query} Q0 a 1 1.0 old" for query in weights])

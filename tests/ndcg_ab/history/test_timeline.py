@@ -83,8 +83,8 @@ def printed(found: Timeline, width: int, *, details: bool = False) -> list[str]:
 @pytest.mark.parametrize("width", [80, 130])
 @pytest.mark.parametrize("count", [5, 9, 14])
 def test_no_number_breaks_however_many_systems_there_are(count: int, width: int) -> None:
-    names = tuple(f"ranker-{place}" for place in range(count))
-    values: dict[str, float | None] = {name: 0.1 + place / 100 for place, name in enumerate(names)}
+    names = tuple(f"ranker-{index}" for index in range(count))
+    values: dict[str, float | None] = {name: 0.1 + index / 100 for index, name in enumerate(names)}
     others = dict.fromkeys(names[1:])
     shown = {
         "compared": dict.fromkeys(others, PastComparison(-0.01, Verdict.REGRESSED)),

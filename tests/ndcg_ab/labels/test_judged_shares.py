@@ -38,8 +38,8 @@ SHOWN: dict[str, tuple[str, str]] = {
 
 def made(shown: dict[str, tuple[str, str]]) -> tuple[Judgments, Rankings]:
     rankings: Rankings = {
-        name: {query: in_order(*pair[place]) for query, pair in shown.items() if pair[place]}
-        for place, name in enumerate(("old", "new"))
+        name: {query: in_order(*pair[index]) for query, pair in shown.items() if pair[index]}
+        for index, name in enumerate(("old", "new"))
     }
     return dict.fromkeys(shown, JUDGED), rankings
 
@@ -108,7 +108,7 @@ def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> 
 def test_weights_and_clusters_hold_there_too() -> None:
     judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
     queries = {
-        query: {"weight": 1 + place, "cluster": f"u{place % 3}"} for place, query in enumerate(sorted(judgments))
+        query: {"weight": 1 + index, "cluster": f"u{index % 3}"} for index, query in enumerate(sorted(judgments))
     }
     plain = scored(rankings)
     kept = [query for query in judgments if query in ("both", "below", "silent", "short", "more")]

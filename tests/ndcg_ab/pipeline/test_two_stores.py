@@ -46,8 +46,8 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     """A ranking: every fifth query as the baseline has it."""
     return [
         {"query_id": query, "doc_id": doc, "score": float(9 - rank), "rank": rank}
-        for place, query in enumerate(QUERIES)
-        for rank, doc in enumerate(ORDERS[name if place % 5 else "old"], 1)
+        for index, query in enumerate(QUERIES)
+        for rank, doc in enumerate(ORDERS[name if index % 5 else "old"], 1)
     ]
 
 
@@ -96,11 +96,11 @@ def write_inputs(found: Path) -> Path:
         {
             "query_id": query,
             "text": f"text {query}",
-            "weight": 1 + place % 3,
-            "kind": "xy"[place % 2],
-            "cluster": place // 2,
+            "weight": 1 + index % 3,
+            "kind": "xy"[index % 2],
+            "cluster": index // 2,
         }
-        for place, query in enumerate(QUERIES)
+        for index, query in enumerate(QUERIES)
     ]
     write_table(found / "queries.tsv", queries)
     click_log(
@@ -115,8 +115,8 @@ def write_inputs(found: Path) -> Path:
     (found / "few.qrels").write_text("".join(few))
     (found / "intended.txt").write_text("\n".join(QUERIES[3:9]) + "\n")
     values = [
-        {"system_id": system, "query_id": query, "metric": metric, "value": (place * step % 7) / 7}
-        for place, query in enumerate(QUERIES)
+        {"system_id": system, "query_id": query, "metric": metric, "value": (index * step % 7) / 7}
+        for index, query in enumerate(QUERIES)
         for system, step in (("old", 3), ("new", 5))
         for metric in ("ctr", "ndcg@10")
     ]

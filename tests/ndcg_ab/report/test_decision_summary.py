@@ -95,7 +95,7 @@ def test_one_order_wherever_decisions_stand() -> None:
     """By hand: a and b are worse, b by less; c is as it was; d is better. Given in another order."""
     ways = {"c": 6, "a": 12, "d": 0, "b": 9}  # queries of 12 with the bad document first; 6 of the baseline
     rankings = {
-        name: {query: RANKINGS["bad" if place < bad else "good"] for place, query in enumerate(WORDS)}
+        name: {query: RANKINGS["bad" if index < bad else "good"] for index, query in enumerate(WORDS)}
         for name, bad in {"old": 6, **ways}.items()
     }
     found = outcome_of(JUDGMENTS, rankings, ["ndcg@2"])

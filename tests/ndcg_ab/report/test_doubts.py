@@ -25,10 +25,10 @@ DOUBT = "in doubt, since its ranks disagree with the scores: "
 @functools.cache
 def undoubted(count: int) -> Outcome:
     """The baseline c00 and worse candidates."""
-    names = [f"c{place:02d}" for place in range(count)]
+    names = [f"c{index:02d}" for index in range(count)]
     rankings: dict[str, Ranking] = {
-        name: {query: in_order(*("ab" if place == 0 else "xa")) for query in QUERIES}
-        for place, name in enumerate(names)
+        name: {query: in_order(*("ab" if index == 0 else "xa")) for query in QUERIES}
+        for index, name in enumerate(names)
     }
     return outcome_of(JUDGMENTS, rankings, ["ndcg@2"])
 
@@ -104,7 +104,7 @@ def test_hardly_judged_is_doubted_where_it_decides(metric: str, judged: float | 
 
 @pytest.mark.slow
 def test_many_systems_share_a_sentence() -> None:
-    (banner,) = make_answer(evaluated(20, [f"c{place:02d}" for place in range(1, 9)])).doubts
+    (banner,) = make_answer(evaluated(20, [f"c{index:02d}" for index in range(1, 9)])).doubts
     assert banner.text == (
         "8 of 20 systems give ranks that disagree with their scores, which decide, in queries:"
         " c01 3, c02 3, c03 3, c04 3, c05 3, c06 3 and 2 more"
@@ -134,14 +134,14 @@ def test_it_is_written_where_the_decision_is(count: int) -> None:
 def compared(folder: Path, count: int, doubtful: list[int]) -> ndcg_ab.CompareResult:
     """The baseline and worse candidates from files; the rank columns of some are the wrong way round."""
     systems = {}
-    for place in range(count):
+    for index in range(count):
         rows = [
-            f"{query} Q0 {doc} {2 - at if place in doubtful else at + 1} {9 - at} c"
+            f"{query} Q0 {doc} {2 - at if index in doubtful else at + 1} {9 - at} c"
             for query in QUERIES
-            for at, doc in enumerate("ab" if place == 0 else "xa")
+            for at, doc in enumerate("ab" if index == 0 else "xa")
         ]
-        systems[f"c{place:02d}"] = folder / f"c{place:02d}.run"
-        systems[f"c{place:02d}"].write_text("\n".join(rows) + "\n")
+        systems[f"c{index:02d}"] = folder / f"c{index:02d}.run"
+        systems[f"c{index:02d}"].write_text("\n".join(rows) + "\n")
     return ndcg_ab.compare(JUDGMENTS, systems, metrics="ndcg@2", resamples=100)
 
 

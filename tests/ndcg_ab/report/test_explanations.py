@@ -23,7 +23,7 @@ COMPARED, ANSWER, SURE, OVERTURN, NEXT = TITLES
 def improved() -> Outcome:
     """The candidate shows the relevant document first; the baseline on the first queries alone."""
     judgments = {query: {"a": 2, "z": 0} for query in QUERIES}
-    old = {query: in_order(*("az" if place < 6 else "za")) for place, query in enumerate(QUERIES)}
+    old = {query: in_order(*("az" if index < 6 else "za")) for index, query in enumerate(QUERIES)}
     return outcome_of(judgments, {"old": old, "new": {query: in_order(*"az") for query in QUERIES}}, ["ndcg@2"])
 
 

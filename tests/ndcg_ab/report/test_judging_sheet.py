@@ -60,7 +60,7 @@ def test_every_level_has_a_digit(grades: Sequence[float], expected: dict[str, fl
 
 def test_of_more_levels_than_digits_ten_are_offered() -> None:
     """Evenly spread, 0, the lowest and the highest among them, and the sheet says so."""
-    given = [-1.5 + place / 8 for place in range(37)]
+    given = [-1.5 + index / 8 for index in range(37)]
     chosen = levels_with_keys(grade_levels(given))
     assert len(chosen) == 10 and {0.0, -1.5, 3.0} < set(chosen) <= set(given)
     assert max(after - before for before, after in itertools.pairwise(chosen)) <= 0.75

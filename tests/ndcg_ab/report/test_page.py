@@ -71,7 +71,7 @@ def shop(folder: Path) -> Evaluation:
         query = HOSTILE_QUERY if number == 7 else f"q{number:02d}"
         text = HOSTILE_TEXT if number == 7 else f"words of {number}"
         queries.append({"query_id": query, "text": text, "device": SLICES[number % 2]})
-        docs = [f"d{place}" for place in range(14)] + [HOSTILE_DOC]
+        docs = [f"d{index}" for index in range(14)] + [HOSTILE_DOC]
         grades = {doc: chance.choice((0, 0, 1, 2, 3)) for doc in docs[:12] + [HOSTILE_DOC]}
         grades["d0"] = 1
         if number == 1:
@@ -83,11 +83,11 @@ def shop(folder: Path) -> Evaluation:
                 order = [HOSTILE_DOC, *docs[:-1]]
             if number == 1:
                 order = list(OLD if system == "old" else NEW)
-            rows = [{"query_id": query, "doc_id": doc, "score": -place} for place, doc in enumerate(order)]
+            rows = [{"query_id": query, "doc_id": doc, "score": -index} for index, doc in enumerate(order)]
             rankings[system] += rows
     systems = [
-        {"name": name, "file": written(folder / f"{place}.jsonl", rows)}
-        for place, (name, rows) in enumerate(rankings.items())
+        {"name": name, "file": written(folder / f"{index}.jsonl", rows)}
+        for index, (name, rows) in enumerate(rankings.items())
     ]
     return Evaluation(
         name="shop",
@@ -139,7 +139,7 @@ def gathered(folder: Path) -> PageData:
 def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) -> PageData:
     """Made up: only the size counts."""
     chance = random.Random(11)
-    names = [f"ranker-{place}" for place in range(systems)]
+    names = [f"ranker-{index}" for index in range(systems)]
     ids = [f"{chance.randrange(10**7):07d}-{number}" for number in range(queries)]
     few = small_outcome(names)
     scores = {"system_id": [], "query_id": [], "metric": [], "value": []}
@@ -151,8 +151,8 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
             row = {"system_id": name, "query_id": query}
             for metric in few.metrics:
                 append(scores, row | {"metric": metric.name, "value": chance.random()})
-            for place, doc in enumerate(chance.sample(pool, results)):
-                append(rankings, row | {"rank": place + 1, "doc_id": doc, "grade": grade[doc]})
+            for index, doc in enumerate(chance.sample(pool, results)):
+                append(rankings, row | {"rank": index + 1, "doc_id": doc, "grade": grade[doc]})
     texts = [" ".join(chance.choices(WORDS, k=5)) for _ in ids]
     table = pa.table({"query_id": ids, "text": texts})
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
@@ -512,7 +512,7 @@ class TestBlock:
         """By hand, with ties: of ten that are shown e03 … e12, so that e02 has rank 11 and e01 rank 12."""
         relevant = {"e01": 1, "e02": 3, "e05": 2, "lost": 2, "bad": 0}
         judgments = [{"query_id": "q", "doc_id": doc, "grade": grade} for doc, grade in relevant.items()]
-        tied = [{"query_id": "q", "doc_id": f"e{place:02d}", "score": 1.0} for place in range(1, 13)]
+        tied = [{"query_id": "q", "doc_id": f"e{index:02d}", "score": 1.0} for index in range(1, 13)]
         first = [{"query_id": "q", "doc_id": "lost", "score": 1.0}]
         evaluation = Evaluation(
             name="t",
@@ -611,14 +611,14 @@ class TestSize:
         assert 0.9 * page.LARGEST < path.stat().st_size < page.LARGEST
         text = path.read_text(encoding="utf-8")
         block = block_of(text)
-        kept = [place for place, ranking in enumerate(block["rankings"]) if ranking]
+        kept = [index for index, ranking in enumerate(block["rankings"]) if ranking]
         assert len(block["queries"]["id"]) == 1_000 and 100 < len(kept) < 1_000
         assert f"The rankings of {1_000 - len(kept)} queries, those with the smallest differences" in text
         chosen = set(kept)
         columns = block["values"][0]
-        largest = [max(abs(column[place] - columns[0][place]) for column in columns) for place in range(1_000)]
+        largest = [max(abs(column[index] - columns[0][index]) for column in columns) for index in range(1_000)]
         assert min(largest[place] for place in chosen) >= max(
-            size for place, size in enumerate(largest) if place not in chosen
+            size for index, size in enumerate(largest) if index not in chosen
         )
 
     def test_queries_are_left_out_last(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

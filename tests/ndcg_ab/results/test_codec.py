@@ -18,7 +18,7 @@ from tests.laboratory import in_order, outcome_of
 from tests.small_evaluation import nights, small
 
 IDS = tuple(f"q{number:02}" for number in range(12))
-FALLING = [0.5 - 0.02 * place for place in range(12)]
+FALLING = [0.5 - 0.02 * index for index in range(12)]
 MIXED = [0.3, -0.2, 0.1, -0.3, 0.25, -0.1, 0.0, 0.2, -0.25, 0.1, -0.05, 0.15]
 
 

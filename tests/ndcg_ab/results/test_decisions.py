@@ -24,7 +24,7 @@ GOOD, BAD = in_order("good", "bad"), in_order("bad", "good")
 def night(*new: list[Any], metrics: tuple[str, ...] = ("ndcg@2",)) -> Outcome:
     """`old` is right for every query, except the last; `new`, `new2`, … answer all queries with one ranking each."""
     rankings = {"old": dict.fromkeys(WORDS, GOOD)}
-    rankings |= {f"new{place or ''}": dict.fromkeys(WORDS, one) for place, one in enumerate(new)}
+    rankings |= {f"new{index or ''}": dict.fromkeys(WORDS, one) for index, one in enumerate(new)}
     return outcome_of(JUDGMENTS, rankings, list(metrics))
 
 

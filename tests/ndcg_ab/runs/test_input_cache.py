@@ -209,7 +209,7 @@ def test_only_what_changed_is_reduced_anew(looked_at: list[str], tmp_path: Path)
 
 def test_the_same_rows_in_another_order_are_looked_at_again(looked_at: list[str], tmp_path: Path) -> None:
     """Their digest is the same, and what is to be said of them is not."""
-    lines = [f"q{query},d{place},{9 - place}\n" for query in range(3) for place in range(4)]
+    lines = [f"q{query},d{index},{9 - index}\n" for query in range(3) for index in range(4)]
     systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.csv"}]
     small(tmp_path)
     found = []
@@ -220,7 +220,7 @@ def test_the_same_rows_in_another_order_are_looked_at_again(looked_at: list[str]
 
 
 def test_how_a_file_is_read_is_a_part_of_what_is_known(read: list[str], tmp_path: Path) -> None:
-    text = "query_id,doc_id,score,other\n" + "".join(f"q{place},d,1,2\n" for place in range(3))
+    text = "query_id,doc_id,score,other\n" + "".join(f"q{index},d,1,2\n" for index in range(3))
     small(tmp_path)
     (tmp_path / "inputs" / "new.csv").write_text(text)
     found = set()
@@ -344,8 +344,8 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
         changed_run(tmp_path, turn)
         pulls(evaluation, turn)
     assert len(entries(evaluation)) == 5
-    for place, entry in enumerate(entries(evaluation), start=1):
-        os.utime(entry / known_inputs.ENTRY, (place, place))
+    for index, entry in enumerate(entries(evaluation), start=1):
+        os.utime(entry / known_inputs.ENTRY, (index, index))
     sizes = [sum(path.stat().st_size for path in entry.iterdir()) for entry in entries(evaluation)]
     used = {known_inputs.read_entry(entry)["table"] for entry in entries(evaluation)}
     pulls(small(tmp_path, retention={"inputs": f"{sum(sizes) - 1}B"}), 3)

@@ -18,7 +18,7 @@ QUERIES, DOCUMENTS = 6, 20
 
 def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str = "d{}") -> Evaluation:
     """Two systems, of which the second is the first but for one document far down."""
-    queries, first = [f"q{query}" for query in range(QUERIES)], [f"d{place}" for place in range(DOCUMENTS - 1)]
+    queries, first = [f"q{query}" for query in range(QUERIES)], [f"d{index}" for index in range(DOCUMENTS - 1)]
     rankings = {name: dict.fromkeys(queries, (*first, last)) for name, last in (("old", "d19"), ("new", "other"))}
     grades = {query: {spelt.format(place): 1 for place in (0, 5)} for query in queries}
     return write_evaluation(folder, grades, rankings, metrics=list(metrics))

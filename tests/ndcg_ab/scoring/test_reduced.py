@@ -49,15 +49,15 @@ def ranking(chance: random.Random, folder: Path, name: str, ranks: str = "plain"
         documents = chance.sample(range(60), depth)
         values = sorted((round(chance.uniform(-1, 1), 1) for _ in documents), reverse=True)
         if scores == "near":
-            values = [7.0 - place * 1e-9 for place in range(depth)]
+            values = [7.0 - index * 1e-9 for index in range(depth)]
         if scores == "level":  # as deep as is looked at, and beyond
             values = [2.0] * min(depth, 8) + values[8:]
         if scores == "large":
             values = [value * 1e300 for value in values]
         if scores == "rising" and query == QUERIES - 1:
             values = [*values[1:], max(values) + 1]
-        for place, (document, value) in enumerate(zip(documents, values, strict=True)):
-            rank = place + 1 if ranks == "plain" else place if ranks == "from 0" else place * 2 + 1
+        for index, (document, value) in enumerate(zip(documents, values, strict=True)):
+            rank = index + 1 if ranks == "plain" else index if ranks == "from 0" else index * 2 + 1
             lines.append(f"q{query:02} Q0 d{document:02} {rank} {value!r} {name}\n")
     (folder / f"{name}.run").write_text("".join(lines))
 
@@ -191,7 +191,7 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
 def test_copies_are_seen_when_both_are_reduced(tmp_path: Path) -> None:
     evaluation = made(tmp_path, seed=1)
     lines = (tmp_path / "old.run").read_text().splitlines(keepends=True)
-    queries = [[line for line in lines if line.startswith(f"q{place:02}")] for place in range(QUERIES)]
+    queries = [[line for line in lines if line.startswith(f"q{index:02}")] for index in range(QUERIES)]
     (tmp_path / "new.run").write_text("".join(line for each in reversed(queries) for line in each))
     whole, short = whole_and_reduced(evaluation, BOTH, read := [])
     assert "same_ranking" in {row["code"] for row in json.loads(whole[0])["findings"]}

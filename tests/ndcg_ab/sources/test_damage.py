@@ -33,9 +33,9 @@ from tests.readings import reduce_ranking
 
 QUERIES, DEPTH = 12, 25
 ROWS = [
-    {"query_id": f"q{query:02}", "doc_id": f"d{(query * 7 + place) % 90}", "score": 50.0 - place - query / 64}
+    {"query_id": f"q{query:02}", "doc_id": f"d{(query * 7 + index) % 90}", "score": 50.0 - index - query / 64}
     for query in range(QUERIES)
-    for place in range(DEPTH)
+    for index in range(DEPTH)
 ]
 TEXT = "".join(
     f"{row['query_id']} Q0 {row['doc_id']} {at % DEPTH + 1} {row['score']} t\n" for at, row in enumerate(ROWS)
@@ -183,7 +183,7 @@ def count_in_footer(content: bytes, rows: int, other: int, at: int) -> bytes:
     """Write another count, of as many bytes, over one of the places of a footer that hold a count of rows."""
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     old, new = (bytes([0x16, (2 * each & 0x7F) | 0x80, 2 * each >> 7]) for each in (rows, other))
-    places = [place for place in range(footer, len(content)) if content.startswith(old, place)]
+    places = [index for index in range(footer, len(content)) if content.startswith(old, index)]
     return content[: places[at]] + new + content[places[at] + 3 :]
 
 

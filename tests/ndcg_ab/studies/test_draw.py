@@ -84,7 +84,7 @@ def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     sizes = relative * np.array(column(study, "weight"))
     priorities = permanent_numbers(list(tops["old"]), 1935) / np.where(sizes > 0, sizes, np.nan)
     limit = np.sort(priorities)[10]
-    drawn = {place: probability for place, probability in enumerate(column(study, "probability")) if probability}
+    drawn = {index: probability for index, probability in enumerate(column(study, "probability")) if probability}
     assert set(drawn) == set(np.argsort(priorities)[:10].tolist())
     assert list(drawn.values()) == pytest.approx([min(1, limit * sizes[place]) for place in drawn])
 
@@ -140,7 +140,7 @@ def test_the_plan_is_for_the_alpha_and_the_power_that_are_asked_for(folder: Path
 
 
 def score(docs: list[str], grades: dict[str, int]) -> float:
-    results = [Result(doc, -float(place)) for place, doc in enumerate(docs)]
+    results = [Result(doc, -float(index)) for index, doc in enumerate(docs)]
     return score_query(parse("ndcg@5"), results, grades) or 0.0
 
 
@@ -204,7 +204,7 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     told = CliRunner().invoke(app, ["judge-next", *files, *options])
     assert told.exit_code == 0 and "2 of the 3 drawn queries have no judgment: their first results" in told.output
     rows = list(csv.DictReader(written.open()))
-    assert [row["place"] for row in rows] == [str(place) for place in range(1, 13)]
+    assert [row["place"] for row in rows] == [str(index) for index in range(1, 13)]
     assert {row["query_id"] for row in rows[:10]} == {*left} and not any(row["effect"] for row in rows[:10])
     assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
     told = CliRunner().invoke(app, ["judge-next", *files, *options[:2], "-n", "2"])

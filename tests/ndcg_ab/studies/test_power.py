@@ -21,10 +21,10 @@ def test_numbers_of_queries_are_in_order_and_once() -> None:
 def test_drawn_queries_alone_plan_and_their_long_tails_count() -> None:
     """Thirty of forty queries that differ were drawn; the others have values, and nobody knows what they stand for."""
     differences = np.random.default_rng(2).standard_t(3, 40) / 50
-    ids = [f"q{place:02}" for place in range(40)]
+    ids = [f"q{index:02}" for index in range(40)]
     rows = [
-        {"query_id": each, "weight": None, "probability": 0.5 if place < 30 else None, "disagreement": 1.0}
-        for place, each in enumerate(ids)
+        {"query_id": each, "weight": None, "probability": 0.5 if index < 30 else None, "disagreement": 1.0}
+        for index, each in enumerate(ids)
     ]
     drawn = describe_log(rows, {WHOLE: ids})
     values = {"old": dict.fromkeys(ids, 0.5), "new": dict(zip(ids, (0.5 + differences).tolist(), strict=True))}

@@ -116,7 +116,7 @@ def test_additive_measures_are_sums_of_what_each_rank_adds(
         return
     values, sums = [], []
     for sign in (1, -1):
-        ranked = [Result(doc_id, None, sign * place) for place, (doc_id, *_) in enumerate(results)]
+        ranked = [Result(doc_id, None, sign * index) for index, (doc_id, *_) in enumerate(results)]
         value = score_query(metric, ranked, judgments)
         if value is None or explain(metric, ranked, judgments).because:
             return

@@ -53,7 +53,7 @@ def test_a_probability_is_the_share_of_a_query_s_own_numbers_that_draw_it(query:
 
 
 def test_more_queries_are_the_same_and_others():
-    numbers = permanent_numbers([f"q{place}" for place in range(200)], 1)
+    numbers = permanent_numbers([f"q{index}" for index in range(200)], 1)
     sizes = np.random.default_rng(2).exponential(1.0, 200)
     before = draw_queries(sizes, numbers, 1)
     for count in range(2, 201):

@@ -55,8 +55,8 @@ def test_a_measurement_is_repeatable_and_the_seed_matters() -> None:
 def test_values_of_the_world_are_those_of_the_core() -> None:
     ranked = rng().integers(0, 4, size=(20, 1, simulate.DOCUMENTS)).astype(float)
     for grades, values in zip(ranked[:, 0], simulate._values(ranked)[:, 0], strict=True):
-        judgments = {f"d{place}": float(grade) for place, grade in enumerate(grades)}
-        results = [Result(doc_id, -float(place)) for place, doc_id in enumerate(judgments)]
+        judgments = {f"d{index}": float(grade) for index, grade in enumerate(grades)}
+        results = [Result(doc_id, -float(index)) for index, doc_id in enumerate(judgments)]
         assert [score_query(parse(name), results, judgments) for name in simulate.METRICS] == pytest.approx(values)
 
 

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 @pytest.mark.soak
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges() -> None:
-    rows = [row for place in range(len(nights.measurements())) for row in nights.measured(place, SEED, quick=True)]
+    rows = [row for index in range(len(nights.measurements())) for row in nights.measured(index, SEED, quick=True)]
     assert [row for row in rows if not row.holds(errors=3)] == []
     assert sum(row.accepted is not None for row in rows) == 28 + (0 if nights.cast() is None else 2)
 

@@ -258,7 +258,7 @@ def test_drawn_queries(number: int) -> None:
     disagreements, is_changed = abs(case.differences()), case.generator.random(case.n) < 0.7
     disagreements[~is_changed] = 0.0
     relative = draws.relative_disagreements(disagreements, is_changed)
-    numbers = draws.permanent_numbers([f"q{place}" for place in range(case.n)], number)
+    numbers = draws.permanent_numbers([f"q{index}" for index in range(case.n)], number)
     count = int(case.generator.integers(0, case.n + 1))
     drawn = draws.draw_queries(relative, numbers, count)
     more = draws.draw_queries(
@@ -281,12 +281,12 @@ def test_drawn_queries(number: int) -> None:
 def test_clicks(number: int) -> None:
     case = Sparse(number)
     counts, most = [], int(case.pick((1, 3, 100, 10**9)))
-    for place in range(case.n):
+    for index in range(case.n):
         shown = int(case.generator.integers(0, most + 1))
         clicks = int(case.pick((0, 0, 0, 1, shown)))
         counts.append(
             models.ClickCount(
-                f"q{place % 3}",
+                f"q{index % 3}",
                 f"d{int(case.generator.integers(0, 5))}",
                 1 + int(case.generator.integers(0, 12)),
                 max(shown, clicks),

@@ -42,8 +42,8 @@ def ranking(place: int) -> Ranking:
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
     """Twenty systems on four metrics."""
-    names = [f"system-{place:02d}-with-a-long-name-of-build-{place * 731}" for place in range(20)]
-    return outcome_of(JUDGMENTS, {name: ranking(place) for place, name in enumerate(names)}, METRICS)
+    names = [f"system-{index:02d}-with-a-long-name-of-build-{index * 731}" for index in range(20)]
+    return outcome_of(JUDGMENTS, {name: ranking(index) for index, name in enumerate(names)}, METRICS)
 
 
 @pytest.mark.slow
@@ -290,11 +290,11 @@ FINDINGS = {
     ),
     "what questions everything stands above": ([Finding("rank_disagrees", "warning", "…", 9, "a", "rr", 0.1)], []),
     "few judged of many": (
-        [Finding("few_judged", "warning", "…", 9, f"s{place}", "rr", 0.9 - place / 10) for place in range(7)],
+        [Finding("few_judged", "warning", "…", 9, f"s{index}", "rr", 0.9 - index / 10) for index in range(7)],
         ["! judged: 7 of 3 systems from 30 % (s6) up"],
     ),
     "many are counted": (
-        [Finding("repeated_rank", "warning", "…", 20 - place, f"s{place}") for place in range(8)],
+        [Finding("repeated_rank", "warning", "…", 20 - index, f"s{index}") for index in range(8)],
         ["! 8 of 3 systems repeat ranks in queries: s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"],
     ),
 }

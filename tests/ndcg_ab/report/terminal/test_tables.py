@@ -53,9 +53,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         ranked = dict(zip(QUERIES, orders, strict=True))
         write_rankings(folder, {str(place): {q: docs for q, docs in ranked.items() if place < 3 or q < "q30"}})
     values = ["en"] * 30 + ["de"] * 20 + [LONG] * 10
-    lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
+    lines = [f"{query},{1 + index % 7},{values[index]}\n" for index, query in enumerate(QUERIES)]
     (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
-    named = [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)]
+    named = [f"{name}={folder}/{index}.run" for index, name in enumerate(NAMES)]
     options: dict[str, object] = {
         "judgments": str(folder / "qrels"),
         "system": named,

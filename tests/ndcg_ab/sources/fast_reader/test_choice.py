@@ -33,9 +33,9 @@ FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # 
 
 def plain_lines() -> list[str]:
     return [
-        f"q{query} Q0 doc{10 * query + place} {place + 1} {9.5 - place} sys"
+        f"q{query} Q0 doc{10 * query + index} {index + 1} {9.5 - index} sys"
         for query in range(QUERIES)
-        for place in range(DOCUMENTS)
+        for index in range(DOCUMENTS)
     ]
 
 
@@ -90,7 +90,7 @@ def test_the_first_rows_of_every_query_are_kept(tmp_path: Path, size: int, end: 
     ],
 )
 def test_what_ties_with_the_last_place_is_kept(tmp_path: Path, scores: list[float], kept: int) -> None:
-    lines = [f"q Q0 d{place} {place + 1} {score!r} s" for place, score in enumerate(scores)]
+    lines = [f"q Q0 d{index} {index + 1} {score!r} s" for index, score in enumerate(scores)]
     found = reduced(written(tmp_path, lines))
     assert found is not None and found.rows.num_rows == kept
 

@@ -19,7 +19,7 @@ QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\nq2 Q0 a 1 0.5 t\n"
 CSV = "query_id,doc_id,grade\n"
 JSON = '{"query_id": "q1", "doc_id": "a", "grade": 1}\n'
-MANY = "".join(f"q1 0 d{place} {place % 3}\n" for place in range(5000))
+MANY = "".join(f"q1 0 d{index} {index % 3}\n" for index in range(5000))
 
 Case = tuple[str, str | bytes, list[str]]
 

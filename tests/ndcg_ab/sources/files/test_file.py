@@ -230,7 +230,7 @@ def test_texts_of_queries(tmp_path: Path) -> None:
 def test_ordinary_files_go_the_fast_way(
     file_format: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [(TREC_IDS[place % 5], f"\"d,{place}'", place / 2, *[place] * (layout is RANKING)) for place in range(9)]
+    rows = [(TREC_IDS[index % 5], f"\"d,{index}'", index / 2, *[index] * (layout is RANKING)) for index in range(9)]
     content = written(rows, layout, file_format)
     spellings: list[Callable[[bytes], bytes]] = [lambda text: text, gzip.compress]
     if file_format == "trec":

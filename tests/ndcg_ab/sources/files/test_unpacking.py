@@ -184,7 +184,7 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "TABLE_GRACE", 0)
-    queries, ids = 300, [f"doc-{place * 7919:09d}" for place in range(1000)]
+    queries, ids = 300, [f"doc-{index * 7919:09d}" for index in range(1000)]
     columns = {
         "query_id": np.repeat(np.arange(queries).astype(str), 1000),
         "doc_id": ids * queries,

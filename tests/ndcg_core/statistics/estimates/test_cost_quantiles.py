@@ -41,7 +41,7 @@ def test_a_quantile_is_numpys_inverted_cdf(share: float) -> None:
 
 def test_95_of_100_are_the_share_of_p95_whatever_the_last_bits_are() -> None:
     for count in range(20, 2001, 20):
-        assert quantile([float(place) for place in range(1, count + 1)], 0.95) == count * 19 // 20
+        assert quantile([float(index) for index in range(1, count + 1)], 0.95) == count * 19 // 20
 
 
 @pytest.mark.parametrize("text", ["p0", "p100", "p", "95", "p9.9999", "median", "p-5", "p0.0"])

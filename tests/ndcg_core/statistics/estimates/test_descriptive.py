@@ -233,7 +233,7 @@ def test_an_effect_of_0_has_no_carriers() -> None:
 def test_so_many_carriers_equal_ones_by_query_id() -> None:
     differences = [0.5 - 0.4, 0.3 - 0.2, 0.2 - 0.1] * 5  # equal but for rounding, the third the largest
     found = described([*differences, 0.2])
-    expected = ["q0015", *(f"q{place:04}" for place in range(CARRIERS - 1))]
+    expected = ["q0015", *(f"q{index:04}" for index in range(CARRIERS - 1))]
     assert [carrier.query_id for carrier in found.carriers] == expected
 
 

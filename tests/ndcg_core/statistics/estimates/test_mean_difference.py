@@ -167,10 +167,10 @@ def test_eight_differing_queries_of_hundreds(case: dict[str, Any]) -> None:
 
 @cases("detectable_effects", "mde_table")
 def test_minimal_detectable_effect_in_units_of_the_deviation(case: dict[str, Any]) -> None:
-    for place, n in enumerate(case["inputs"]["n"]):
+    for index, n in enumerate(case["inputs"]["n"]):
         effect = minimal_detectable_effect(n, 1.0)
-        assert effect == pytest.approx(case["expected"]["mde_t_plus_t"][place], abs=1e-6)
-        assert effect == pytest.approx(case["expected"]["mde_nct"][place], rel=0.002)  # the noncentral t
+        assert effect == pytest.approx(case["expected"]["mde_t_plus_t"][index], abs=1e-6)
+        assert effect == pytest.approx(case["expected"]["mde_nct"][index], rel=0.002)  # the noncentral t
 
 
 def test_minimal_detectable_effect_of_other_settings() -> None:

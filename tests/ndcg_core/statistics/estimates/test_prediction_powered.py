@@ -255,7 +255,7 @@ def test_intervals_of_drawn_queries_allow_for_long_tails(use: float) -> None:
     rng = np.random.default_rng(6)
     careful, noise = rng.standard_t(3, 50), rng.standard_t(3, 50)
     proxy = use * (careful + 0.3 * noise) - (1 - use) * careful
-    column = Column("a", "b", "m", tuple(f"q{place:02}" for place in range(50)), careful, scales=np.ones(50))
+    column = Column("a", "b", "m", tuple(f"q{index:02}" for index in range(50)), careful, scales=np.ones(50))
     corrected = correct_drawn(column, proxy, 0.1, 100, ALPHA)
     assert corrected is not None and (corrected.share > 0) == bool(use)
     errors, close = careful - careful.mean(), proxy - proxy.mean()

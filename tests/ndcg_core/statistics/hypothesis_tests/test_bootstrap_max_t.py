@@ -50,8 +50,8 @@ def open_single_requests(values: np.ndarray, shares: np.ndarray) -> tuple[np.nda
     order = np.argsort(-observed)
     p_value = (1 + (found >= observed).sum(axis=0)) / (RESAMPLES + 1)
     p_adjusted, highest = np.zeros(len(observed)), 0.0
-    for place, number in enumerate(order):
-        reached = (found[:, order[place:]].max(axis=1) >= observed[number]).sum()
+    for index, number in enumerate(order):
+        reached = (found[:, order[index:]].max(axis=1) >= observed[number]).sum()
         highest = p_adjusted[number] = max(highest, (1 + reached) / (RESAMPLES + 1))
     return p_value, p_adjusted, np.sort(found.max(axis=1))[math.ceil(0.95 * (RESAMPLES + 1)) - 1]
 

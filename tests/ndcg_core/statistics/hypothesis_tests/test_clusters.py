@@ -92,7 +92,7 @@ def test_what_the_weights_leave_is_counted_in_clusters() -> None:
     heavy = sorted(set(names))[:4]
     for weights, said in (
         ([10.0 if name in heavy else 1.0 for name in names], ["9 of 24 clusters"]),
-        ([30.0 if names.index(name) == place else 1.0 for place, name in enumerate(names)], []),
+        ([30.0 if names.index(name) == index else 1.0 for index, name in enumerate(names)], []),
     ):
         (found,) = compared(replace(given, weights=weights))
         notes = [note for note in found.notes if "leave" in note]

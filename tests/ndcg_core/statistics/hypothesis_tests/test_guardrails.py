@@ -86,11 +86,11 @@ def test_guardrails_are_not_adjusted_and_count_what_is_tested() -> None:
 
 
 def test_weights_and_clusters_need_more() -> None:
-    weights = [1.0 + place % 3 for place in range(300)]
+    weights = [1.0 + index % 3 for index in range(300)]
     weighted = guard([0.0] * 300, 0.01, weights=weights)
     assert weighted.verdict == "identical (300 queries; 447 needed to rule out a loss of 0.01)"
-    assert guard([0.0] * 450, 0.01, weights=[1.0 + place % 3 for place in range(450)]).conclusion.holds_margin
-    clusters = [f"c{place // 2}" for place in range(500)]
+    assert guard([0.0] * 450, 0.01, weights=[1.0 + index % 3 for index in range(450)]).conclusion.holds_margin
+    clusters = [f"c{index // 2}" for index in range(500)]
     of_two = guard([0.0] * 500, 0.01, clusters=clusters)
     assert of_two.verdict == "identical (250 clusters; 299 needed to rule out a loss of 0.01)"
     few = guard([0.1] + [0.0] * 499, 0.01, clusters=clusters)
@@ -161,7 +161,7 @@ def test_harm_is_adjusted_over_all_guardrails() -> None:
     alone = guard(lost, 0.02)
     assert alone.conclusion is Verdict.WORSE and alone.conclusion.is_harm
     assert alone.harm_p_adjusted is not None and alone.harm_p_adjusted < 0.02
-    others = [column(rng.normal(0, 0.1, 60), 0.02, f"c{place}") for place in range(40)]
+    others = [column(rng.normal(0, 0.1, 60), 0.02, f"c{index}") for index in range(40)]
     among = check_guardrails([column(lost, 0.02), *others])
     assert among[0].harm_p_adjusted is not None and among[0].harm_p_adjusted > alone.harm_p_adjusted
     assert (among[0].p_value, among[0].lower_bound) == (alone.p_value, alone.lower_bound)

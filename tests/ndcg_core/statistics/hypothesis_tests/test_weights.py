@@ -92,7 +92,7 @@ def test_one_query_with_nearly_all_the_weight_gives_no_nan(heavy: float) -> None
 
 def test_a_guardrail_of_one_query_with_all_the_weight_is_not_tested() -> None:
     weights = np.array([1.0, *[1e-20] * 29])
-    ids = tuple(f"q{place:02d}" for place in range(30))
+    ids = tuple(f"q{index:02d}" for index in range(30))
     column = Column("a", "b", "m", ids, np.linspace(0.1, 0.4, 30), weights=weights, smallest_effect=0.1)
     (found,) = check_guardrails([column])
     assert (found.obstacle, found.p_value, found.lower_bound) == (Obstacle.ONE_HEAVY_QUERY, None, None)

@@ -185,7 +185,7 @@ def read_back(record: Comparison) -> Comparison:
 def test_any_record_read_back_says_the_same(
     differences: list[float], effect: float | None, least: int, weighted: bool
 ) -> None:
-    weights = [10.0 ** -(4 * place) for place in range(len(differences))] if weighted else None
+    weights = [10.0 ** -(4 * index) for index in range(len(differences))] if weighted else None
     records = [compare(differences, effect, least_queries=least, resamples=99, weights=weights)]
     records += [guard(differences, effect)] if effect else []
     for record in records:
