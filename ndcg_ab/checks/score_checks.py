@@ -56,7 +56,8 @@ def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding
 def no_gain_finding(evaluation: Evaluation) -> Finding:
     """Return the error that no query can be scored, with the file of the judgments if they have one."""
     file = evaluation.judgments.file if evaluation.judgments else None
-    return make_finding("nothing_scored", f"{file}: {NO_GAIN}" if isinstance(file, Path) else NO_GAIN, 0)
+    is_file = file is not None and (evaluation.directory / file).is_file()
+    return make_finding("nothing_scored", f"{file}: {NO_GAIN}" if is_file else NO_GAIN, 0)
 
 
 def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[Finding]:

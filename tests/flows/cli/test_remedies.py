@@ -67,7 +67,7 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "run nothing.yaml": "→ ndcg-ab init JUDGMENTS BASELINE CANDIDATE --force --output-file nothing.yaml",
     "compare zero.qrels old.run new.run": "zero.qrels: no query can be scored",
     "sensitivity zero.qrels old.run new.run": "zero.qrels: no query can be scored",
-    f"compare {ALL} --queries documents.tsv": "(columns: doc_id, title, url): give documents with --documents documents.tsv",
+    f"compare {ALL} --queries documents.tsv": "doc_id, title, url): give documents with --documents documents.tsv",
     f"compare {ALL} o.csv --columns query_id=qid,score=points": r"sed '1s/\bqid\b/query_id/; 1s/\bpoints\b/sc",
     "clicks clicks.csv": "or set a lower floor, such as --floor 5",
     f"power {ALL}": f"→ ndcg-ab compare {ALL} --per-query values.csv && ndcg-ab power --scores values.csv",
