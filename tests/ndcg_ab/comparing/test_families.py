@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ndcg_ab.comparing.families import Group, make_column, refuse_beyond_range
+from ndcg_ab.comparing.families import PairedValues, make_column, refuse_beyond_range
 from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
@@ -484,7 +484,7 @@ def asked() -> Evaluation:
     [("recall@2", -1.0, 1.0), ("recall@2", -1.5, math.inf), ("dcg@2", -0.5, math.inf), ("cg@2", -2.5, 3.0)],
 )
 def test_what_a_query_can_lose(asked: Evaluation, metric: str, difference: float, loss: float) -> None:
-    group = Group(("q",), np.array([difference]), np.array([0.0]))
+    group = PairedValues(("q",), np.array([difference]), np.array([0.0]))
     assert make_column(asked, "new", metric, group, PLAIN).largest_loss == loss
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ndcg_ab.comparing.families import Group
+from ndcg_ab.comparing.families import PairedValues
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import mean_attribution
@@ -302,7 +302,7 @@ def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float
 def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of b and c nothing was judged before: the old ranking has values there by the judgments of now."""
     metric, values = parse("rr"), np.array([0.5, 1.0, 0.2])
-    key, scored = (metric.hash, "new"), Group(("a", "b", "c"), values, values)
+    key, scored = (metric.hash, "new"), PairedValues(("a", "b", "c"), values, values)
     here, there = (mean_attribution.Side(cast(Any, None), frozenset(judged), None, {}) for judged in ("abc", "a"))
     monkeypatch.setattr(mean_attribution, "read_side", lambda *_: here)
     monkeypatch.setattr(mean_attribution, "open_earlier_side", lambda *_: contextlib.nullcontext(there))
