@@ -48,14 +48,12 @@ def make_embedded_store(uri: str) -> None:
             return
         for remains in path.parent.glob(f".{path.name}.*.partial*"):
             remains.unlink()
-        # MLflow keeps what it has opened by its name: another attempt needs another one
-        partial = path.with_name(f".{path.name}.{os.getpid()}-{next(_attempts)}.partial")
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             make_empty_store(partial)
             partial.rename(path)
         finally:
-            for remains in path.parent.glob(f"{partial.name}*"):
-                remains.unlink()
+            partial.unlink(missing_ok=True)
 
 
 def is_nonempty_file(path: Path) -> bool:
@@ -64,12 +62,22 @@ def is_nonempty_file(path: Path) -> bool:
 
 
 def make_empty_store(path: Path) -> None:
-    """Make an empty store in a new file, with the tables of the installed MLflow."""
+    """Make an empty store in a new file, with the tables of the installed MLflow.
+
+    MLflow makes the tables in memory, which spares a third of the time.
+    """
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     artifacts = resolve_path(path.parent / "mlruns").as_uri()
-    store = SqlAlchemyStore(f"{SQLITE}{path}", artifacts)  # type: ignore[no-untyped-call]
-    store.engine.dispose()
+    # MLflow keeps what it has opened by its name: another attempt needs another one
+    memory = f"file:ndcg-ab-{next(_attempts)}?mode=memory&cache=shared"
+    with (
+        contextlib.closing(sqlite3.connect(memory, uri=True)) as tables,
+        contextlib.closing(sqlite3.connect(path)) as file,
+    ):
+        store = SqlAlchemyStore(f"{SQLITE}{memory}&uri=true", artifacts)  # type: ignore[no-untyped-call]
+        tables.backup(file)
+        store.engine.dispose()
 
 
 @contextlib.contextmanager
