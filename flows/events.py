@@ -25,12 +25,12 @@ def events_of(
         failures = {gate.name: gate.message for gate in outcome.failures}
         message = "\n".join([f"{evaluation.name}: {format_headline(outcome)}", *map(": ".join, failures.items())])
         payload = {**common, "gates": failures, "message": message}
-        yield {"event": "ndcg-ab.gate.failed", "resource": event_resource(evaluation.name), "payload": payload}
+        yield {"event": "ndcg-ab.gate.failed", "resource": resource_labels(evaluation.name), "payload": payload}
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
-            message = f"{evaluation.name}: {row.candidate} regressed against {row.baseline}, {figure_text(row)}"
+            message = f"{evaluation.name}: {row.candidate} regressed against {row.baseline}, {difference_text(row)}"
             payload = common | comparison_payload(row) | {"message": message}
-            resource = event_resource(evaluation.name, row.candidate)
+            resource = resource_labels(evaluation.name, row.candidate)
             yield {"event": "ndcg-ab.verdict.regressed", "resource": resource, "payload": payload}
     if since is None:
         return
@@ -38,17 +38,18 @@ def events_of(
     for row in since.dropped:
         payload = common | comparison_payload(row) | {"since": since.ordinal, "changed": changed[row.candidate]}
         cause = f"; changed: {', '.join(changed[row.candidate])}" if changed[row.candidate] else ""
-        dropped = f"{row.candidate} dropped since evaluation {since.ordinal}, {figure_text(row)}{cause}"
+        dropped = f"{row.candidate} dropped since evaluation {since.ordinal}, {difference_text(row)}{cause}"
         payload["message"] = f"{evaluation.name}: {dropped}"
-        resource = event_resource(evaluation.name, row.candidate)
+        resource = resource_labels(evaluation.name, row.candidate)
         yield {"event": "ndcg-ab.dropped", "resource": resource, "payload": payload}
 
 
-def figure_text(row: Comparison) -> str:
+def difference_text(row: Comparison) -> str:
     return f"{row.metric} {signed(row.difference)} {format_range(row.low, row.high)}"
 
 
-def event_resource(evaluation: str, system: str | None = None) -> dict[str, str]:
+def resource_labels(evaluation: str, system: str | None = None) -> dict[str, str]:
+    """Return the labels by which Prefect automations find the evaluation or, if given, its system."""
     name = f"ndcg-ab.evaluation.{evaluation}" if system is None else f"ndcg-ab.system.{evaluation}.{system}"
     return {"prefect.resource.id": name, "prefect.resource.name": system or evaluation}
 

@@ -46,7 +46,7 @@ def stop(number: int, _: object) -> NoReturn:
     if Stopped.number is not None:
         os._exit(128 + number)
     Stopped.number = number
-    _thread.start_new_thread(end_later, ())  # whatever waits, swallows the exception or blocks
+    _thread.start_new_thread(end_after_patience, ())  # whatever waits, swallows the exception or blocks
     with contextlib.suppress(OSError):
         sentence = f"ndcg-ab: stopped by {signal.Signals(number).name}\n"
         if os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb":
@@ -57,7 +57,8 @@ def stop(number: int, _: object) -> NoReturn:
     raise Stopped
 
 
-def end_later() -> None:
+def end_after_patience() -> None:
+    """End the process and its children after LONGEST seconds."""
     time.sleep(LONGEST)
     end_process_and_children(0)
 

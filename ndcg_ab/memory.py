@@ -74,6 +74,7 @@ class Guard:
         self.thread.start()
 
     def watch(self) -> None:
+        """Check the memory of the process until the guard is closed, and raise LimitReached in the watched thread."""
         while not self.done.wait(LOOK):
             most = OVER * self.limit + self.other_bytes
             if resident_bytes() > most and (used := footprint()) > most:

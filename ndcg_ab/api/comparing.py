@@ -273,7 +273,7 @@ def evaluate(
 def run_and_collect(
     evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False
 ) -> CompareResult:
-    """Run an evaluation and return a result that holds copies of everything it can show, without an open connection.
+    """Run an evaluation and return its result, which holds copies of all data and no open connection.
 
     shows_configuration: whether the HTML page of the result shows the configuration.
     """

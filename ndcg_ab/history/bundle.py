@@ -48,8 +48,9 @@ class Bundle:
     """A finished evaluation, as read from its folder.
 
     key: a unique, stable name; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
-    began: the nominal time, UTC.  finished: the time of finishing, UTC.  inputs: name, kind, origin and content digest
-    of each input.  extremes: the queries with the largest differences.
+    began: the nominal time, UTC: the time that the evaluation is about, also if it runs later.  finished: the time of
+    finishing, UTC.  inputs: name, kind, origin and content digest of each input.  extremes: the queries with the
+    largest differences.
     content_key: the digest of everything that the result depends on.  configuration_key: the digest of its
     configuration alone.
     query_set: the digest of the judged queries.  program: the version of ndcg-ab that made the bundle.
@@ -168,9 +169,9 @@ def finishing_time(name: str) -> datetime:
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enter the finished bundles that the history lacks because their process died or the history was started anew.
+    """Enter the finished bundles that the history lacks because their process died or the history was recreated.
 
-    Each bundle keeps its ordinal if that is free. An unreadable bundle is reported and left out.
+    Each bundle gets its own ordinal if that is free. An unreadable bundle is reported and left out.
     """
     entered = database.keys(past)
     for folder in finished_bundles(parent):

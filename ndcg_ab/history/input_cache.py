@@ -98,6 +98,7 @@ def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | 
 
 
 def read_entry(entry: Path) -> Any:
+    """Return the facts of a cache entry; raise ValueError if the file was changed since it was written."""
     content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
     if content["seal"] != digest_of(content["known"]):
         raise ValueError("it was changed")
@@ -110,7 +111,7 @@ def make_entry(folder: Path, key: str) -> Path:
     return entry
 
 
-def seal_entry(entry: Path, facts: Any) -> None:
+def write_entry(entry: Path, facts: Any) -> None:
     (entry / ENTRY).write_text(json.dumps({"known": facts, "seal": digest_of(facts)}, indent=2), encoding="utf-8")
 
 
@@ -121,7 +122,7 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
     """
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
-    seal_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
+    write_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
@@ -130,7 +131,7 @@ def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
     for name in TABLES:
         papq.write_table(getattr(reduced, name), entry / f"{name}.parquet", compression="zstd")
     digests = {name: digest_of_file(entry / f"{name}.parquet") for name in TABLES}
-    seal_entry(entry, {"count": reduced.count, "tables": digests})
+    write_entry(entry, {"count": reduced.count, "tables": digests})
 
 
 def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
@@ -162,13 +163,14 @@ def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
             except OSError:
                 if not (store / entry.name).exists():  # else another process was faster
                     raise
-        remove_oldest(store, cache_limit(evaluation))
+        remove_least_recent(store, cache_limit(evaluation))
     except OSError as error:
         return f"{store}: cannot be written ({error.strerror}): what was read is read again in the next run"
     return None
 
 
-def remove_oldest(store: Path, limit: int) -> None:
+def remove_least_recent(store: Path, limit: int) -> None:
+    """Remove the entries of the cache that were not used for longest, until the rest has at most `limit` bytes."""
     entries = sorted(store.glob("*"), key=last_used, reverse=True)
     size = 0
     for entry in entries:

@@ -159,7 +159,7 @@ def compare_under_current_judgments(
     """Replace the differences of systems whose ranking and judgments both changed by those under the current judgments.
 
     later: the current values. old_rankings: the values of the earlier rankings under the current judgments. reasons:
-    why these are unknown; a system without them gets no differences, and its record the reason.
+    system -> why its earlier values are unknown; such a system has no differences.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {

@@ -31,7 +31,7 @@ LONGEST_NAME = 255  # bytes of a folder's name
 def lock_folder(folder: Path) -> IO[str]:
     """Lock a folder and return the open lock file, which must stay open.
 
-    The lock file appears under its name only once it is locked.
+    The lock file gets its name after it is locked, so that no other process finds it unlocked.
     """
     unseen = folder / f"{LOCK}.new"
     lock = unseen.open("w")
@@ -156,7 +156,7 @@ def refuse_unusable_output(parent: Path, output: str) -> None:
 
 
 def nominal_time(folder: Path) -> datetime:
-    """Return the nominal time of a working folder or a bundle."""
+    """Return the time that the evaluation in a working folder or bundle is about, also if it runs later."""
     return time_in_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 

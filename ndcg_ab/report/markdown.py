@@ -91,7 +91,7 @@ def format_words(words: PlainWords) -> str:
 def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     """Return the comment on a pull request: decisions, matrix, queries that moved most, explanations and notes.
 
-    extremes: rows of `ndcg_ab.pipeline.conclude.extreme_queries`; the largest on the first metric are shown.
+    extremes: rows of `ndcg_ab.pipeline.conclude.extreme_queries`, of which those on the first metric are listed.
     """
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)

@@ -144,7 +144,7 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
 
 
 def changes_heads(changes: Changes) -> list[str]:
-    """Return the column heads of the table of changes, each complete in itself."""
+    """Return the column heads of the table of changes, each understandable without a head above it."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
     return ["queries changed", f"{changes.metric} changed", *shares, *counts]
@@ -226,7 +226,7 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 def notes_on_metric(outcome: Outcome, metric: Metric, *, has_tables: bool = False) -> Iterator[str]:
     """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name.
 
-    has_tables: whether tables stand beside the remarks, which then leave out labels, changes and unjudged results.
+    has_tables: whether tables beside the remarks have labels, changes and unjudged results, which are then left out.
     """
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]

@@ -48,6 +48,7 @@ def system_cells(system: SystemSummary) -> list[str]:
 
 
 def test_cells(comparison: Comparison | None) -> list[str]:
+    """Return the cells of a comparison in the table of systems; empty cells for the baseline."""
     if comparison is None:
         return [""] * 5
     return [
@@ -164,12 +165,13 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
     Grid(["metric", "system", "without those of"], head, rows).print(console, title)
 
 
-def compared_head(outcome: Outcome) -> list[str]:
+def comparison_heads(outcome: Outcome) -> list[str]:
     level = format_confidence_level(outcome.alpha)
     return ["queries", "baseline", "difference", f"{level} interval", "adjusted p", "wins/ties/losses"]
 
 
-def compared_cells(row: Comparison) -> list[str]:
+def comparison_cells(row: Comparison) -> list[str]:
+    """Return the cells of a comparison under the heads of `comparison_heads`."""
     numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), format_interval(row)]
     return [*numbers, format_probability(row.p_adjusted), format_wins_ties_losses(row)]
 
@@ -178,10 +180,10 @@ def print_intended(console: Console, outcome: Outcome) -> None:
     """Print a row for each candidate, primary metric and part of the queries (intended by the change, others)."""
     rows = []
     for row in outcome.intended:
-        queries, *numbers = compared_cells(row)
+        queries, *numbers = comparison_cells(row)
         names = [row.metric, row.candidate, row.slice or ""]
         rows.append(Row(names, [queries, str(row.differing), *numbers], Text(format_verdict(row))))
-    queries, *head = compared_head(outcome)
+    queries, *head = comparison_heads(outcome)
     title = table_title("the queries it was meant for", "(decides nothing)")
     Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
 
@@ -190,12 +192,12 @@ def print_slices(console: Console, outcome: Outcome) -> None:
     """Print the comparisons on slices, one table per attribute and metric."""
     for attribute, metric in dict.fromkeys((row.attribute, row.metric) for row in outcome.slices):
         rows = [
-            Row([row.slice or "", row.candidate], compared_cells(row), verdict_cell(row))
+            Row([row.slice or "", row.candidate], comparison_cells(row), verdict_cell(row))
             for row in outcome.slices
             if (row.attribute, row.metric) == (attribute, metric)
         ]
         title = table_title(metric, f"by {attribute or ''}, exploratory")
-        Grid(["slice", "system"], compared_head(outcome), rows).print(console, title)
+        Grid(["slice", "system"], comparison_heads(outcome), rows).print(console, title)
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:

@@ -82,7 +82,7 @@ def make_empty_store(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_store(path: Path) -> Iterator[None]:
-    """Hold the lock for making a store; raise InputError if another process keeps it too long."""
+    """Hold the lock for making a store; raise InputError if another process holds it too long."""
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         if not wait_for_lock(lock, PATIENCE):
             raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
