@@ -1,6 +1,7 @@
 """Check how far a value depends on the order of equal scores, and on the choice between scores and given ranks."""
 
 import dataclasses
+import math
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -207,7 +208,8 @@ def rank_finding(
         f" the ranks are right → --metric {shlex.quote(by_rank.name)}"
     )
     row = (len(queries), system_id, metric.name, abs(there - by_score), query_examples(queries))
-    return [make_finding("rank_disagrees", message, *row)]
+    is_equal = all(math.isclose(moved[query], value, abs_tol=UNSEEN**2) for query, value in values.items())
+    return [make_finding("rank_disagrees", message, *row, severity="note" if is_equal else None)]
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:

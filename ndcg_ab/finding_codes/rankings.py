@@ -90,7 +90,7 @@ RANKING_CODES: Mapping[str, Code] = {
     "rank_disagrees": Code(
         "warning",
         "The rank column and the scores give different orders within the results that a metric uses. Scores decide;"
-        " the message shows the value by the ranks.",
+        " the message shows the value by the ranks. It is a note if no value differs.",
         "Find out which is right. If scores are distances, negate them. If the ranks are right, use the metric with"
         " ties = given.",
     ),

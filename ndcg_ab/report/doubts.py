@@ -63,7 +63,7 @@ def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
     for code, reason in GRAVE.items():
         most: dict[str, Finding] = {}
         for finding in outcome.findings:
-            if finding.code == code and finding.severity != "ignored":
+            if finding.code == code and is_grave(finding):
                 system = finding.system or ""
                 if system not in most or (finding.value or 0.0) > (most[system].value or 0.0):
                     most[system] = finding
@@ -71,6 +71,11 @@ def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
             systems = len({row.system_id for row in outcome.systems})
             sentences = format_finding_group(code, "", list(most.values()), systems)
             yield Doubt("; ".join(sentences), frozenset(most) - {""}, reason)
+
+
+def is_grave(finding: Finding) -> bool:
+    """Return whether a finding questions every number of a system; a note does not."""
+    return finding.code in GRAVE and finding.severity in ("warning", "error")
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
@@ -188,7 +193,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
         is_silent = (finding.code, finding.severity) == ("tied_places", "note")
-        if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent:
+        if not is_grave(finding) and finding.severity != "ignored" and not is_silent:
             about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
             group = groups.setdefault((finding.severity, finding.code, about), [])
             # Of metrics that look at the same ranks one speaks for all.

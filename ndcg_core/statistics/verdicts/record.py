@@ -120,7 +120,8 @@ class Comparison:
     difference : float or None
         (Weighted) mean of candidate - baseline, in the metric's unit; None without a query.
     low, high : float or None
-        Bounds of the (1 - alpha) confidence interval, not adjusted for the family; None for n < 2.
+        Bounds of the comparison's own (1 - alpha) confidence interval, not adjusted for the family; None for n < 2.
+        Reports print simultaneous_low and simultaneous_high instead, unless these are None.
     p_value : float or None
         Two-sided sign-flip p-value, in (0, 1]; for a guardrail one-sided, from its bound; None if not tested.
     p_adjusted : float or None

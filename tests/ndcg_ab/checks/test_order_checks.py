@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ndcg_ab.checks import order_checks as order
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.report.doubts import is_grave
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from tests.commands import invoke
@@ -110,6 +111,16 @@ def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
     # By score b is the first relevant, at rank 2; by rank a, at rank 1. The other query has 1.
     assert "rr@3 is 0.7500, by its ranks it would be 1.0000" in found.message
     assert "→ --metric 'rr(ties=given)@3'" in found.message
+
+
+def test_a_disagreement_that_moves_no_value_is_a_note() -> None:
+    """The order of documents that gain nothing; a doubt is a warning."""
+    rows = [("a", 3.0, 1), ("x", 1.0, 2), ("y", 2.0, 3)]
+    (found,) = findings({"new": {"q1": ranked(*rows)}}, "rank_disagrees", "ndcg@3")
+    assert (found.severity, found.value) == ("note", 0.0) and not is_grave(found)
+    swapped = {"q1": ranked(*rows), "q2": ranked(("b", 1.0, 1), ("a", 2.0, 2))}
+    (found,) = findings({"new": swapped}, "rank_disagrees", "ndcg@3")
+    assert found.severity == "warning" and is_grave(found)
 
 
 @pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(ideal=local)@3", "ndcg(unjudged=condense)@3", "recall", "dcg@3"])
