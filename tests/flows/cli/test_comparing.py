@@ -184,7 +184,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
 
 @pytest.mark.slow
 def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_fault(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
+    plant_fault(monkeypatch, "discount", "possible_rank.rank + 1)", "possible_rank.rank + 1.001)")
     found = invoke(compare(files, "--json", str(files / "out.json")))
     assert found.exit_code == 70
     assert "parity check: query" in found.stderr

@@ -74,7 +74,7 @@ def test_explain_says_when_a_rule_decides() -> None:
 
 
 def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant_fault(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.1)")
+    plant_fault(monkeypatch, "discount", "possible_rank.rank + 1)", "possible_rank.rank + 1.1)")
     found = invoke(["explain", *FILES, "--query", "pasta"])
     assert found.exit_code == 70
     assert "parity check: query 'pasta', system new" in found.stderr

@@ -133,7 +133,7 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
 
     def noting(described: Any, layout: Any, *arguments: Any, **options: Any) -> Any:
         if layout is RANKING:
-            wanted.append(options["places"])
+            wanted.append(options["needed"])
         return read(described, layout, *arguments, **options)
 
     read = pulls.pull_source

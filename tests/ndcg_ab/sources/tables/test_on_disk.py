@@ -138,10 +138,10 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
         assert memory.folder is not None
         writer = TableWriter(memory.folder / "ranking0.parquet", memory)
         wanted = NeededResults(3, frozenset({"q1", "q2"}))
-        pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), writer=writer, places=wanted)
+        pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), writer=writer, needed=wanted)
         reduced, there = (
             pulled.reduced,
-            pull_source(FileSource(file=paths["old"]), RANKING, Path(), places=wanted).reduced,
+            pull_source(FileSource(file=paths["old"]), RANKING, Path(), needed=wanted).reduced,
         )
         assert reduced is not None and there is not None
         assert isinstance(reduced.rows, TableOnDisk) and isinstance(there.rows, pa.Table)
