@@ -51,8 +51,7 @@ def judgments(
     from ndcg_ab.studies.judgments import compare_judgments
 
     if files or options["system"]:
-        named = assign_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
-        options["system"] = named["system"]
+        options["system"] = assign_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")["system"]
     for name in () if options["system"] else options_of(*OF_SYSTEMS):
         if options[name] not in (None, []):
             raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
