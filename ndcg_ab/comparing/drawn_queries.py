@@ -1,4 +1,4 @@
-"""Handle queries that were drawn for judging: their weights and scales, and findings about them (docs/draw.md).
+"""Read the log that queries were drawn from for judging: their weights, scales, and findings (docs/draw.md).
 
 Queries are drawn by the disagreement of their rankings, before anything is judged (`find_disagreements`).
 """
@@ -61,11 +61,6 @@ class DrawnQueries:
         """
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
-
-    def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
-        """Return the (n,) disagreements of queries, divided by the mean disagreement of the log."""
-        disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
-        return disagreements / self.means[WHOLE]
 
     def share_of_log(self, query_ids: Collection[str]) -> float:
         """Return the share of some queries in the log, by frequency, in [0, 1]."""

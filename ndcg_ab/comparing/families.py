@@ -1,4 +1,4 @@
-"""PairedValues comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
+"""Group comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
 
 import math
 from collections.abc import Collection, Sequence

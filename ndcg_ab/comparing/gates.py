@@ -216,6 +216,6 @@ def failure_text(row: Comparison) -> str:
 
 
 def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
-    """Make the result of a gate. passed: message if there is no failure. systems: the system of each failure."""
+    """Make the result of a gate. passed: message without failures. systems: the system that each failure concerns."""
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

@@ -61,7 +61,8 @@ class Sampling:
         weights = self.weights
         of_counted = np.array([weights[query_id] for query_id in scored], dtype=np.float64)
         if self.log is not None:
-            of_counted = of_counted * self.log.relative_to_mean(scored)
+            relative = np.array([self.log.disagreements[query_id] for query_id in scored], dtype=np.float64)
+            of_counted = of_counted * (relative / self.log.means[WHOLE])
         return np.array([weights.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
 
     def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:

@@ -22,7 +22,7 @@ def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """Return the selects of views by name, in the order in which to create them.
+    """Choose the tables that a database file holds as views; return their selects by name, in order of creation.
 
     made_with: parameters by name of the table that was made with them. tables: names of the stored tables. are_small:
         whether the tables are so small that they, too, become views.
@@ -38,7 +38,7 @@ def make_views(
 
 
 def text_literal(text: str) -> str:
-    """Return a text as an SQL text_literal, for views, in which parameters cannot be bound."""
+    """Return a text as a SQL literal, for views, in which parameters cannot be bound."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -125,11 +125,8 @@ def combine_file_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict
 
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
     """Sample `SAMPLED` keys by a hash of key and seed, sorted; most of them stay in the sample if keys are added."""
-
-    def hash_key(key: Key) -> bytes:
-        return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()
-
-    return sorted(sorted(keys, key=hash_key)[:SAMPLED])
+    hashed = sorted(keys, key=lambda key: hashlib.sha256("\0".join([str(seed), *key]).encode()).digest())
+    return sorted(hashed[:SAMPLED])
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:

@@ -57,7 +57,7 @@ def rescore(
     check: bool = True,
     score: bool = True,
 ) -> Iterator[Rescored]:
-    """Yield an engine with scores by other judgments, recomputed on a sample; the reduced evaluation; and findings.
+    """Score rankings by other judgments; yield the engine with the scores, the reduced evaluation, and findings.
 
     judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: beginning of the message of an
     InputError. check: whether to check the data. score: whether to compute scores.

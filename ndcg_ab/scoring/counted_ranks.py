@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from ndcg_ab.scoring.loading import number_ids, run_edges
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import LARGEST_FLOAT32, RankedDocument, Result, rank_results
+from ndcg_core.measures.score import LARGEST_FLOAT32, RankedDoc, Result, rank_results
 
 Answer = tuple[str, str]  # system_id, query_id
 Pieces = Callable[
     [], Iterable[pa.Table]
 ]  # begins to read system_id, query_id, doc_id, score, rank_given from the start
 Keys = NDArray[np.float64]
-UNJUDGED = RankedDocument("", 0)  # placeholder for every unjudged document; no document has an empty id
+UNJUDGED = RankedDoc("", 0)  # placeholder for every unjudged document; no document has an empty id
 
 
 class Order(NamedTuple):
@@ -107,7 +107,7 @@ class LongAnswer:
                 group = each[at]
                 group.between[bisect_right(group.doc_ids, doc_id)] += 1
 
-    def ranking(self, metric: Metric) -> list[RankedDocument]:
+    def ranking(self, metric: Metric) -> list[RankedDoc]:
         """Return the whole ranking in the metric's order, with a placeholder for every unjudged document."""
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
             return rank_results(metric, self.found, self.grades)
@@ -115,10 +115,10 @@ class LongAnswer:
         for group in self.groups[result_order(metric)].values():
             first_rank = group.above + 1
             if metric.ties == "average":  # all of the group share what its documents gain
-                ranking[group.above : group.above + group.size] = [RankedDocument("", first_rank)] * group.size
+                ranking[group.above : group.above + group.size] = [RankedDoc("", first_rank)] * group.size
             for doc_id, before in zip(group.doc_ids, group.before(), strict=True):
                 within = before if metric.ties == "doc_id_asc" else group.size - 1 - before
-                ranking[group.above + within] = RankedDocument(doc_id, first_rank)
+                ranking[group.above + within] = RankedDoc(doc_id, first_rank)
         return ranking
 
 

@@ -81,7 +81,6 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
     rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]
     columns = {column: table for table in (rules, metric_table) for column in NARROWING if column in table.column_names}
     engine.declare_values(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
-    # One rank more than any metric counts shows whether the last one is tied.
     engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 

@@ -28,7 +28,6 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
     if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None
     judged = sorted(judgments.query_ids)
-    # One rank more than any metric counts shows whether the last one is tied.
     sample = frozenset(sample_queries(judged, systems))
     return NeededResults(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
 

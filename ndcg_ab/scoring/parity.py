@@ -19,14 +19,13 @@ from ndcg_ab.scoring.counted_ranks import RESULT, Answer, count_long_answers
 from ndcg_ab.scoring.loading import number_ids, paused_garbage_collection, run_edges
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, own_metrics, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import RankedDocument, Result, rank_results, score_query, shared_ideal
+from ndcg_core.measures.score import RankedDoc, Result, rank_results, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # relative if the value is above 1 (dcg, cg)
 SEEN = 10  # times as many are read for them at the most, of which only those are kept
 SAMPLE = 50  # queries recomputed in every run, or all if there are fewer
 ANSWERS = 1000  # pairs of system and query that are recomputed at most, by taking fewer queries
 LEAST = 10  # queries recomputed at least
-RankedDocuments = list[RankedDocument]
 SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose ranks are counted
 
 
@@ -60,7 +59,7 @@ class Recomputation:
         self.ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
         self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
-    def compare(self, answer: Answer, results: Sequence[Result], rank: Callable[[Metric], RankedDocuments]) -> None:
+    def compare(self, answer: Answer, results: Sequence[Result], rank: Callable[[Metric], list[RankedDoc]]) -> None:
         """Recompute every metric's value of one answer; raise ParityError if it differs from that of the SQL.
 
         rank: returns the documents in a metric's rank order; called once for each ranking rule.

@@ -320,20 +320,14 @@ def earlier_draw_error(
 
 
 def make_plan(
-    population: Population,
-    drawn_count: int,
-    evaluation: Evaluation,
-    power: float,
-    *,
-    judged: int | None,
-    is_supposed: bool,
+    population: Population, count: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
 ) -> DrawPlan:
     """Plan the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
-    if drawn_count >= 2:
-        error, freedom = drawn_standard_error(population, drawn_count)
-        detected = minimal_detectable_effect(drawn_count, error * drawn_count**0.5, alpha, power, freedom)
+    if count >= 2:
+        error, freedom = drawn_standard_error(population, count)
+        detected = minimal_detectable_effect(count, error * count**0.5, alpha, power, freedom)
     errors = (drawn_standard_error, random_standard_error)
     needs = (queries_to_decide(population, effect, error, alpha, power) for error in errors)
     return DrawPlan(effect, alpha, power, population.deviation, judged, is_supposed, detected, *needs)

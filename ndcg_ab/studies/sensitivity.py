@@ -83,13 +83,13 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
 
 
 def verdict_kind(comparison: Comparison) -> str:
-    """Return the kind of a verdict, one of KINDS."""
+    """Return the kind of a verdict for the summary: one of KINDS, such as "improved" or "undecided"."""
     word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 
 
 def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
-    """Return a sentence on whether the verdict depends on the definition."""
+    """Return a sentence on whether a candidate's verdict depends on the definition of the metric."""
     rows = sensitivity.comparisons_of(candidate)
     counts = {word: sum(verdict_kind(row) == word for row in rows) for word in KINDS}
     counts_text = ", ".join(f"{count} {word}" for word, count in counts.items() if count)

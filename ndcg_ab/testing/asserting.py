@@ -134,11 +134,8 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
             yield f"{row.metric} {row.verdict}"
         elif row.smallest_effect is None or row.mde > row.smallest_effect:
             is_possible = row.largest_loss is None or row.mde <= row.largest_loss
-            least = (
-                f"find only differences of {format_effect(row.mde)} or more"
-                if is_possible
-                else "can find no difference"
-            )
+            least = f"find only differences of {format_effect(row.mde)} or more"
+            least = least if is_possible else "can find no difference"
             yield f"{row.metric} undecided ({signed(row.difference)}): {queries_text(row.queries)} {least}"
 
 

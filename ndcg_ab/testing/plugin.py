@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
-    """Return baselines kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
+    """Provide baselines of the repository by name: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
     from ndcg_ab.testing.baselines import NAME, RankingBaseline
 
     baselines: list[RankingBaseline] = []

@@ -66,7 +66,7 @@ class Explanation:
     metric : Metric
         The metric that is explained.
     ranking : tuple of ExplainedRank
-        The whole ranking in the metric's order.
+        All ranks of the ranking, in the metric's order.
     ideal : tuple of ExplainedRank
         The ideal ranking, whose sum divides the sum of the ranking; empty for measures other than ndcg.
     quotient : Quotient or None

@@ -39,6 +39,5 @@ def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
     A document that a ranking lacks counts 0 in that ranking. If gains are independent and identically distributed, the
     standard deviation of the difference of DCG is proportional to this number.
     """
-    discounts = [{doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second)]
-    one, other = discounts
+    one, other = ({doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second))
     return sqrt(sum((one.get(doc, 0.0) - other.get(doc, 0.0)) ** 2 for doc in {*one, *other}))

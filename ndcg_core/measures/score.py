@@ -41,14 +41,14 @@ KEPT = 1_000  # ranks whose discounts are kept
 LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-class RankedDocument(NamedTuple):
+class RankedDoc(NamedTuple):
     """A document of a ranking, with the first rank of the group of documents that have the same score."""
 
     doc_id: str
     first_rank: int
 
 
-def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[RankedDocument]:  # noqa: B008  (it is frozen)
+def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[RankedDoc]:  # noqa: B008  (it is frozen)
     """Return the documents in rank order, by the metric's rules for ties, score precision and duplicates.
 
     Raises ValueError if a result has neither score nor rank, if only some results have a score, if a document occurs
@@ -59,13 +59,13 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
     best = {result.doc_id: order_score(result, metric) for result in results}
     if len(best) < len(results):
         best = best_scores(results, metric)
-    ranking: list[RankedDocument] = []
+    ranking: list[RankedDoc] = []
     for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
         first_rank = len(ranking) + 1
         tied = list(group)
         if len(tied) > 1:
             tied.sort(key=str.encode, reverse=metric.ties != "doc_id_asc")
-        ranking += [RankedDocument(doc_id, first_rank) for doc_id in tied]
+        ranking += [RankedDoc(doc_id, first_rank) for doc_id in tied]
     return ranking
 
 
@@ -171,7 +171,7 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
     return metric.cutoff if metric.ideal_cut == "cutoff" else None
 
 
-def gains_at_ranks(metric: Metric, ranking: Sequence[RankedDocument], judgments: Mapping[str, float]) -> list[float]:
+def gains_at_ranks(metric: Metric, ranking: Sequence[RankedDoc], judgments: Mapping[str, float]) -> list[float]:
     """Return the gain at each rank: the document's own, or with ties = average the mean over equal scores."""
     gains = document_gains(metric, (document.doc_id for document in ranking), judgments)
     if metric.ties != "average":
@@ -207,7 +207,7 @@ def score_query(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    ranking: Sequence[RankedDocument] | None = None,
+    ranking: Sequence[RankedDoc] | None = None,
     ideal: float | None = None,
 ) -> float | None:
     """Compute a metric's value for one query of one system.
@@ -222,7 +222,7 @@ def score_query(
         Grades of all judged documents of the query, by doc_id; at least one.
     highest_grade : float, optional
         Highest grade in the whole evaluation, for ``ideal=max``. Default: the query's highest grade.
-    ranking : sequence of RankedDocument, optional
+    ranking : sequence of RankedDoc, optional
         The results in the metric's order, if already known (`rank_results`).
     ideal : float, optional
         The divisor of every ranking of the query, if already known (`shared_ideal`).
@@ -253,7 +253,7 @@ def quotient(
     results: Sequence[Result],
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
-    ranking: Sequence[RankedDocument] | None = None,
+    ranking: Sequence[RankedDoc] | None = None,
     ideal: float | None = None,
 ) -> Quotient | None:
     """Return the numerator and divisor of `score_query`'s value, or None if the query is left out.
@@ -284,7 +284,7 @@ def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: 
 
 def collect_ranked_gains(
     metric: Metric,
-    ranking: Sequence[RankedDocument],
+    ranking: Sequence[RankedDoc],
     judgments: Mapping[str, float],
     highest: float,
     ideal: float | None = None,
@@ -311,11 +311,7 @@ def collect_ranked_gains(
 
 
 def factors_at_ranks(
-    metric: Metric,
-    ranking: Sequence[RankedDocument],
-    gains: Sequence[float],
-    judgments: Mapping[str, float],
-    highest: float,
+    metric: Metric, ranking: Sequence[RankedDoc], gains: Sequence[float], judgments: Mapping[str, float], highest: float
 ) -> list[float]:
     """Return the factor of each rank: its discount, or a factor that depends on the documents above."""
     if metric.traits.factors is None:
@@ -327,7 +323,7 @@ def factors_at_ranks(
     return metric.traits.factors(GradedRanking(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
-def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDocument]:
+def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDoc]:
     """Condense and order the results by the metric's rules; return the documents from rank 1."""
     return order_results(condense_results(metric, results, judgments), metric)
 

@@ -13,7 +13,7 @@ whose error is that of any weighted mean (`mean_difference.compute_moments`); if
 are equal. There is no correction for a finite log: the interval is about queries like those of the log, as it is if all
 of them are judged.
 
-With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if its sizes were
+With the same seed a larger sample contains the smaller one. An earlier sample can be included even if its sizes were
 different: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the
 larger of its two probabilities.
 
@@ -57,7 +57,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarlierDraw:
-    """The queries of an earlier draw, which a new draw keeps.
+    """The queries of an earlier draw, which a new draw includes.
 
     probability: (N,) probability of each query drawn earlier, 0 for the others. sizes: (N,) sizes in the earlier draw.
     """

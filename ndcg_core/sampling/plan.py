@@ -1,4 +1,4 @@
-"""Plan how many queries to draw: compute what a number of drawn queries can show before anything is judged.
+"""Plan how many queries to draw: compute, before anything is judged, the differences that drawn queries can detect.
 
 Only the spread of the differences has to be assumed. The square of a query's difference is expected to be proportional
 to the cube of its disagreement. That gives the standard error of the mean difference for every number of drawn queries,

@@ -367,7 +367,7 @@ def small_settings() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a database file") -> Iterator[None]:
-    """Raise DuckDB's errors as SqlError that names the SQL file; as InputError for a full disk or forbidden access."""
+    """Turn DuckDB's errors into SqlError, which names the SQL file, or InputError for a full disk."""
     try:
         yield
     except duckdb.Error as error:

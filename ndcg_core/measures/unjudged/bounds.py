@@ -31,9 +31,9 @@ from ndcg_core.measures.unjudged.contributions import (
     is_plain_sum,
     lacks_expected_value,
     split_by,
-    values_by_first_relevant,
+    values_by_first_rank,
 )
-from ndcg_core.measures.unjudged.expected_values import NOWHERE, SystemPair, take_or_default
+from ndcg_core.measures.unjudged.expected_values import NOWHERE, SystemPair, gather
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
@@ -75,9 +75,9 @@ def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
         relevant; of those that both return, at most one does.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
-    worth = values_by_first_relevant(pair.metric, deepest)
+    worth = values_by_first_rank(pair.metric, deepest)
     query, order = pair.unjudged.query, (side, 1 - side)
-    own, other = (take_or_default(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
+    own, other = (gather(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
     first, first_of_other = (np.full(pair.judged.queries, deepest + 1) for _ in order)
     for at, ranks in zip(order, (first, first_of_other), strict=True):
         relevant = pair.judged_results[at].gains.relevant > 0
@@ -101,9 +101,7 @@ def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatAr
     if not len(levels):
         return values
     query, rows = pair.unjudged.query, pair.unjudged.rows
-    of_candidate, of_baseline = (
-        take_or_default(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True)
-    )
+    of_candidate, of_baseline = (gather(side.weight, at, 0) for side, at in zip(pair.judged_results, rows, strict=True))
     weights = sign * (of_candidate - of_baseline)
     is_open = pair.relevant == 0
     base = np.where(is_open, 0.0, values)

@@ -111,7 +111,7 @@ class Gains(NamedTuple):
         return Gains(*(replace_rows(values, rows, each) for values, each in zip(self, new, strict=True)))
 
 
-def gains_from_grades(metric: Metric, grades: FloatArray) -> Gains:
+def grade_gains(metric: Metric, grades: FloatArray) -> Gains:
     """Convert grades to known gains; an unjudged result, whose grade is NaN, gains nothing."""
     distinct, at = np.unique(grades, return_inverse=True)
     worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
@@ -175,7 +175,7 @@ def counts_results(metric: Metric) -> bool:
 def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
     """Return the (rows,) amounts that each result is expected to add to the sum of its ranking."""
     if metric.traits.is_decided_by_first:
-        worth = values_by_first_relevant(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
+        worth = values_by_first_rank(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)
     if metric.traits.factors is None:
         return results.weight * results.gains.mean
@@ -200,7 +200,7 @@ def discount_sums(metric: Metric, depth: int) -> FloatArray:
 
 
 @lru_cache
-def values_by_first_relevant(metric: Metric, deepest: int) -> FloatArray:
+def values_by_first_rank(metric: Metric, deepest: int) -> FloatArray:
     """Return (deepest + 2,) values by rank of the first relevant result; 0 at index 0 and below `deepest`."""
     ranked = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
     return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
@@ -259,9 +259,7 @@ def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArr
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank
 
 
-CONTRIBUTIONS: dict[
-    Callable[[factors.GradedRanking], list[float]], Callable[[ResultsWithGains, DocumentPool], FloatArray]
-] = {
+CONTRIBUTIONS: dict[Callable[..., list[float]], Callable[[ResultsWithGains, DocumentPool], FloatArray]] = {
     factors.precision_at_ranks: _contribute_to_ap,
     factors.stopping_factors: _contribute_to_err,
     factors.within_relevant_factors: _contribute_to_rprec,

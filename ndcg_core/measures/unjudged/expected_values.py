@@ -31,7 +31,7 @@ from ndcg_core.measures.unjudged.contributions import (
     counts_results,
     discount_sums,
     expected_contributions,
-    gains_from_grades,
+    grade_gains,
     lacks_expected_value,
     rank_weights,
     replace_rows,
@@ -85,9 +85,7 @@ class SystemPair:
         first, second = (
             replace_rows(np.full(len(every), -1, np.int64), np.searchsorted(every, keys[at]), own[at]) for at in (0, 1)
         )
-        rank = np.minimum(
-            take_or_default(self.candidate.rank, first, NOWHERE), take_or_default(self.baseline.rank, second, NOWHERE)
-        )
+        rank = np.minimum(gather(self.candidate.rank, first, NOWHERE), gather(self.baseline.rank, second, NOWHERE))
         return UnjudgedDocuments(every // width, every % width, (first, second), rank_band(rank))
 
     @cached_property
@@ -98,7 +96,7 @@ class SystemPair:
     @cached_property
     def judged_gains(self) -> Gains:
         """Return the gains of the judged documents, one row per query and grade."""
-        return gains_from_grades(self.metric, self.judged.grade)
+        return grade_gains(self.metric, self.judged.grade)
 
     @cached_property
     def relevant(self) -> FloatArray:
@@ -109,7 +107,7 @@ class SystemPair:
     def judged_results(self) -> tuple[ResultsWithGains, ResultsWithGains]:
         """Return the candidate's and the baseline's results with gains, 0 for unjudged results."""
         first, second = (
-            ResultsWithGains(ranked, rank_weights(self.metric, ranked), gains_from_grades(self.metric, ranked.grade))
+            ResultsWithGains(ranked, rank_weights(self.metric, ranked), grade_gains(self.metric, ranked.grade))
             for ranked in self.systems
         )
         return first, second
@@ -127,13 +125,6 @@ class SystemPair:
         kind = np.where(second < 0, 1, np.where(first < 0, 2, 0))
         return self._expect(Gains(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True))))
 
-    def measured_differences(self) -> FloatArray:
-        """Return the (queries,) differences, candidate - baseline, if every unjudged result gains 0.
-
-        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
-        """
-        return self._expect(self.zero_gains)[0]
-
     @property
     def zero_gains(self) -> Gains:
         """Return gains of 0 for the unjudged documents."""
@@ -142,7 +133,7 @@ class SystemPair:
     def differences_with_grade(self, documents: IntArray, grade: float) -> FloatArray:
         """Return the (queries,) differences if the given unjudged documents had a grade, and others gained 0."""
         expected = self.zero_gains
-        for values, value in zip(expected, gains_from_grades(self.metric, np.array([grade])), strict=True):
+        for values, value in zip(expected, grade_gains(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
 
@@ -164,7 +155,7 @@ class SystemPair:
                 results.ranked.query, expected_contributions(self.metric, results, pool), self.judged.queries
             )
             values.append(miss * NO_RELEVANT[self.metric.no_relevant] + (1 - miss) * value)
-            weights.append(share[query] * take_or_default(known.weight, rows, 0))
+            weights.append(share[query] * gather(known.weight, rows, 0))
         spread = np.square(weights[0] - weights[1]) * expected.variance
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
@@ -216,7 +207,7 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
             effects[documents, column] = pair.differences_with_grade(documents, grade)[query[documents]]
-    effects[(pair.relevant[query] == 0)[:, None] & (gains_from_grades(pair.metric, grades).mean == 0)] = np.nan
+    effects[(pair.relevant[query] == 0)[:, None] & (grade_gains(pair.metric, grades).mean == 0)] = np.nan
     return chances[pair.unjudged.band], effects
 
 
@@ -225,8 +216,8 @@ def sum_in_best_order(
 ) -> FloatArray:
     """Return, per query, the discounted sum of gains in falling order, cut after `end` documents.
 
-    query, gains, documents: (m,), one row for `documents` documents of a query with equal gains. end: (queries,) length
-        of the sum.
+    query, gains, documents: (m,) query index, gain and number of documents with this gain. end: (queries,) number of
+        documents in the sum.
     """
     order = np.lexsort((-gains, query))
     order = order[gains[order] > 0]
@@ -238,6 +229,6 @@ def sum_in_best_order(
     return np.bincount(query, gains * (sums[last] - sums[first]), len(end)).astype(np.float64)
 
 
-def take_or_default(values: Values, rows: IntArray, otherwise: int) -> Values:
+def gather(values: Values, rows: IntArray, otherwise: int) -> Values:
     """Return the values of some rows, by index; `otherwise` for the index -1."""
     return np.append(values, values.dtype.type(otherwise))[rows]

@@ -107,9 +107,7 @@ def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -
     )
 
 
-def _relative_change(
-    pairs: Paired, moments: Moments, level: float
-) -> tuple[float, float, float] | tuple[None, None, None]:
+def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[float | None, float | None, float | None]:
     """Return the mean difference / |baseline's mean| with its interval, as (value, low, high); all None if undefined.
 
     The interval's error comes from the residuals d - relative * b.

@@ -1,6 +1,6 @@
 """Describe how far two systems are judged, and their difference on queries without unjudged results.
 
-A query is fully judged if neither system shows an unjudged result within the metric's cutoff: grades of unjudged
+A query is fully judged if neither system returns an unjudged result within the metric's cutoff: grades of unjudged
 results cannot change its difference. Such queries are no random sample of all (docs/labels.md, "Where the labels came
 from").
 """

@@ -202,9 +202,10 @@ def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
-    """Compute P(sum of Gamma(count_i) x_i + E loss <= 0) for each row of counts, by its saddle point.
+    """Compute, for each row of counts, the chance that a random sum is at most 0, by its saddle point.
 
-    E: standard exponential. loss: < 0.
+    The sum is that of G_i x_i and E * loss, with G_i of Gamma(count_i) and E of the exponential distribution. loss: <
+    0.
     """
     values = np.append(x, loss) / max(float(np.abs(x).max()), -loss)
     c = np.column_stack([counts, np.ones(len(counts))]).astype(np.float64)

@@ -47,7 +47,7 @@ class Bound(NamedTuple):
 
 
 def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
-    """Compute the evidence on the margin from one column with two units or more.
+    """Test whether the mean difference of a column (two units or more) is above -margin, and below it.
 
     Raises ValueError for a difference below -largest_loss, and for a margin that is not above 0.
     """
@@ -90,12 +90,8 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
         return conclude_not_testable(facts)
     if bound.p_value < facts.alpha:
         return Conclusion(Verdict.NOT_WORSE)
-    if (
-        facts.differing
-        and facts.moments is not None
-        and facts.moments.mean < 0
-        and shows_difference(facts.test.harm, facts)
-    ):
+    has_loss = facts.moments is not None and facts.moments.mean < 0
+    if facts.differing and has_loss and shows_difference(facts.test.harm, facts):
         return Conclusion(Verdict.WORSE)
     lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None

@@ -97,7 +97,7 @@ def sign_flip_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
     return [
         TestResult(p_value, adjusted, procedure, jointly, reach, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
-            p_values.tolist(), p_adjusted, words, _half_widths(moments, how.alpha, quantiles), strict=True
+            p_values.tolist(), p_adjusted, words, _widths(moments, how.alpha, quantiles), strict=True
         )
     ]
 
@@ -116,7 +116,7 @@ def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
     resampled = bootstrap_max_t(means, residuals, shares, levels=levels, least_values=TESTABLE, **how.drawing)
     totals = len(units) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
-    reaches = _half_widths(moments, how.alpha)
+    reaches = _widths(moments, how.alpha)
     if len(paired) > 1:
         bounds = list(zip(resampled.quantiles, levels, strict=True))
         reaches = [
@@ -155,9 +155,7 @@ def _interval_levels(alpha: float) -> tuple[float, ...]:
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
-def _half_widths(
-    moments: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None
-) -> list[HalfWidths]:
+def _widths(moments: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[HalfWidths]:
     """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
     levels = _interval_levels(alpha)
     if quantiles is None:
@@ -206,7 +204,7 @@ def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments],
     return [
         TestResult(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
         for p_value, adjusted, procedure, reach in zip(
-            p_values, benjamini_hochberg(p_values), words, _half_widths(moments, how.alpha), strict=True
+            p_values, benjamini_hochberg(p_values), words, _widths(moments, how.alpha), strict=True
         )
     ]
 

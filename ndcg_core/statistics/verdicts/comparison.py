@@ -371,7 +371,7 @@ def _is_near_alpha(test: TestResult, alpha: float) -> bool:
 
 
 def unit_notes(pairs: Paired, moments: Moments | None) -> tuple[str, ...]:
-    """Return notes on the sampled units: on weights that leave few units or reverse the sign, and on bad clusters."""
+    """Return notes on the sampled units: weights that leave few units or reverse the sign, few or skewed clusters."""
     if moments is None:
         return ()
     return (*_cluster_notes(pairs), *_weight_notes(pairs, moments))

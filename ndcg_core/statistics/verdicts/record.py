@@ -1,4 +1,4 @@
-"""Record the result of comparing two systems on one metric: every number that is kept, and the verdict in words."""
+"""Record the result of comparing two systems on one metric: every number that is stored, and the verdict in words."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,8 @@ class ProxyCorrected:
 class Unjudged:
     """The effect of two systems' unjudged results on the conclusion about one metric (`verdicts.tipping`).
 
-    documents: number of unjudged documents, >= 0, over all queries, that either system shows within the metric's depth.
+    documents: number of unjudged documents, >= 0, over all queries, that either system returns within the metric's
+        depth.
     state: the state on judged results, or a weaker one of the same direction, that still holds at `label_factor`;
     UNKNOWN
         if no direction holds, or if the measure has no expected value. A state that is open on judged results stays.
@@ -81,7 +82,7 @@ class Labels:
 
     baseline_judged, candidate_judged: mean share, in [0, 1], of judged results within the metric's cutoff, over the
         queries that the system answered; None if it answered none.
-    full_queries: number of queries, >= 0, on which neither system shows an unjudged result within the cutoff.
+    full_queries: number of queries, >= 0, on which neither system returns an unjudged result within the cutoff.
     full_difference: (weighted) mean difference on fully judged queries; None without one. full_low, full_high: bounds
         of its (1 - alpha) interval, by Student's t; None for fewer than two units.
     """

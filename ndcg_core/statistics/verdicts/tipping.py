@@ -102,7 +102,7 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
 
 
 def _is_shown(moments: Moments, row: Comparison) -> bool:
-    """Return whether a mean differs from 0 by more than the critical value of the measured differences.
+    """Return whether a mean differs significantly from 0, by the critical value of the measured differences.
 
     If the measured difference is shown, the critical value is at most its distance from 0 in standard errors.
     """

@@ -74,12 +74,12 @@ class Verdict(StrEnum):
 
     @property
     def holds_margin(self) -> bool:
-        """Return whether a guardrail is shown to hold."""
+        """Return whether the verdict proves a guardrail: "not worse"."""
         return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Return whether the verdict does not prove a guardrail: neither not worse nor identical."""
+        """Return whether the verdict leaves a guardrail unproven: it is neither "not worse" nor "identical"."""
         return self.traits.fails_margin
 
 

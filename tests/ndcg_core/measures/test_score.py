@@ -6,11 +6,11 @@ import pytest
 
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import RankedDocument, Result, discount, gain, order_results, score_query
+from ndcg_core.measures.score import RankedDoc, Result, discount, gain, order_results, score_query
 from tests.laboratory import Case, both_of_cases, both_of_metrics, both_values, core_scores, in_order, sql_scores
 
 
-def ids(ranking: list[RankedDocument]) -> list[str]:
+def ids(ranking: list[RankedDoc]) -> list[str]:
     return [document.doc_id for document in ranking]
 
 
