@@ -126,6 +126,9 @@ print(json.dumps(found))
 OURS, MOST = "ndcg-ab", 1.5
 NAMES = {"ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "precision@5": "P@5", "recall@100": "R@100", "rr@10": "RR@10"}
 NIGHT = """
+import ndcg_ab.flows.cli.main  # it sets what the command sets before numpy is imported
+from ndcg_ab.flows.cli.light_imports import import_without_extras
+import_without_extras()
 from datetime import datetime
 from pathlib import Path
 from sys import argv

@@ -118,10 +118,11 @@ class RunFolder(Store):
             papq.write_table(pulled.documents, self.path(f"documents_{entry.key}"), compression="zstd")
         if pulled.costs is not None:
             self.put_costs(entry.key, pulled.costs)
-        self.record_input(entry, pulled.origin, pulled.count, pulled.digest)
+        digest = pulled.digest  # it takes longer than reading
+        self.record_input(entry, pulled.origin, pulled.count, digest)
         is_here = pulled.elsewhere is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
-            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(nominal_time(self.folder))}
+            facts = {"digest": digest, "rows": pulled.count, "read": encode(nominal_time(self.folder))}
             input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 
