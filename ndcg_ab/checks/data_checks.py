@@ -157,8 +157,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
             count = len(queries)
             message = (
                 f"{metric.name}: {queries_text(count)} {inflect_words(count)['have']} grades above 0, but none that"
-                " this"
-                f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
+                f" this metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
             examples = query_examples(queries)
             findings.append(make_finding("nothing_counted", message, count, metric=metric.name, examples=examples))

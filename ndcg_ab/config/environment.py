@@ -162,6 +162,7 @@ def local_store_address(evaluation: Evaluation) -> str:
     return f"sqlite:///{path}"
 
 
-def artifact_directory(uri: str) -> Path | None:
-    """Return the folder in which MLflow stores the files of a SQLite store, or None for a server."""
-    return Path(uri.removeprefix("sqlite:///")).parent / "mlruns" if uri.startswith("sqlite:///") else None
+def store_file(uri: str) -> Path | None:
+    """Return the SQLite file of MLflow's store at an address, or None for a server or a store in memory."""
+    path = uri.removeprefix("sqlite:///").partition("?")[0]
+    return Path(path) if uri.startswith("sqlite:///") and path != ":memory:" else None

@@ -91,9 +91,15 @@ def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | 
     try:
         content = read(entry)
     except DAMAGED as error:
-        remove_damaged(entry, error)
+        reason = (
+            str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
+        )
+        message = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
+        print(visible(f"ndcg-ab: {message}"), file=sys.stderr)
+        remove_entry(entry)
         return None
-    touch(entry)
+    with contextlib.suppress(OSError):  # else it is removed sooner from a full cache
+        os.utime(entry / ENTRY)
     return content
 
 
@@ -192,33 +198,12 @@ def files_in(entry: Path) -> dict[str, os.stat_result]:
     return sizes
 
 
-def touch(entry: Path) -> None:
-    """Set the time of an entry's last use to now; do nothing if the entry cannot be written.
-
-    An entry that is not touched is removed sooner from a full cache.
-    """
-    try:
-        os.utime(entry / ENTRY)
-    except OSError:
-        return
-
-
-def remove_damaged(entry: Path, error: Exception) -> None:
-    """Remove a damaged entry, and print a line with the reason."""
-    reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
-    message = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
-    print(visible(f"ndcg-ab: {message}"), file=sys.stderr)
-    remove_entry(entry)
-
-
 def remove_entry(entry: Path) -> None:
     """Remove an entry by renaming it first, so that no half-removed entry is left."""
     going = entry.parent.with_name(f".{entry.name}.removed")
-    try:
+    with contextlib.suppress(OSError):
         entry.rename(going)
-    except OSError:
-        return
-    shutil.rmtree(going, ignore_errors=True)
+        shutil.rmtree(going, ignore_errors=True)
 
 
 def link_or_copy(path: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ndcg_ab.comparing.since_last import SINCE_LAST
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.keys import Trait, keys_with
+from ndcg_ab.config.model.keys import Trait, input_keys, keys_with
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import bundle as bundles
@@ -247,16 +247,7 @@ def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             values[prefix] = value
 
-    excluded = keys_with(Evaluation, Trait.OPERATIONAL) | {
-        "systems",
-        "judgments",
-        "more_judgments",
-        "cheap_judgments",
-        "scores",
-        "queries",
-        "baseline",
-        "name",
-    }
+    excluded = keys_with(Evaluation, Trait.OPERATIONAL) | input_keys(Evaluation) | {"baseline", "name"}
     put("", {key: value for key, value in configuration.items() if key not in excluded})
     return values | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 

@@ -291,10 +291,10 @@ class Pulled:
 def join_locations(locations: Iterable[str]) -> str:
     """Return the locations of rows as one text: ``line 7``, ``rows 7 and 9``.
 
-    Locations that are no lines or rows are not joined: the first one is returned. Without locations the text is empty.
+    Up to three distinct locations are joined. Without locations the text is empty.
     """
-    distinct = list(dict.fromkeys(locations))
+    distinct = list(dict.fromkeys(locations))[:3]
     words = {location.partition(" ")[0] for location in distinct}
     if len(distinct) < 2 or not words <= {"line", "row"}:
-        return distinct[0] if distinct else ""
-    return f"{words.pop()}s {' and '.join(location.partition(' ')[2] for location in distinct[:3])}"
+        return " and ".join(distinct)
+    return f"{words.pop()}s {' and '.join(location.partition(' ')[2] for location in distinct)}"

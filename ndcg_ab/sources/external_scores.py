@@ -70,9 +70,6 @@ class Scores(Source):
     def from_file(self) -> pa.Table:
         refuse_no_file(self.path)
         reading = self.choose_reading()
-        if reading.records is not None:
-            return self.of_records(lambda: read_records(self.path, SCORE, reading))
-        names = Sample.of_file(self.path).column_names
 
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
             return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
@@ -80,9 +77,11 @@ class Scores(Source):
         def locate(values: Mapping[str, str]) -> str:
             layout = Layout("value", tuple(field for field in IDS if field.name in values))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
-            locations = [location for location, row in rows if canonical_ids(row) == canonical_ids(values)]
-            return f"{self.path}, {join_locations(locations)}"
+            return f"{self.path}, {locate_value(rows, values)}"
 
+        if reading.records is not None:
+            return self.of_records(read, locate)
+        names = Sample.of_file(self.path).column_names
         return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
 
     def choose_reading(self) -> Reading:
@@ -100,8 +99,13 @@ class Scores(Source):
         if isinstance(content.data, Mapping):
             refuse_duplicate_keys(content)
             with prefix_errors(self.origin):
-                values = list(numbers_by_query.read_values(content.data))
-            return self.of_records(lambda: iter(values))
+                values = [
+                    (f"{self.origin}, {where}", each | {"value": python_number(each["value"])})
+                    for where, each in numbers_by_query.read_values(content.data)
+                ]
+            return self.of_records(
+                lambda layout, _: records_table(iter(values), layout), lambda ids: locate_value(iter(values), ids)
+            )
         return self.of_table(
             column_names(content),
             lambda layout, columns: read_in_memory(content, layout, dict(columns)),
@@ -187,25 +191,14 @@ class Scores(Source):
             " (in a configuration: scores: [{system: NAME, file: FILE}])"
         )
 
-    def of_records(self, records: Callable[[], Records]) -> pa.Table:
-        """Return the records of a single system as a table in the columns of PULLED.
+    def of_records(self, read: Read, locate: Locate) -> pa.Table:
+        """Return the values of a single system, from data without named columns, as a table in the columns of PULLED.
 
-        records: returns an iterator of (location, record) at each call.
+        read: reads the data in the columns of a layout. locate: returns the location of a value.
         """
         if self.described.system is None:
             self.refuse_without_system()
-
-        def locate(values: Mapping[str, str]) -> str:
-            known = canonical_ids(values)
-            locations = [
-                where for where, each in records() if canonical_ids({name: each[name] for name in values}) == known
-            ]
-            return " and ".join(f"{self.origin}, {where}" for where in locations)
-
-        plain = (
-            (f"{self.origin}, {where}", each | {"value": python_number(each["value"])}) for where, each in records()
-        )
-        table = self.complete(records_table(plain, ONE_SYSTEM), ["query_id", "metric"], locate, has_means=True)
+        table = self.complete(read(ONE_SYSTEM, {}), ["query_id", "metric"], locate, has_means=True)
         if pc.all(table["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return table
@@ -214,6 +207,12 @@ class Scores(Source):
 def canonical_ids(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the ids of a row as texts, with the metric name in canonical spelling."""
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
+
+
+def locate_value(records: Records, values: Mapping[str, str]) -> str:
+    """Return the locations of the records that have the given ids, joined; values: field -> id."""
+    ids = canonical_ids(values)
+    return join_locations(where for where, row in records if canonical_ids({name: row[name] for name in ids}) == ids)
 
 
 def repeated_keys(counts: pa.Table) -> list[dict[str, Any]]:

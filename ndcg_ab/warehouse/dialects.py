@@ -130,8 +130,7 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
         raise InputError(
             Setting(option),
             f" {format_value(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a"
-            " part with"
-            f' anything else must be in double quotation marks: "my {kind}"{expression}',
+            f' part with anything else must be in double quotation marks: "my {kind}"{expression}',
         )
     return ".".join(quote_identifier(part, dialect) for part in parts)
 
@@ -150,8 +149,7 @@ def quote_system(option: str, name: str) -> str:
         raise InputError(
             Setting(option),
             f" {format_value(name)}: a system's name in a query must be of printable characters without"
-            " quotation"
-            " marks, backslashes and braces",
+            " quotation marks, backslashes and braces",
         )
     return f"'{name}'"
 

@@ -74,8 +74,7 @@ def refuse_impossible_highest(metric: Metric) -> None:
     if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
         raise InputError(
             f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
-            " choose"
-            " a lower one, or another gain"
+            " choose a lower one, or another gain"
         )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.forms.form import EVENTS, Form, Reading, Records
-from ndcg_ab.sources.forms.nested import is_list, is_object, read_objects, value_of
+from ndcg_ab.sources.forms.form import EVENTS, Form, Reading
+from ndcg_ab.sources.forms.nested import is_object, value_of
 from ndcg_ab.sources.forms.plausible import bare_name
 from ndcg_ab.sources.forms.sample import Sample
 
@@ -65,16 +65,6 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
                     f"{location}: query_id {format_value(query_id)} has two texts, {both}: give each query one id"
                 )
     return texts
-
-
-def read_events(value: Any) -> Records:
-    """Yield (location, event) for each event of an object or list of objects, with the text of its query."""
-    records = list(read_objects(value if is_list(value) else [value], "events"))
-    texts = query_texts(records)
-    for location, row in records:
-        if not is_bulk_action(row) and not is_query(row):
-            text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
-            yield location, {**row, TEXT: text}
 
 
 FORM = Form(

@@ -114,7 +114,9 @@ class TableRules:
         for piece in pieces:
             self.check_piece(piece)
             yield piece
-        self.check_optional_columns()
+        absent = {name for name in self.nulls if self.nulls[name] == self.rows}
+        if {"score", "rank"} <= absent or any(0 < count < self.rows for count in self.nulls.values()):
+            raise BrokenRuleError("a column is not everywhere")
 
     def check_piece(self, table: pa.Table) -> None:
         self.rows += table.num_rows
@@ -139,11 +141,6 @@ class TableRules:
             bounds = pc.min_max(column).as_py()
             return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
         return breaks_text_rule(column, spaces=self.spaces)
-
-    def check_optional_columns(self) -> None:
-        absent = {name for name in self.nulls if self.nulls[name] == self.rows}
-        if {"score", "rank"} <= absent or any(0 < count < self.rows for count in self.nulls.values()):
-            raise BrokenRuleError("a column is not everywhere")
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:

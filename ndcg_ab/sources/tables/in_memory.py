@@ -167,9 +167,9 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
     if not data.data:
         return layout.schema.empty_table()
     if isinstance(data.data, Mapping):
-        refuse_duplicate_keys(data)
         if layout.kind not in IN_DICTIONARIES:
             return records_by_key(data, layout)
+        refuse_duplicate_keys(data)
         table = table_of_plain_dictionaries(data.data, layout)
         if table is not None and table_if_clean(lambda: table) is not None:
             return table
@@ -230,9 +230,8 @@ def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
             raise InputError(f"{where} = {format_value(about)}: {rule}")
         values = {str(name): python_number(value) for name, value in record.items()}
         records.append((where, values | {key: python_number(each)}))
-    if records:
-        names = dict.fromkeys(chain.from_iterable(record for _, record in records))
-        layout.check_columns(data.argument, list(names), {})
+    names = dict.fromkeys(chain.from_iterable(record for _, record in records))
+    layout.check_columns(data.argument, list(names), {})
     return records_table(iter(records), layout)
 
 

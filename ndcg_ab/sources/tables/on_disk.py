@@ -25,7 +25,8 @@ AT_ONCE = 1 << 16  # rows that are looked at together
 class TableOnDisk:
     """A table in a Parquet file that is read by a few columns or rows at a time, with an interface like `pa.Table`.
 
-    schema: the columns, with the remarks of the source in the metadata. memory: the limits for reading the file.
+    schema: the columns, with the remarks of the source in the metadata. memory: the limits for reading the file. about:
+    what the file's footer says.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -33,9 +34,9 @@ class TableOnDisk:
 
         self.path = path
         self.memory = memory
-        about = papq.read_metadata(path)
-        self.schema = about.schema.to_arrow_schema().with_metadata(about.metadata)
-        self.num_rows: int = about.num_rows
+        self.about = papq.read_metadata(path)
+        self.schema = self.about.schema.to_arrow_schema().with_metadata(self.about.metadata)
+        self.num_rows: int = self.about.num_rows
         self.column_names: list[str] = self.schema.names
         self.repeated = [name for name in self.column_names if name == "query_id"]  # a text of many rows
 
@@ -58,12 +59,9 @@ class TableOnDisk:
 
     def null_count(self, name: str) -> int:
         """Return the number of nulls in a column, from the metadata of the file."""
-        import pyarrow.parquet as papq
-
-        about = papq.read_metadata(self.path)
         index = self.column_names.index(name)
-        counts = [about.row_group(group).column(index).statistics.null_count for group in range(about.num_row_groups)]
-        return sum(counts)
+        groups = map(self.about.row_group, range(self.about.num_row_groups))
+        return sum(group.column(index).statistics.null_count for group in groups)
 
 
 class TableWriter:

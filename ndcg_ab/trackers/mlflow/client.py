@@ -7,10 +7,10 @@ carries the bundle's key, so that publishing again adds nothing.
 import contextlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
-from ndcg_ab.config.environment import artifact_directory, extend_upload_timeout, prepare_environment, tracking_uri
+from ndcg_ab.config.environment import extend_upload_timeout, prepare_environment, store_file, tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.config.secrets.redaction import redact, redacted_error
@@ -26,7 +26,7 @@ from ndcg_ab.report.markdown import comparison_table, escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
-from ndcg_ab.trackers.mlflow.store import make_embedded_store
+from ndcg_ab.trackers.mlflow.store import ARTIFACTS, make_embedded_store
 from ndcg_ab.trackers.mlflow.values import (
     COMPLETE,
     EXPERIMENT_NOTE,
@@ -69,7 +69,11 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
         runs = find_runs(client, experiment_id, bundle)
         complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
         if complete:
-            log_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
+            news = {name: text for name, text in reuse_tags(bundle).items() if runs[complete[0]].get(name) != text}
+            for name, text in news.items():  # that count the later nights with unchanged inputs and configuration
+                client.set_tag(complete[0], name, text)
+            if news:
+                provision_views(client, experiment_id, bundle)
             return experiment_id, complete[0], False
         for stale in runs:
             client.delete_run(stale)
@@ -115,8 +119,7 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
     except (InputError, TrackingError):
         raise
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        store = artifact_directory(uri)
-        folders = [store.parent] if store else []
+        folders = [store.parent] if (store := store_file(uri)) else []
         if is_full(error) or path_on_full_disk(*folders):  # SQLite has other words for it, too
             disk_error = no_room(error, *folders)
             raise TrackingError(str(disk_error)) from disk_error
@@ -147,8 +150,8 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
     name = experiment_name(evaluation)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        directory = artifact_directory(uri)
-        location = resolve_path(directory / folder_name(name)).as_uri() if directory else None
+        store = store_file(uri)
+        location = resolve_path(store.parent / ARTIFACTS / folder_name(name)).as_uri() if store else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
@@ -189,17 +192,6 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", ended)
     client.set_tag(parent, COMPLETE, "true")
     return str(parent)
-
-
-def log_reuse(
-    client: mlflow.MlflowClient, experiment_id: str, run_id: str, tags: Mapping[str, str], bundle: Bundle
-) -> None:
-    """Set the tags of a published run that count the later nights with unchanged inputs and configuration."""
-    news = {name: value for name, value in reuse_tags(bundle).items() if tags.get(name) != value}
-    for name, value in news.items():
-        client.set_tag(run_id, name, value)
-    if news:
-        provision_views(client, experiment_id, bundle)
 
 
 def definition_parameters(outcome: Outcome) -> dict[str, str]:

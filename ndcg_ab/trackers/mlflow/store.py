@@ -11,11 +11,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ndcg_ab.config.environment import store_file
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolve_path, wait_for_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
-SQLITE = "sqlite:///"
+ARTIFACTS = "mlruns"  # the folder of the files of runs, beside the store
 _attempts = itertools.count()
 FIND_RUN = """
     select run.experiment_id, run.run_uuid
@@ -37,10 +38,8 @@ LATER_RUNS = """
 
 def make_embedded_store(uri: str) -> None:
     """Make the SQLite store at an address if the file does not exist; do nothing for the address of a server."""
-    if not uri.startswith(SQLITE) or uri == f"{SQLITE}:memory:":
-        return
-    path = Path(uri.removeprefix(SQLITE).partition("?")[0])
-    if is_nonempty_file(path):
+    path = store_file(uri)
+    if path is None or is_nonempty_file(path):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with lock_store(path):
@@ -68,14 +67,14 @@ def make_empty_store(path: Path) -> None:
     """
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    artifacts = resolve_path(path.parent / "mlruns").as_uri()
+    artifacts = resolve_path(path.parent / ARTIFACTS).as_uri()
     # MLflow keeps what it has opened by its name: another attempt needs another one
     memory = f"file:ndcg-ab-{next(_attempts)}?mode=memory&cache=shared"
     with (
         contextlib.closing(sqlite3.connect(memory, uri=True)) as tables,
         contextlib.closing(sqlite3.connect(path)) as file,
     ):
-        store = SqlAlchemyStore(f"{SQLITE}{memory}&uri=true", artifacts)  # type: ignore[no-untyped-call]
+        store = SqlAlchemyStore(f"sqlite:///{memory}&uri=true", artifacts)  # type: ignore[no-untyped-call]
         tables.backup(file)
         store.engine.dispose()
 
@@ -100,8 +99,8 @@ def note_in_store(
     experiment: the name of the experiment.  run_tags: the three tags that identify the run.  tags: the tags to set.
     note: tags of the experiment, which are set if no run is later than `night` (Unix time in milliseconds).
     """
-    path = Path(uri.removeprefix(SQLITE))
-    if not uri.startswith(SQLITE) or not path.is_file():
+    path = store_file(uri)
+    if path is None or not path.is_file():
         return None
     parameters = [text for tag in run_tags.items() for text in tag]
     try:
