@@ -95,7 +95,7 @@ class GrowingDatabase(DuckDBEngine):
 
     def __init__(self, path: Path, files: Mapping[str, SqlFile] | None = None) -> None:
         super().__init__(files=history_files() if files is None else files)
-        self._columns: dict[str, set[str]] = {}  # of tables, once somebody asked
+        self._columns: dict[str, set[str]] = {}  # by table; empty until somebody asks
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:
             self.connection = duckdb.connect(str(path), config=self.config | (small_settings() if is_small else {}))
@@ -125,14 +125,13 @@ class GrowingDatabase(DuckDBEngine):
 
     def columns(self, name: str) -> set[str]:
         """Return the columns of a table; an empty set if it does not exist."""
-        if name not in self._columns:
-            try:
-                with name_file_in_errors(None, self.memory):
-                    described = self.connection.execute(f'describe "{name}"').fetchall()
-            except duckdb.CatalogException:
-                return set()
-            self._columns[name] = {column for column, *_ in described}
-        return self._columns[name]
+        if not self._columns:
+            with name_file_in_errors(None, self.memory):
+                text = "select table_name, column_name from duckdb_columns() where not internal"
+                described = self.connection.execute(text).fetchall()
+            for table, column in described:
+                self._columns.setdefault(table, set()).add(column)
+        return self._columns.get(name, set())
 
     def delete(self, name: str, column: str, values: Sequence[int]) -> None:
         """Delete the rows of a table that have one of these values in a column."""
