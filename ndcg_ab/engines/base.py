@@ -132,7 +132,7 @@ class Engine(ABC):
         files = needed_files(stale, self.files, self.made)
         for index, file in enumerate(files):
             if file.kind != "query":
-                bound = self._bound(file, parameters if file.name in targets else {})
+                bound = self._bind_parameters(file, parameters if file.name in targets else {})
                 self._make(file, bound)
                 if file.name in self.made:  # else it is new, as to a file of a version that did not have it
                     self._forget(file.name)
@@ -179,13 +179,13 @@ class Engine(ABC):
         source = f'"{name}"'
         if file is not None and file.kind == "query":
             self.build(*(table for table in file.reads if table in self.files))
-            bound = self._bound(file, parameters)
+            bound = self._bind_parameters(file, parameters)
             source = f'({file.text}) as "{name}"'
         elif file is not None:
             self.build(name, **parameters)
         select = ", ".join(f'"{column}"' for column in columns) or "*"
         text = f"select {select} from {source}"
-        tests = [self._test(column, value, bound) for column, value in (where or {}).items()]
+        tests = [self._condition(column, value, bound) for column, value in (where or {}).items()]
         text += f" where {' and '.join(tests)}" if tests else ""
         return text + (f" order by {order}" if order else ""), bound, file
 
@@ -208,7 +208,7 @@ class Engine(ABC):
         if name in self.files:
             self.build(name, **parameters)
         bound: Bound = {}
-        tests = " and ".join(self._test(column, value, bound) for column, value in (where or {}).items())
+        tests = " and ".join(self._condition(column, value, bound) for column, value in (where or {}).items())
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
@@ -274,7 +274,7 @@ class Engine(ABC):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         """Return the result of a select; raise SqlError, which names the SQL file."""
 
-    def _test(self, column: str, value: Value, bound: Bound) -> str:
+    def _condition(self, column: str, value: Value, bound: Bound) -> str:
         """Return the SQL condition that a column has a value, or one of several, and add the values to `bound`."""
         if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
             return any_of_values(column, value, bound)
@@ -282,7 +282,7 @@ class Engine(ABC):
         name = f"$where_{column}"
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
-    def _bound(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
+    def _bind_parameters(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
         """Return the values of a SQL file's parameters, given or default; raise SqlError if one is missing."""
         values = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:

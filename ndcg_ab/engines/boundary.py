@@ -130,9 +130,9 @@ class BoundaryEngine(Engine):
         side = self._open_remote() if file is not None and self._is_remote(file.name) else self.local
         return side._run(text, parameters, file)
 
-    def _test(self, column: str, value: Value, bound: Bound) -> str:
+    def _condition(self, column: str, value: Value, bound: Bound) -> str:
         """Return a SQL condition with one parameter per value, which both engines can run."""
-        return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+        return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
 
 def remote_tables(files: Mapping[str, SqlFile]) -> set[str]:

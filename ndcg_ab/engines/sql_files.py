@@ -82,11 +82,11 @@ def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) ->
 def _remove_parts(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     by_column = dict(values)
 
-    def kept(part: re.Match[str]) -> str:
+    def keep_part(part: re.Match[str]) -> str:
         is_empty = part[1] in by_column and by_column[part[1]].isdisjoint(part[2].split(", "))
         return "" if is_empty else part[0]
 
-    text = FIRST_UNION.sub(r"\1", PART.sub(kept, file.text))
+    text = FIRST_UNION.sub(r"\1", PART.sub(keep_part, file.text))
     body = re.sub("--.*", "", text)
     reads, params = (
         tuple(name for name in names if re.search(rf"{sign}{name}\b", body))

@@ -28,7 +28,7 @@ def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> li
     return [system.name for system in evaluation.systems if system.name in names]
 
 
-def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
+def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
     """Repeat each primary comparison without the judgments that one system alone contributed, for every such system.
 
     Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose.

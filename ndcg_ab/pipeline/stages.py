@@ -18,7 +18,7 @@ from ndcg_ab.deadlines import Say
 from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
-from ndcg_ab.labels.left_out import contributing_systems, leave_out
+from ndcg_ab.labels.left_out import compare_leaving_out, contributing_systems
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
@@ -88,7 +88,7 @@ def score_by_judges(context: Context, _: str) -> None:
 def leave_out_labels(context: Context, _: str) -> None:
     """Compare the systems without the judgments that each system alone contributed."""
     with context.store.memory() as memory:
-        context.left_out = leave_out(context.evaluation, context.store.read(memory, complete=True))
+        context.left_out = compare_leaving_out(context.evaluation, context.store.read(memory, complete=True))
 
 
 def has_several_judges(context: Context) -> bool:

@@ -116,7 +116,7 @@ def column_types(record: type) -> dict[str, pa.DataType]:
             if typing.get_args(kind)[0] is str:
                 found[field.name] = pa.string()
         elif dataclasses.is_dataclass(kind):
-            found |= {inner_name(field.name, name): of for name, of in column_types(typing.cast(type, kind)).items()}
+            found |= {nested_name(field.name, name): of for name, of in column_types(typing.cast(type, kind)).items()}
         elif isinstance(kind, type):
             found[field.name] = pa.string() if issubclass(kind, enum.Enum) else COLUMN_TYPES.get(kind, pa.string())
         for name, before in COMPUTED.get(record, {}).items():
@@ -125,7 +125,7 @@ def column_types(record: type) -> dict[str, pa.DataType]:
     return found
 
 
-def inner_name(field: str, name: str) -> str:
+def nested_name(field: str, name: str) -> str:
     """Return the column name of field `name` in the nested record `field`."""
     return name if field in FLAT else f"{field}_{name}"
 
@@ -139,7 +139,7 @@ def record_row(record: Any) -> dict[str, Any]:
         if isinstance(value, dict):
             inside: type = type(getattr(record, name))
             inner_types = column_types(inside)
-            row |= {inner_name(name, inner): each for inner, each in value.items() if inner in inner_types}
+            row |= {nested_name(name, inner): each for inner, each in value.items() if inner in inner_types}
         elif name in types:
             row[name] = "; ".join(value) if isinstance(value, list) else value
     return row

@@ -305,7 +305,7 @@ def earlier_draw_error(
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
-    """Make the error that says why an earlier draw cannot be kept."""
+    """Make the error that says why the queries of an earlier draw cannot be drawn again."""
     assert earlier is not None and earlier_draw is not None
     name = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())

@@ -140,7 +140,7 @@ def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
     return RecognisedFile(path, recognise_file(first, kind))
 
 
-def name_for(folder: Path) -> str:
+def evaluation_name(folder: Path) -> str:
     """Return a name for the evaluation, made from the name of the configuration's folder."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", resolve_path(folder).name).strip("-._")
     return name if re.fullmatch(NAME, name) else "evaluation"

@@ -72,7 +72,7 @@ class SystemMeans:
 
 
 @dataclasses.dataclass(frozen=True)
-class Order:
+class OrderAgreement:
     """The agreement of two sets of judgments on the order of the systems by one metric.
 
     tau: Kendall's tau-b of the systems' means, -1 to 1. weighted_tau: Vigna's tau, in which systems near the top weigh
@@ -86,7 +86,7 @@ class Order:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdicts:
+class VerdictPair:
     """The comparison of one candidate with the baseline on one metric, by each of two sets of judgments.
 
     changed: whether the two verdicts differ. first, second: the comparison by each set.
@@ -111,8 +111,8 @@ class ComparedJudgments:
     first: str
     second: str
     agreement: Agreement
-    orders: tuple[Order, ...] = ()
-    verdicts: tuple[Verdicts, ...] = ()
+    orders: tuple[OrderAgreement, ...] = ()
+    verdicts: tuple[VerdictPair, ...] = ()
     first_findings: tuple[Finding, ...] = ()
     second_findings: tuple[Finding, ...] = ()
 
@@ -217,7 +217,7 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
     return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 
-def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
+def compare_orders(first: Outcome, second: Outcome) -> list[OrderAgreement]:
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
     orders = []
     for metric in first.metrics:
@@ -225,7 +225,7 @@ def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
         systems = tuple(SystemMeans(name, *(each[metric.name, name] for each in means)) for name in names)
         pairs = [(row.first, row.second) for row in systems if row.first is not None and row.second is not None]
         taus = order_agreement(*zip(*pairs, strict=True)) if len(pairs) == len(systems) else (None, None)
-        orders.append(Order(metric.name, systems, *taus))
+        orders.append(OrderAgreement(metric.name, systems, *taus))
     return orders
 
 
@@ -244,10 +244,10 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
     return tau, weighted
 
 
-def compare_verdicts(first: Outcome, second: Outcome) -> list[Verdicts]:
+def compare_verdicts(first: Outcome, second: Outcome) -> list[VerdictPair]:
     others = {(row.metric, row.candidate): row for row in second.main}
     rows = []
     for row in first.main:
         other = others[row.metric, row.candidate]
-        rows.append(Verdicts(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
+        rows.append(VerdictPair(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
     return rows

@@ -78,7 +78,7 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """Return (N,) probabilities min(1, t * size), with the t at which they sum to `count`; 1 if fewer have a size."""
+    """Return (N,) probabilities min(1, t * size), with t such that they sum to `count`, or all sizes > 0 have 1."""
     probabilities = np.zeros(len(sizes))
     indices = np.flatnonzero(sizes > 0)
     ordered = indices[np.argsort(-sizes[indices], kind="stable")]

@@ -132,7 +132,7 @@ class Split(NamedTuple):
     of_queries: Values
 
 
-class Mean:
+class CombinedMean:
     """One of the eight means: of the old or new ranking, under the old or new judgments, over the old or new queries.
 
     values, weights: value and weight of each query; the weight is 0 if the query is not in the set. is_shared: whether
@@ -169,14 +169,14 @@ def split_change(values: Values, weights: Values) -> Split | None:
     """
     unshared = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)
-    changes: dict[State, Mean] = {}
+    changes: dict[State, CombinedMean] = {}
     for state in product((0, 1), repeat=len(CAUSES)):
         ranking, judgments, queries = state
         weights_used = np.where(is_shared, values[ranking, judgments], unshared[queries])
         weighing = np.where(np.isnan(weights_used), 0.0, weights[queries])
         if not weighing.any():
             return None
-        changes[state] = Mean(np.where(weighing > 0, weights_used, 0.0), weighing, is_shared)
+        changes[state] = CombinedMean(np.where(weighing > 0, weights_used, 0.0), weighing, is_shared)
     before, now = changes[0, 0, 0].value, changes[1, 1, 1].value
     middle = (before + now) / 2
     parts: list[float] = []

@@ -59,7 +59,7 @@ def init(
     folder = path.parent if path else Path()
     grades = parse_grades("--grades", options["grades"]) if options["grades"] else {}
     guessed = dataclasses.replace(study.guess_inputs(paths, judged, systems, queries), grades=grades)
-    settings = (guessed, folder, name or study.name_for(folder), options["metric"] or ["ndcg@10"])
+    settings = (guessed, folder, name or study.evaluation_name(folder), options["metric"] or ["ndcg@10"])
     evaluation = study.read_evaluation(study.configuration_text(*settings), folder)
     with open_engine() as engine, Progress(quiet) as say:
         findings, counts = check_only(evaluation, engine, say)

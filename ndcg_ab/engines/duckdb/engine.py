@@ -233,9 +233,9 @@ class DuckDBEngine(Engine):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         self._share_memory()
         with name_file_in_errors(file, self.memory):
-            self._create(self._kind(file), file.name, file.text, parameters)
+            self._create(self._object_kind(file), file.name, file.text, parameters)
 
-    def _kind(self, file: SqlFile) -> str:
+    def _object_kind(self, file: SqlFile) -> str:
         """Return the kind of object to create for a SQL file: table, view, temp table or temp view.
 
         With few rows, objects are temporary, since `shared_database` serves several engines, and a view that several

@@ -91,7 +91,7 @@ class SparkEngine(Engine):
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         with name_file_in_errors(None):
             frames = [
-                select_rows(self.session, part) if isinstance(part, RemoteTable) else self._sent(name, part)
+                select_rows(self.session, part) if isinstance(part, RemoteTable) else self._send(name, part)
                 for part in parts
             ]
             functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
@@ -110,18 +110,18 @@ class SparkEngine(Engine):
         with name_file_in_errors(file):
             return self.session.sql(translate_for_spark(text), args=dict(parameters)).toArrow()
 
-    def _test(self, column: str, value: Value, bound: Bound) -> str:
+    def _condition(self, column: str, value: Value, bound: Bound) -> str:
         """Return a SQL condition with one parameter per value, which lets Spark skip parts of Parquet files."""
-        return any_of_values(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+        return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
-    def _sent(self, name: str, table: pa.Table) -> DataFrame:
+    def _send(self, name: str, table: pa.Table) -> DataFrame:
         plain = pa.schema(
             (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
             for field in table.schema
         )
         if table.num_rows == 0:
             return self.session.createDataFrame(
-                [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
+                [], ", ".join(f"{quote_name(each.name)} {TYPES[each.type]}" for each in plain)
             )
         frame = self.session.createDataFrame(table.cast(plain))
         return self._materialise(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
@@ -196,7 +196,7 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 def read_column(column: Column) -> Any:
     """Return the Spark expression for a column in its type; null if a value is not a number in the type's range."""
-    column_value = F.col(quoted(str(column.source)))
+    column_value = F.col(quote_name(str(column.source)))
     value = column_value.try_cast(column.type)
     if column.type == "string":
         return value
@@ -224,7 +224,7 @@ def read_frame(session: SparkSession, remote: RemoteTable) -> DataFrame:
     return frame.where(remote.where) if remote.where else frame
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 

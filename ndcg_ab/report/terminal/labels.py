@@ -20,7 +20,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
 from ndcg_ab.studies.judge_next import ToJudge, ToJudgeNext
-from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, Verdicts
+from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, OrderAgreement, VerdictPair
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 TO_JUDGE_LINES, HEAD_LINES = 30, 4  # of the screen for the documents; of them around the rows of each table
@@ -171,13 +171,13 @@ def format_agreement(agreement: Agreement) -> str:
     )
 
 
-def format_rank_correlations(order: Order) -> str:
+def format_rank_correlations(order: OrderAgreement) -> str:
     if order.tau is None:
         return "The systems have no order under one of the sets: their means are equal, or no query can be scored."
     return f"Order of the systems: Kendall's tau {signed(order.tau)}, weighted to the top {signed(order.weighted_tau)}."
 
 
-def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
+def verdicts_grid(rows: Sequence[VerdictPair]) -> Grid:
     """Return the table of verdicts, with one row per comparison and judgment set."""
     grid_rows = []
     for row in rows:

@@ -154,7 +154,7 @@ class DocumentPool(NamedTuple):
 
 
 def lacks_expected_value(metric: Metric) -> bool:
-    """Return whether a metric has no closed form for its expected value, since its measure was registered without."""
+    """Return whether a metric has no closed form for its expected value (its measure is not in `CONTRIBUTIONS`)."""
     traits = metric.traits
     is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in CONTRIBUTIONS
     return traits.divisor is Divisor.OTHER or not is_known

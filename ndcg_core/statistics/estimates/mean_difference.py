@@ -82,7 +82,7 @@ def compute_moments(
     log-normal weights of sigma 1: .956 (n = 50) and .952 (200), and .936 and .943 if weights are correlated with the
     differences. Equal weights give the unweighted result.
     """
-    values = _checked(differences, at_least=2)
+    values = _check_differences(differences, at_least=2)
     n = len(values)
     share = None if weights is None else relative_weights(weights, n)
     if members is not None and int(members.max()) + 1 < n:
@@ -181,7 +181,7 @@ def effective_number(weights: Differences) -> float:
 
 def mean_difference(differences: Differences) -> float:
     """Return the mean of n >= 1 differences from an exact sum rounded once; raise ValueError for n = 0."""
-    values = _checked(differences, at_least=1)
+    values = _check_differences(differences, at_least=1)
     return exact_sum(values) / len(values)
 
 
@@ -292,7 +292,7 @@ def _t_quantile(probability: float, freedom: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
-def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:
+def _check_differences(differences: Differences, at_least: int) -> NDArray[np.float64]:
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"differences have shape {values.shape}, must be one row of numbers")

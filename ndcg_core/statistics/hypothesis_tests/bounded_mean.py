@@ -62,7 +62,7 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
     if high <= low:
         return low
     target = float(ndtri(alpha))
-    limit, slope = _normal(values, largest_loss, shares, target)
+    limit, slope = _to_normal(values, largest_loss, shares, target)
     trials: list[tuple[float, float]] = []
     for _ in range(_ROUNDS):
         if not low < limit < high:
@@ -94,7 +94,9 @@ def queries_to_rule_out(
     return math.floor(-math.log(alpha) / of_one_query) + 1
 
 
-def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
+def _to_normal(
+    values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float
+) -> tuple[float, float]:
     """Approximate the random weighted mean by a normal distribution; return its `target` quantile and its deviation."""
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
@@ -116,7 +118,7 @@ def _chance_not_positive(factors: FloatArray) -> float:
         return float(most <= 0)
     if most <= 0:
         return 1.0
-    x, counts = _distinct(factors / max(-least, most))
+    x, counts = _count_distinct(factors / max(-least, most))
     is_lower = float(counts @ x) > 0
     if not is_lower:
         x, counts = -x[::-1], counts[::-1]
@@ -140,7 +142,7 @@ def _chance_not_positive(factors: FloatArray) -> float:
     return tail if is_lower else 1 - tail
 
 
-def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _count_distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distinct factors other than 0, rising, and the number of each.
 
     If there are many factors, they are moved to a grid of _MOST points, each split between its two neighbours, so that

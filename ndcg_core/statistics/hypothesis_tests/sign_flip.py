@@ -82,7 +82,7 @@ def sign_flip(
         flips, counts = reduce_flips(family, partial(_count_hits, family), resamples, seed, workers)
         hits = np.sum(counts, axis=0)
         p_value[numbers], p_adjusted[numbers] = hits / flips if jointly else (1 + hits) / (flips + 1)
-        p_value[numbers] = _with_enumerated(family, p_value[numbers])
+        p_value[numbers] = _replace_by_exact(family, p_value[numbers])
         statistic[numbers] = family.totals * family.scale
     return SignFlip(
         p_value=tuple(p_value.tolist()),
@@ -123,7 +123,7 @@ def monotone_p_values(
     return tuple(raised.tolist())
 
 
-def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
+def _replace_by_exact(family: Family, p_values: FloatArray) -> FloatArray:
     """Replace the p-values of columns that differ on few rows by exact ones.
 
     An exact p-value is a share of all patterns of signs, which include the observed one (no +1).

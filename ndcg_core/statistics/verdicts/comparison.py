@@ -129,8 +129,8 @@ def compare_family(
     tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
     comparisons = []
     for at, (pairs, moments) in enumerate(zip(paired, all_moments, strict=True)):
-        facts = _facts(pairs, moments, tests.get(at), len(testable), how)
-        row = _comparison(pairs, facts, conclude(facts), how)
+        facts = _make_facts(pairs, moments, tests.get(at), len(testable), how)
+        row = _make_comparison(pairs, facts, conclude(facts), how)
         comparisons.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
     return comparisons
 
@@ -195,15 +195,15 @@ def check_guardrails(
     for pairs, moments in zip(paired, all_moments, strict=True):
         margin = pairs.column.smallest_effect
         if moments is None or margin is None:
-            facts = _facts(pairs, moments, None, 1, how)
-            comparisons.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
+            facts = _make_facts(pairs, moments, None, 1, how)
+            comparisons.append(_make_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
             continue
         bound, harm = guardrails.bound_of(pairs, moments, margin, alpha), next(harm_of)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
         test = TestResult(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
-        facts = _facts(pairs, moments, test, 1, how)
-        row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
+        facts = _make_facts(pairs, moments, test, 1, how)
+        row = _make_comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), how)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
         comparisons.append(
             replace(
@@ -220,11 +220,11 @@ def check_guardrails(
     return comparisons
 
 
-def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
+def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
     column, differences, n, moments, test = pairs.column, pairs.differences, facts.queries, facts.moments, facts.test
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = interval_from_moments(moments, 1 - how.alpha) if moments else None
-    clusters = _clusters(pairs)
+    clusters = _describe_clusters(pairs)
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -273,14 +273,14 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyT
     )
 
 
-def _facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
+def _make_facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
     alpha = how.alpha
-    narrow = _reaching(moments, test.reaches.narrow if test else None)
+    narrow = _interval(moments, test.reaches.narrow if test else None)
     return Facts(
         queries=len(pairs.query_ids),
         differing=count_flippable_units(pairs) or int(pairs.differences.any()),
         moments=moments,
-        together=_reaching(moments, test.reaches.wide if test else None),
+        together=_interval(moments, test.reaches.wide if test else None),
         narrow=narrow,
         test=test,
         mde=_detectable_difference(moments, test, size, alpha) if moments and moments.deviation > 0 else None,
@@ -295,7 +295,7 @@ def _facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size
     )
 
 
-def _reaching(moments: Moments | None, reach: float | None) -> Interval | None:
+def _interval(moments: Moments | None, reach: float | None) -> Interval | None:
     return None if moments is None or reach is None else interval_from_half_width(moments, reach)
 
 
@@ -321,7 +321,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     return queries_to_detect(facts.moments, facts.mde, facts.smallest_effect, POWER)
 
 
-def _clusters(pairs: Paired) -> Clusters | None:
+def _describe_clusters(pairs: Paired) -> Clusters | None:
     if not pairs.is_clustered or not pairs.query_ids:
         return None
     count = len(pairs.units.names)

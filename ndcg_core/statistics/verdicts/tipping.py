@@ -56,11 +56,11 @@ def find_tipping(
     reached = states(label_factor)
     if (tipping is not None and tipping <= label_factor) or not keeps_state(reached):
         return tipping, State.UNKNOWN
-    return tipping, weakest([measured, *reached])
+    return tipping, weakest_state([measured, *reached])
 
 
-def weakest(states: Iterable[State]) -> State:
-    """Return the weakest of states with one direction: "better" or "worse" rather than "by more"."""
+def weakest_state(states: Iterable[State]) -> State:
+    """Return the weakest_state of states with one direction: "better" or "worse" rather than "by more"."""
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
     return weaker if weaker in others else first

@@ -18,7 +18,7 @@ def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int)
 
 
 def test_sizes_from_intervals_that_hold_alone_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_reaching", lambda of, reach: comparison.interval_from_moments(of, 0.95))
+    monkeypatch.setattr(comparison, "_interval", lambda of, reach: comparison.interval_from_moments(of, 0.95))
     claims = simulate_words.sizes(rng(), 40, queries=100, columns=45, errors=5.0)
     assert [row.holds(errors=3) for row in claims] == [False, True, True]
 
