@@ -41,7 +41,7 @@ def logs(draw: st.DrawFn) -> list[Event]:
         st.integers(0, 40).flatmap(lambda shown: st.tuples(st.just(shown), st.integers(0, shown))),
     )
     rows = draw(st.lists(st.one_of(of_search, counted), min_size=1, max_size=60))
-    found = [Event(query_id, doc_id, place, search, *counts) for query_id, doc_id, place, search, counts in rows]
+    found = [Event(query_id, doc_id, index, search, *counts) for query_id, doc_id, index, search, counts in rows]
     return [*found, Event("q1", "a", 1, None, 5, 1)]
 
 
@@ -111,7 +111,7 @@ def test_by_hand(model: str, d1: float, d2: float) -> None:
 def test_by_hand_as_the_core(model: str, grades: dict[str, object]) -> None:
     """With a document where nobody clicks, of which no click is expected, and d4, which has more than places allow."""
     more = [("d3", 9, 5, 0), ("d4", 8, 10, 10), ("d4", 7, 1, 0), ("d5", 8, 100, 0), ("d5", 7, 99, 99)]
-    assert_same([*HAND, *(Event("q", doc_id, place, None, *counts) for doc_id, place, *counts in more)], model, grades)
+    assert_same([*HAND, *(Event("q", doc_id, index, None, *counts) for doc_id, index, *counts in more)], model, grades)
 
 
 @settings(max_examples=examples(30))
@@ -147,7 +147,7 @@ def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: i
 
 def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, float]:
     """place, or (query_id, doc_id) -> its probability after one step."""
-    places = sorted(each for each in before if isinstance(each, int))
+    indices = sorted(each for each in before if isinstance(each, int))
     with open_engine(files=click_files()) as engine:
         engine.expect_rows(len(events))
         engine.put("pulled_click_event", event_table(events))
@@ -158,9 +158,9 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
         attraction = [before[each] for each in documents.values()]
         engine.put("pulled_attraction", pa.table([[*documents], attraction], schema=ATTRACTION))
         looked = {
-            "place": pa.array(places),
-            "examination": [before[each] for each in places],
-            "doubt": [0.0] * len(places),
+            "place": pa.array(indices),
+            "examination": [before[each] for each in indices],
+            "doubt": [0.0] * len(indices),
         }
         engine.put("pulled_examination", pa.table(looked))
         found = {documents[document]: value for document, value in engine.rows("attraction")}

@@ -62,7 +62,7 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
     if high <= low:
         return low
     target = float(ndtri(alpha))
-    limit, slope = _to_normal(values, largest_loss, shares, target)
+    limit, slope = _normal(values, largest_loss, shares, target)
     trials: list[tuple[float, float]] = []
     for _ in range(_ROUNDS):
         if not low < limit < high:
@@ -94,9 +94,7 @@ def queries_to_rule_out(
     return math.floor(-math.log(alpha) / of_one_query) + 1
 
 
-def _to_normal(
-    values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float
-) -> tuple[float, float]:
+def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
     """Approximate the random weighted mean by a normal distribution; return its `target` quantile and its deviation."""
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())

@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 @pytest.mark.parametrize(
     "place", mostly_soaked(range(len(simulate_costs.WORLDS) * len(simulate_costs.COUNTS)), kept=[INDEPENDENT_200])
 )
-def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
-    rows = simulate_costs.measured(place, SEED, quick=True)
+def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(index: int) -> None:
+    rows = simulate_costs.measured(index, SEED, quick=True)
     of_weights = any("weights" in row.setting for row in rows)
     assert sum(row.accepted is not None for row in rows) == (0 if of_weights else 4)
     assert [row for row in rows if not row.holds(errors=3)] == []
@@ -50,5 +50,5 @@ def test_draws_that_know_nothing_beyond_the_sample_are_noticed(monkeypatch: pyte
         return low, low
 
     monkeypatch.setattr(simulate_costs, "draw_quantile_bounds", plain)
-    rows = [row for place in (0, 1) for row in simulate_costs.measured(place, SEED, repetitions=200)]
+    rows = [row for index in (0, 1) for row in simulate_costs.measured(index, SEED, repetitions=200)]
     assert [row for row in rows if not row.holds(errors=3)] != []

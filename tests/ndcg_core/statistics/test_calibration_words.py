@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 # Not those of 45 columns and more at 200 queries: they take seconds.
 @pytest.mark.parametrize("place", mostly_soaked([0, 2, 4, 8, 9, 10, 11], kept=[0]))
-def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
-    for row in simulate_words.measured(place, SEED, quick=True):
+def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(index: int) -> None:
+    for row in simulate_words.measured(index, SEED, quick=True):
         assert row.holds(errors=3), row
 
 
@@ -34,6 +34,6 @@ def test_a_detectable_effect_of_one_comparison_alone_is_noticed(monkeypatch: pyt
 @pytest.mark.soak
 def test_a_quick_run_knows_the_other_rows() -> None:
     """The resamplings; their own tests plant the faults."""
-    for place in (13, 16, 18, 19, 20):
-        for row in simulate_words.measured(place, SEED, quick=True):
+    for index in (13, 16, 18, 19, 20):
+        for row in simulate_words.measured(index, SEED, quick=True):
             assert row.holds(errors=3), row

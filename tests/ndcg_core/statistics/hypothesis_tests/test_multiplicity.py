@@ -61,6 +61,6 @@ def test_benjamini_hochberg_equals_scipy(values: list[float]) -> None:
 @settings(deadline=None)
 @given(values=p_values, random=st.randoms(use_true_random=False))
 def test_the_order_given_changes_no_bit(values: list[float], random: Any) -> None:
-    places = random.sample(range(len(values)), len(values))
+    indices = random.sample(range(len(values)), len(values))
     adjusted = benjamini_hochberg(values)
-    assert benjamini_hochberg([values[place] for place in places]) == tuple(adjusted[place] for place in places)
+    assert benjamini_hochberg([values[index] for index in indices]) == tuple(adjusted[index] for index in indices)

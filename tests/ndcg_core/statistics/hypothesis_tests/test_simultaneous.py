@@ -24,10 +24,10 @@ def test_simultaneous_intervals_by_all_patterns_of_signs(
     seed: int, queries: int, number: int, alpha: float, weighted: bool
 ) -> None:
     patterns = np.array(list(itertools.product((1, -1), repeat=queries)))
-    places = [range(0, queries, 2), *[range(queries)] * (number - 1)]  # of the columns' queries among all
+    indices = [range(0, queries, 2), *[range(queries)] * (number - 1)]  # of the columns' queries among all
     largest, columns, expected = np.zeros(len(patterns)), [], []
-    for each, own in zip(family(seed, queries, number), places, strict=True):
-        weights = np.array([1.0 + place % 4 for place in own]) if weighted else np.ones(len(own))
+    for each, own in zip(family(seed, queries, number), indices, strict=True):
+        weights = np.array([1.0 + index % 4 for index in own]) if weighted else np.ones(len(own))
         columns.append(dataclasses.replace(each, weights=weights if weighted else None))
         mean, v, n = np.average(each.differences, weights=weights), weights / weights.mean(), len(own)
         residual = (each.differences - mean) * v
@@ -115,7 +115,7 @@ def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() ->
     shuffled = []
     for each in columns:
         order = np.random.default_rng(7).permutation(len(each.query_ids))
-        ids = tuple(each.query_ids[place] for place in order)
+        ids = tuple(each.query_ids[index] for index in order)
         shuffled.append(dataclasses.replace(each, query_ids=ids, differences=np.array(each.differences)[order]))
     for workers in (1, 2, 3):
         assert compare_family(shuffled[::-1], workers=workers)[::-1] == found

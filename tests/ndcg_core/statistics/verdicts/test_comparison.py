@@ -236,8 +236,8 @@ def test_the_order_of_the_results_is_that_of_the_columns() -> None:
     columns.insert(1, column([0.5], "short"))
     expected = {comparison.candidate: comparison for comparison in compare_family(columns)}
     for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
-        comparisons = compare_family([columns[place] for place in order])
-        assert [comparison.candidate for comparison in comparisons] == [columns[place].candidate for place in order]
+        comparisons = compare_family([columns[index] for index in order])
+        assert [comparison.candidate for comparison in comparisons] == [columns[index].candidate for index in order]
         assert all(comparison == expected[comparison.candidate] for comparison in comparisons)
 
 
@@ -274,15 +274,15 @@ def test_the_order_of_the_queries_changes_no_bit(seed: int, queries: int, random
     shuffled = []
     for original in columns:
         order = random.sample(range(queries), queries)
-        ids = [original.query_ids[place] for place in order]
-        shuffled.append(column([original.differences[place] for place in order], original.candidate, query_ids=ids))
+        ids = [original.query_ids[index] for index in order]
+        shuffled.append(column([original.differences[index] for index in order], original.candidate, query_ids=ids))
     assert compare_family(shuffled, resamples=300) == compare_family(columns, resamples=300)
 
 
 def test_rows_are_sorted_by_the_bytes_of_the_query_id() -> None:
     ids = ["q10", "q9", "Q1", "\U0001f600", "\uff5e", "ä", "z", *(f"t{number}" for number in range(20))]
     differences = differing(len(ids), seed=9)
-    by_bytes = sorted(range(len(ids)), key=lambda place: ids[place].encode())
+    by_bytes = sorted(range(len(ids)), key=lambda index: ids[index].encode())
     expected = sign_flip(differences[by_bytes].reshape(-1, 1))
     assert sign_flip(differences.reshape(-1, 1)).p_value != expected.p_value  # flips belong to rows
     (comparison,) = compare_family([column(differences, query_ids=ids)])
