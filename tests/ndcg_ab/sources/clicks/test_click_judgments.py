@@ -91,7 +91,8 @@ def test_texts_are_matched_as_they_stand_and_then_without_case_and_white_space(t
         (
             {},
             {"floor": 100},
-            "no document has 100 impressions or more (the most is 20): give more events, or set a lower floor",
+            "no document has 100 impressions or more (the most is 20): give more events, or set a lower floor,"
+            " such as --floor 20",
         ),
     ],
 )  # fmt: skip
