@@ -147,7 +147,7 @@ def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: i
 
 def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, float]:
     """place, or (query_id, doc_id) -> its probability after one step."""
-    indices = sorted(each for each in before if isinstance(each, int))
+    ranks = sorted(each for each in before if isinstance(each, int))
     with open_engine(files=click_files()) as engine:
         engine.expect_rows(len(events))
         engine.put("pulled_click_event", event_table(events))
@@ -158,9 +158,9 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
         attraction = [before[each] for each in documents.values()]
         engine.put("pulled_attraction", pa.table([[*documents], attraction], schema=ATTRACTION))
         looked = {
-            "place": pa.array(indices),
-            "examination": [before[each] for each in indices],
-            "doubt": [0.0] * len(indices),
+            "place": pa.array(ranks),
+            "examination": [before[each] for each in ranks],
+            "doubt": [0.0] * len(ranks),
         }
         engine.put("pulled_examination", pa.table(looked))
         found = {documents[document]: value for document, value in engine.rows("attraction")}

@@ -11,12 +11,12 @@ from ndcg_core.statistics.estimates import cost_quantiles
 from tests.repeated import mostly_soaked
 
 SEED = 7
-INDEPENDENT_200 = 2  # the place of a world with few queries beyond p95, where both tails are used up
+INDEPENDENT_200 = 2  # the index of a world with few queries beyond p95, where both tails are used up
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 @pytest.mark.parametrize(
-    "place", mostly_soaked(range(len(simulate_costs.WORLDS) * len(simulate_costs.COUNTS)), kept=[INDEPENDENT_200])
+    "index", mostly_soaked(range(len(simulate_costs.WORLDS) * len(simulate_costs.COUNTS)), kept=[INDEPENDENT_200])
 )
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(index: int) -> None:
     rows = simulate_costs.measured(index, SEED, quick=True)

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 # Not those of 45 columns and more at 200 queries: they take seconds.
-@pytest.mark.parametrize("place", mostly_soaked([0, 2, 4, 8, 9, 10, 11], kept=[0]))
+@pytest.mark.parametrize("index", mostly_soaked([0, 2, 4, 8, 9, 10, 11], kept=[0]))
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(index: int) -> None:
     for row in simulate_words.measured(index, SEED, quick=True):
         assert row.holds(errors=3), row
