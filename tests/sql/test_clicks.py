@@ -41,7 +41,7 @@ def logs(draw: st.DrawFn) -> list[Event]:
         st.integers(0, 40).flatmap(lambda shown: st.tuples(st.just(shown), st.integers(0, shown))),
     )
     rows = draw(st.lists(st.one_of(of_search, counted), min_size=1, max_size=60))
-    found = [Event(query_id, doc_id, index, search, *counts) for query_id, doc_id, index, search, counts in rows]
+    found = [Event(query_id, doc_id, rank, search, *counts) for query_id, doc_id, rank, search, counts in rows]
     return [*found, Event("q1", "a", 1, None, 5, 1)]
 
 
@@ -109,9 +109,9 @@ def test_by_hand(model: str, d1: float, d2: float) -> None:
 @pytest.mark.parametrize("grades", GRADES, ids=lambda grades: next(iter(grades)))
 @pytest.mark.parametrize("model", MODELS)
 def test_by_hand_as_the_core(model: str, grades: dict[str, object]) -> None:
-    """With a document where nobody clicks, of which no click is expected, and d4, which has more than places allow."""
+    """With a document where nobody clicks, of which no click is expected, and d4, which has more than the ranks allow."""
     more = [("d3", 9, 5, 0), ("d4", 8, 10, 10), ("d4", 7, 1, 0), ("d5", 8, 100, 0), ("d5", 7, 99, 99)]
-    assert_same([*HAND, *(Event("q", doc_id, index, None, *counts) for doc_id, index, *counts in more)], model, grades)
+    assert_same([*HAND, *(Event("q", doc_id, rank, None, *counts) for doc_id, rank, *counts in more)], model, grades)
 
 
 @settings(max_examples=examples(30))
@@ -132,13 +132,13 @@ def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: i
     """From any probabilities, written out row by row."""
     rows = [row for row in count_clicks(events) if row.impressions]
     draw = random.Random(seed)
-    before = {each: draw.random() for row in rows for each in (row.place, (row.query_id, row.doc_id))}
+    before = {each: draw.random() for row in rows for each in (row.rank, (row.query_id, row.doc_id))}
     likely, impressions = dict.fromkeys(before, 0.0), dict.fromkeys(before, 0)
     for row in rows:
         document = (row.query_id, row.doc_id)
-        e, a = before[row.place], before[document]
+        e, a = before[row.rank], before[document]
         silent = (row.impressions - row.clicks) / (1 - e * a)
-        for each, missed in ((row.place, e * (1 - a)), (document, a * (1 - e))):
+        for each, missed in ((row.rank, e * (1 - a)), (document, a * (1 - e))):
             likely[each] += row.clicks + silent * missed
             impressions[each] += row.impressions
     after = step_by_sql(events, before)
@@ -146,7 +146,7 @@ def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: i
 
 
 def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, float]:
-    """place, or (query_id, doc_id) -> its probability after one step."""
+    """A rank, or (query_id, doc_id) -> its probability after one step."""
     ranks = sorted(each for each in before if isinstance(each, int))
     with open_engine(files=click_files()) as engine:
         engine.expect_rows(len(events))
