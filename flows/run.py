@@ -32,7 +32,7 @@ def run_evaluation(
     that a signal interrupts this call at once.
     """
 
-    def work() -> Context:
+    def run_and_observe() -> Context:
         with log_failed_night(evaluation, say), open_run(evaluation, say, force=force, at=at) as run:
             if is_server_named(evaluation):
                 from .observed import observe
@@ -45,7 +45,7 @@ def run_evaluation(
 
     if abandon_working_folders not in CLEAN_UP:
         CLEAN_UP.append(abandon_working_folders)
-    return BackgroundTask(work).wait()
+    return BackgroundTask(run_and_observe).wait()
 
 
 def is_server_named(evaluation: Evaluation) -> bool:

@@ -233,7 +233,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
         columns = ("query_id", "doc_id")
         if not pulled.elsewhere:
             names = {name: name for name in columns}
-            engine.put_files("pulled_one_ranking", names, [(table_or_file(pulled.table), {})], lasting=False)
+            engine.put_files("pulled_one_ranking", names, [(table_or_file(pulled.table), {})], is_written=False)
             if not engine.may_repeat("pulled_one_ranking", columns):
                 continue
         rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)
@@ -255,7 +255,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                 f"{copies_hint(pulled)}"
             )
     if findings:
-        engine.replace_table("distinct_result", instead_of="pulled_ranking")
+        engine.replace_input_with("distinct_result", input_name="pulled_ranking")
     return findings
 
 

@@ -124,9 +124,10 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
 def check_group(
     engine: Engine, key: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
-    """Return the findings on metrics that share rank rule and cutoff (`key`).
+    """Return the findings on ties, and on given ranks that disagree with scores, for metrics of one group.
 
-    ranks: the result of `find_rank_score_disagreements`. weights: query_id -> weight; None: equal weights.
+    key: the rank rule and the cutoff that the metrics share. ranks: the result of `find_rank_score_disagreements`.
+    weights: query_id -> weight; None: equal weights.
     """
     engine.build("tied_query", cutoff=key.cutoff, rank_rule=key.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))

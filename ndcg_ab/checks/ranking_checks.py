@@ -37,10 +37,10 @@ HALF = 0.5  # share of the queries from which on a fault is that of the whole ra
 
 @dataclass(frozen=True)
 class TableNotice:
-    """An observation of the SQL, of one code, about one subject: a system, or the judgments.
+    """What the SQL table of findings reports under one code about one subject: a system, or the judgments.
 
     count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id);
-    the doc_id is empty for observations about a query.
+    the doc_id is empty if the report is about a query.
     """
 
     count: int

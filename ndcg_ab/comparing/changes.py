@@ -255,6 +255,6 @@ def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, n
     return make_column(evaluation, column.candidate, column.metric, group, sampling, (INTENDED, name))
 
 
-def rows_of_candidate(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
+def comparisons_by_part(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
     """Return the comparisons of one candidate on one metric by part: `INTENDED` or `OTHERS`."""
     return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

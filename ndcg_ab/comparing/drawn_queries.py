@@ -69,7 +69,10 @@ class DrawnQueries:
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
-        """Return the largest factor of `scales_and_weights` that any query can have."""
+        """Return the largest factor by which the difference of any drawn query is scaled.
+
+        part: the part of the log over which the mean is taken.
+        """
         return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
 
 

@@ -107,9 +107,10 @@ def compare_columns(
     exploratory: bool = False,
     least_queries: int | None = None,
 ) -> list[Comparison]:
-    """Compare columns as one family, with the settings of the evaluation.
+    """Compare columns as one family of tests, with the settings of the evaluation.
 
-    least_queries: columns with fewer queries are not tested; None for the configured number for slices.
+    exploratory: whether the comparisons are marked as exploratory. least_queries: columns with fewer queries are not
+    tested; None: the configured number for slices, 2 for other columns.
     """
     least = least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2)
     how = test_settings(evaluation)

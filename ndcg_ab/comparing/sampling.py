@@ -44,7 +44,7 @@ class Sampling:
         return self.log.scales_and_weights(query_ids, weights, part)
 
     def largest_scale(self, part: Part = WHOLE) -> float:
-        """Return the largest factor of `scales_and_weights`; 1 if queries were not drawn."""
+        """Return the largest factor by which the difference of a drawn query is scaled; 1 if queries were not drawn."""
         return 1.0 if self.log is None else self.log.largest_scale(part)
 
     def of_log(self) -> "Sampling":

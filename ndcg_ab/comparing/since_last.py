@@ -108,9 +108,9 @@ class SinceLast:
     ordinal, began: ordinal and start of the previous evaluation, or of the earlier night whose unchanged results it
         reused.
     systems: changed inputs of each system, in the configured order.
-    comparisons: differences now - before on the queries of both evaluations; baseline and candidate are both the
-        system. Family `since last` if the ranking changed: both rankings are scored by the current judgments. Family
-        `since last, same ranking` (exploratory) if only other inputs changed.
+    comparisons: one per system and metric: its difference now - before on the queries of both evaluations; it is
+        baseline and candidate. If its ranking changed, the family is `since last`, and the current judgments score
+        both rankings. If only other inputs changed, it is `since last, same ranking` (exploratory).
     lost: for each system and metric the queries with the largest falls, if the ranking changed.
     new_queries, gone_queries: number of queries scored only now, and number of queries scored only before.
     moved: changes of the means of each system whose ranking, judgments or queries changed.

@@ -92,11 +92,11 @@ class Engine(ABC):
         self._add_parts(name, list(parts))
         self._forget(name)
 
-    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
+    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, is_written: bool = True) -> None:
         """Add or replace an input table from files or Arrow tables; here by reading it into memory.
 
         columns: names of columns in the files, by their names in the table. files: pairs of a file or table, and
-            constant columns to add to its rows. lasting: whether `write_tables` writes the table, too.
+            constant columns to add to its rows. is_written: whether `write_tables` writes the table, too.
         """
         import pyarrow.parquet as papq
 
@@ -109,9 +109,9 @@ class Engine(ABC):
             tables.append(table)
         self.put(name, pa.concat_tables(tables))
 
-    def replace_table(self, name: str, instead_of: str) -> None:
+    def replace_input_with(self, name: str, input_name: str) -> None:
         """Replace the rows of an input table by those of another table. name: the other table."""
-        self.put(instead_of, self.read(name))
+        self.put(input_name, self.read(name))
 
     def put_computed(self, name: str, table: pa.Table) -> None:
         """Add a table that a SQL file would make; neither the file nor the files that it needs are run.

@@ -60,12 +60,12 @@ class BoundaryEngine(Engine):
         if self.remote is not None:
             self.remote.expect_rows(rows)
 
-    def replace_table(self, name: str, instead_of: str) -> None:
-        if instead_of not in LARGE:
-            super().replace_table(name, instead_of)
+    def replace_input_with(self, name: str, input_name: str) -> None:
+        if input_name not in LARGE:
+            super().replace_input_with(name, input_name)
             return
-        self._open_remote().replace_table(name, instead_of)
-        self._forget(instead_of)
+        self._open_remote().replace_input_with(name, input_name)
+        self._forget(input_name)
 
     def release(self, *names: str) -> None:
         """Drop local tables; tables on the cluster stay until the end."""
@@ -94,7 +94,7 @@ class BoundaryEngine(Engine):
         self.remote_names = set()
 
     def _is_remote(self, name: str) -> bool:
-        """Return whether a table exists only on the cluster."""
+        """Return whether a table exists only on the cluster; tables of `CROSSING` exist on both sides."""
         return name in self.remote_names and name not in CROSSING
 
     def _open_remote(self) -> Engine:

@@ -13,7 +13,10 @@ VIEW = "view "  # prefix in the state of the names of views
 
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
-    """Record the parameters of each table that was made, as rows (name, parameters); the defaults have the name ""."""
+    """Return rows (name, parameters as JSON), one for each table that was made and one named "" for the settings.
+
+    views: the names of tables that are views; their rows begin with `VIEW`.
+    """
     states = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
     texts = [json.dumps(parameters) for parameters in states.values()]
     return pa.table({"name": pa.array(states, pa.string()), "parameters": pa.array(texts, pa.string())})

@@ -83,7 +83,7 @@ class Bundle:
 
     @property
     def reused(self) -> list[datetime]:
-        """The nominal times of later nights with unchanged inputs and configuration, in the order of entry."""
+        """The nominal times of later evaluations that reused this unchanged bundle, in the order of entry."""
         return [datetime.fromisoformat(began) for began in read_reruns(self.folder)]
 
     def write(self) -> None:

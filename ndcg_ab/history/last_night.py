@@ -156,10 +156,11 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
-    """Replace the differences of systems whose ranking and judgments both changed by those under the current judgments.
+    """Compare old and new rankings under the current judgments, for systems whose ranking and judgments both changed.
 
-    later: the current values. old_rankings: the values of the earlier rankings under the current judgments. reasons:
-    system -> why its earlier values are unknown; such a system has no differences.
+    Return the systems, and the pairs by (system_id, metric) with the pairs of those systems replaced. later: the
+    current values. old_rankings: the values of the earlier rankings under the current judgments. reasons: system_id ->
+    why its earlier values are unknown; its pairs are None.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {

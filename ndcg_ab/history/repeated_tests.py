@@ -67,7 +67,10 @@ class RepeatedTests:
 
 
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
-    """Return the monitors over the evaluations up to the ordinal `until`, or None if no comparison was tested."""
+    """Return the tests repeated over all evaluations up to the ordinal `until`, or None if no comparison was tested.
+
+    There is one monitor for each comparison that the last of these evaluations tested.
+    """
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
     if not rows:

@@ -49,8 +49,9 @@ def add_judged_shares(
 def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
     """Return warnings of verdicts that may only favour the system from which the judgments came.
 
-    If judgments name their source and only the favoured system is one, the verdict is compared with the verdict without
-    that system's own judgments. Otherwise the judged shares of the two systems are compared.
+    If, of the two systems, only the favoured one is named as a source of judgments, a primary verdict is compared with
+    the verdict without the judgments from that system. For all other verdicts, the judged shares of the two systems are
+    compared.
     """
     without = {each.system: each for each in left_out}
     findings = []
@@ -85,7 +86,7 @@ def favoured_side(row: Comparison) -> int:
 
 
 def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
-    """Return whether the interval on fully judged queries confirms the verdict."""
+    """Return whether the interval on fully judged queries lies on the verdict's side; False without one."""
     if labels.full_low is None or labels.full_high is None:
         return False
     if row.conclusion is Verdict.NOT_WORSE:

@@ -146,7 +146,7 @@ def draw_grades(
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
-        """Return the value of a query in each draw; NaN if the query cannot be scored."""
+        """Return a system's value for a query under each drawn set of grades; NaN if the query cannot be scored."""
         answer = results.get((system, query_id), [])
         return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 

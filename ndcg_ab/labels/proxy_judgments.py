@@ -138,9 +138,10 @@ def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """Return the proxy differences of every judged query, in the columns of `SCHEMA`.
+    """Return the differences candidate - baseline by the proxy judgments, in the columns of `SCHEMA`.
 
-    engine: an engine with scores by the proxy judgments.
+    One row per metric, candidate and judged query; the difference is 0 if the metric cannot score the query. engine: an
+    engine with scores by the proxy judgments.
     """
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]

@@ -276,7 +276,10 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 
 
 def explain_label_effect(row: Comparison) -> str:
-    """Return how unjudged results could change a verdict; an empty text if every result is judged."""
+    """Return how unjudged results could change a verdict.
+
+    The text is empty for an undecided or untestable comparison, and if no unjudged result is known.
+    """
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
         return ""

@@ -7,7 +7,7 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.comparing.changes import rows_of_candidate
+from ndcg_ab.comparing.changes import comparisons_by_part
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
 from ndcg_ab.report.words import (
     comparison_mark,
@@ -208,7 +208,7 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 
     ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524], improved; and 212 of 300 others: …``
     """
-    parts = rows_of_candidate(outcome.intended, candidate, metric)
+    parts = comparisons_by_part(outcome.intended, candidate, metric)
     if not parts:
         return None
     target, others = parts.get(INTENDED), parts.get(OTHERS)

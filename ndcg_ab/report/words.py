@@ -149,7 +149,11 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 
 
 def format_weights(outcome: Outcome) -> str | None:
-    """Return a note on weighted means with the smallest effective number of queries; None without weights."""
+    """Return a note on weighted means, with the smallest effective number of queries; None without weights.
+
+    The number is left out if it is not below the number of queries. For drawn queries the note is that number alone, or
+    None.
+    """
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
     counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]

@@ -78,7 +78,7 @@ def add_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> E
         changes["metrics"] = unknown
     settled = evaluation.model_copy(update=changes)
     try:
-        settled._check_metrics()
+        settled._check_settings_of_metrics()
     except ValueError as error:
         raise InputError(str(error)) from None
     for metric in settled.metric_list:

@@ -158,7 +158,10 @@ def batch_answers(
 def read_results(
     engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
 ) -> Iterator[tuple[tuple[str, str], list[Result]]]:
-    """Yield each (system, sampled query) with the results that can affect a metric, chosen without the SQL's ranks."""
+    """Yield each (system, sampled query) with the results that can affect a metric.
+
+    The SQL's ranks are not read, so that the recomputation does not depend on them.
+    """
     columns = ("system_id", "query_id", *RESULT.names)
     depth = relevant_depth(metrics)
     pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})

@@ -66,7 +66,7 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
 
 
 def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return a table of query ids whose metadata refer to the remote table with the rows of these queries."""
+    """Return a table of query ids with a reference, in its metadata, to the remote table that holds their rows."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 
@@ -230,7 +230,7 @@ class Pulled:
 
     @property
     def at_hand(self) -> Any:
-        """The rows that have been read: the first rows of a reduced ranking, else all rows."""
+        """The rows read so far: all, or the top results of each query if these suffice (`table` reads all)."""
         return self.reduced.rows if self.reduced else self.table
 
     def with_all_rows(self) -> "Pulled":

@@ -78,9 +78,9 @@ class ClusterTable(Source):
         return with_remote_table(query_rows.select(layout.schema.names).cast(layout.schema), remote)
 
     def refuse_invalid_values(self, rows: pa.Table, remote: RemoteTable) -> None:
-        """Raise InputError for the first column with values that break a rule.
+        """Raise InputError for the first column with missing or invalid values.
 
-        rows: one row per query with the number of such values in the columns ``wrong_COLUMN``.
+        rows: one row per query_id; its column ``wrong_COLUMN`` is the number of invalid values in that column.
         """
         for column in remote.columns:
             if column.source is None:

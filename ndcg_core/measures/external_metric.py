@@ -59,7 +59,7 @@ class ExternalMetric(Metric):
 
     @property
     def traits(self) -> Measure:
-        """Return the traits: additive, and within [0, 1] only if the built-in metric of this name is."""
+        """The traits: additive, and bounded by [0, 1] if the built-in metric of the same name is."""
         builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
         return Measure(self.external_name, refuse_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)

@@ -61,7 +61,8 @@ def tie_bounds(
     Returns
     -------
     TieBounds
-        The three values, all 0 for a query that the metric leaves out.
+        The lowest, the expected and the highest value; the expected one is None if the measure is no sum over ranks.
+        All are 0 for a query that the metric leaves out.
 
     Raises
     ------

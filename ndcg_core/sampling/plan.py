@@ -105,7 +105,7 @@ def drawn_standard_error(population: Population, count: int) -> tuple[float, flo
 
 
 def random_standard_error(population: Population, count: int) -> tuple[float, float]:
-    """Estimate the standard error of the mean from `count` queries sampled at random, and its degrees of freedom."""
+    """Estimate the standard error of the mean of `count` random queries, and the degrees of freedom of that error."""
     weights = population.normalised_weights
     variance = float((np.square(weights) * population.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))

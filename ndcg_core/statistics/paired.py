@@ -169,8 +169,8 @@ def has_dominant_weight(weights: FloatArray) -> bool:
 def moments_of(pairs: Paired) -> Moments | None:
     """Compute the moments of a column's differences; None for fewer than two units, or if one has nearly all weight.
 
-    Differences of drawn queries are divided by their disagreement: most are near 0, some are large, and Student's t
-    with n - 1 degrees of freedom would cover too little (docs/draw.md).
+    For drawn queries the degrees of freedom are fewer than n - 1: their differences are divided by the disagreement of
+    their rankings, which makes a few of them large (docs/draw.md).
     """
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
     if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):

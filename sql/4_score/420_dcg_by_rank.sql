@@ -1,4 +1,4 @@
--- dcg_by_rank: the DCG of one system's ranking down to a rank that gains something.
+-- dcg_by_rank: the DCG of one system's ranking from the top down to a rank with a gain.
 -- grain:  one row per (rank_rule, gain_rule, discount_rule, system_id, query_id, rank)
 -- reads:  discount, metric, rank_gain, rank_rule
 -- params: -

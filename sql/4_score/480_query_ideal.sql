@@ -2,10 +2,10 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
--- By the kind of ideal, it is the DCG of, for global: all judged documents, cut where the system's results end if
--- ideal_cut = returned. local, recall: the system's own results. max: k ranks, or without a cutoff as many as returned.
--- The measures recall, ap, rprec, bpref and infap divide by the number of relevant documents. ideal_end: the last rank
--- of the ideal (null: no end).
+-- ideal: the highest DCG that is possible, by the kind of ideal. global: with all judged documents, in as many ranks as
+-- the system returned if ideal_cut = returned. local, recall: with the system's own results. max: with the highest
+-- grade in all k ranks, or without a cutoff in as many as the system returned. For recall, ap, rprec, bpref and infap
+-- it is the number of relevant documents.
 with answer as (
     select
         returned.system_id,

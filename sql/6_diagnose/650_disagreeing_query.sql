@@ -1,4 +1,4 @@
--- disagreeing_query: one query whose given ranks put other scores into the top k than the order of scores does.
+-- disagreeing_query: one query whose top k by given rank has other scores, rank by rank, than its top k by score.
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff

@@ -1,10 +1,10 @@
--- click_grade: the grade of one document that has enough impressions.
+-- click_grade: the grade of one document that has enough impressions, if its query is to be graded (is_asked).
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_value, pulled_click_cut
 -- params: floor, scale
 -- floor: fewest impressions. The grade is, by `scale`: value: the value itself. threshold: the number of cuts that the
 -- value reaches. quantile: the number of cuts that the share of graded documents with lower values reaches; equal
--- values have equal grades, and the lowest has grade 0. level: the value rounded to the precision of the comparison.
+-- values have equal grades, and the lowest has grade 0. Values are compared after rounding to 6 decimals.
 with judged_value as (
     select
         query_id,

@@ -109,7 +109,7 @@ def test_by_hand(model: str, d1: float, d2: float) -> None:
 @pytest.mark.parametrize("grades", GRADES, ids=lambda grades: next(iter(grades)))
 @pytest.mark.parametrize("model", MODELS)
 def test_by_hand_as_the_core(model: str, grades: dict[str, object]) -> None:
-    """With a document where nobody clicks, of which no click is expected, and d4, which has more than the ranks allow."""
+    """With a document where nobody clicks, of which no click is expected, and d4, which has more than ranks allow."""
     more = [("d3", 9, 5, 0), ("d4", 8, 10, 10), ("d4", 7, 1, 0), ("d5", 8, 100, 0), ("d5", 7, 99, 99)]
     assert_same([*HAND, *(Event("q", doc_id, rank, None, *counts) for doc_id, rank, *counts in more)], model, grades)
 

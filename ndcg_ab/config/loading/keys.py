@@ -18,7 +18,7 @@ OTHER_FILE_KEYS = ("path", "filename", "file_name", "filepath", "file_path")  # 
 
 
 def similar_keys(key_path: KeyPath) -> list[str]:
-    """Return a list of the known key that is most similar to an unknown key; empty if none is similar."""
+    """Return the known key that an unknown one probably stands for, as a list; empty if there is none."""
     if key_path[-1] in OTHER_FILE_KEYS and "file" in known_keys(key_path[:-1]):
         return ["file"]
     return get_close_matches(str(key_path[-1]), known_keys(key_path[:-1]), n=1, cutoff=0.6)
@@ -70,7 +70,10 @@ def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.IN
 
 
 def expand(value: Any, key_path: KeyPath) -> Any:
-    """Return the keys that the short form of a model at a key path stands for; any other value unchanged."""
+    """Return a value in short form written out as keys, such as ``run.txt`` -> ``{file: run.txt}``.
+
+    A value for which the model at the key path has no short form is returned unchanged.
+    """
     models = [] if isinstance(value, dict) else models_in(annotation_of(key_path))
     return models[0].expand(value) if models else value
 

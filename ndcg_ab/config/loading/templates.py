@@ -62,7 +62,7 @@ def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     dated = write_dates_in(evaluation, time.astimezone(zone))
     resolved = resolve_files(dated, evaluation, ())
-    if resolved == evaluation and not any(system.stands_for_many for system in evaluation.systems):
+    if resolved == evaluation and not any(system.is_one_per_file for system in evaluation.systems):
         return evaluation
     try:  # systems may have other names now
         check_names(resolved)
@@ -144,7 +144,7 @@ def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P
 
     A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry.
     """
-    if not isinstance(entry, System) or not entry.stands_for_many:
+    if not isinstance(entry, System) or not entry.is_one_per_file:
         return [resolve_files(entry, evaluation, key_path)]
     where = f"{dotted_key(key_path)}.file"
     if not isinstance(entry.file, Path):

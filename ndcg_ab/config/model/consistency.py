@@ -46,7 +46,7 @@ def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
 def check_names(evaluation: Any) -> None:
     """Raise RuleError if two systems have equal names, or the baseline is none of the systems."""
     names = [system.name for system in evaluation.systems]
-    is_open = any(system.stands_for_many for system in evaluation.systems)
+    is_open = any(system.is_one_per_file for system in evaluation.systems)
     for name in names:
         if names.count(name) > 1 and not is_open:
             raise RuleError(Setting("systems"), f": the name {name!r} is given twice; every system needs its own")

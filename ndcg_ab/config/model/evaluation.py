@@ -294,7 +294,7 @@ class Evaluation(Model):
     def _consistent(self) -> "Evaluation":
         check_consistency(self)
         if not self.scores or self.names_metrics:
-            self._check_metrics()
+            self._check_settings_of_metrics()
         return self
 
     @property
@@ -302,7 +302,7 @@ class Evaluation(Model):
         """Whether `metrics` or `primary_metrics` name metrics; scores with a single metric need no name."""
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
-    def _check_metrics(self) -> None:
+    def _check_settings_of_metrics(self) -> None:
         """Raise RuleError if a difference or range belongs to no metric, to an unsuitable one, or is out of range."""
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
         refuse_unknown_metrics(roles, self.statistics, self.gate)

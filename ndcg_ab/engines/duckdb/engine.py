@@ -149,7 +149,7 @@ class DuckDBEngine(Engine):
         source = self._register(f"{name} as text", table)
         self._create("temp view", name, self._with_numbers(table.column_names, source))
 
-    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
+    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, is_written: bool = True) -> None:
         """Make files readable as a table without copying them."""
         chosen = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in columns.items())
         names = [*columns, *(files[0][1] if files else ())]
@@ -163,7 +163,7 @@ class DuckDBEngine(Engine):
             more = "".join(f', {text_literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {chosen}{more} from {source}")
         self._clear(name)
-        self.put_in |= {name} if lasting else set()
+        self.put_in |= {name} if is_written else set()
         with name_file_in_errors(None, self.memory):
             self._create("temp view", name, self._with_numbers(names, f"({' union all '.join(parts)})"))
         self._forget(name)
@@ -193,14 +193,14 @@ class DuckDBEngine(Engine):
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
-    def replace_table(self, name: str, instead_of: str) -> None:
+    def replace_input_with(self, name: str, input_name: str) -> None:
         """Give a table the name of an input table, without a copy; the table itself is made again on demand."""
         self.build(name)
-        self._clear(instead_of)
-        self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
-        self.there[instead_of] = self.there.pop(name)
+        self._clear(input_name)
+        self.connection.execute(f'alter table "{name}" rename to "{input_name}"')
+        self.there[input_name] = self.there.pop(name)
         self.made.pop(name)
-        self._forget(instead_of)
+        self._forget(input_name)
 
     def _clear(self, name: str) -> None:
         """Drop the Arrow table, view or table of a name."""

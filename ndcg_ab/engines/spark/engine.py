@@ -67,10 +67,10 @@ class SparkEngine(Engine):
             if key in fitting and key not in self.given:
                 self.session.conf.set(key, fitting[key])
 
-    def replace_table(self, name: str, instead_of: str) -> None:
+    def replace_input_with(self, name: str, input_name: str) -> None:
         self.build(name)
-        self.session.table(name).createOrReplaceTempView(instead_of)
-        self._forget(instead_of)
+        self.session.table(name).createOrReplaceTempView(input_name)
+        self._forget(input_name)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         """Return True: a check would take as long as making the table of repetitions."""
@@ -145,7 +145,7 @@ class SparkEngine(Engine):
 def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
     """Return the schema of a remote table; raise InputError if the table does not exist."""
     with name_table_in_errors(remote.table + (f", where {remote.where}" if remote.where else "")):
-        return read_frame(open_session(cluster), remote).limit(0).toArrow().schema
+        return select_remote_rows(open_session(cluster), remote).limit(0).toArrow().schema
 
 
 def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
@@ -209,7 +209,7 @@ def read_column(column: Column) -> Any:
 
 def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
     """Return a remote table's requested columns; a number that cannot be read is null."""
-    frame = read_frame(session, remote)
+    frame = select_remote_rows(session, remote)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
         for column in remote.columns
@@ -219,7 +219,8 @@ def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
     return frame.select(*columns)
 
 
-def read_frame(session: SparkSession, remote: RemoteTable) -> DataFrame:
+def select_remote_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
+    """Return the rows of a remote table, as a query that Spark runs when they are read."""
     frame = session.read.parquet(remote.table) if remote.is_path else session.table(remote.table)
     return frame.where(remote.where) if remote.where else frame
 

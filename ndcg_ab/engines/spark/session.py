@@ -99,7 +99,10 @@ def query_master(cluster: Cluster) -> Seen:
 
 
 def read_master_state(cluster: Cluster) -> Seen:
-    """Read the state of this application from the master's web page; raise OSError without an answer."""
+    """Read the state of this application from the master's web page; raise OSError if the page does not answer.
+
+    Without a ``spark://`` master there is no page, and the result is `NOTHING_SEEN`.
+    """
     context = SparkContext._active_spark_context
     address = urlsplit((cluster.master or "").partition(",")[0])
     if address.scheme != "spark":

@@ -254,7 +254,10 @@ def warning_lines(warnings: Sequence[Line], width: int, room: int, most_warnings
 
 
 def wrap_warning(warned: Line, width: int) -> list[Text]:
-    """Return ``! sentence → command`` in at most two lines, or more if the command, which is never cut, is longer."""
+    """Return a warning as ``! sentence → remedy`` in at most two lines; the sentence is cut with … if needed.
+
+    The warning's own command is never cut: it takes further lines. Another long remedy is replaced by ``--details``.
+    """
     traits = Severity(warned.severity).traits
     mark = traits.mark if warned.severity != "note" else " "
     sentence, arrow, remedy = warned.text.partition(" → ")

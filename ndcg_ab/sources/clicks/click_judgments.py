@@ -174,7 +174,10 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
 
 
 def text_table(texts: list[str], query_ids: list[str], requested: int | None = None) -> pa.Table:
-    """Return the table of texts and query ids; the first `requested` rows (None: all) have is_asked true."""
+    """Return the table (text, query_id, is_asked) of queries; documents are graded only if is_asked is true.
+
+    It is true in the first `requested` rows; None: in all.
+    """
     is_asked = np.arange(len(texts)) < (len(texts) if requested is None else requested)
     return pa.table([texts, query_ids, is_asked], schema=TEXTS)
 

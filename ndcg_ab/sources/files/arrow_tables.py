@@ -58,7 +58,7 @@ class ArrowTable:
         with self.opened() as file:
             for batch in ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=fields)):
                 batch.validate(full=True)
-                spread += sum(batch.num_rows * longest_shared(column) for column in batch.columns)
+                spread += sum(batch.num_rows * longest_shared_bytes(column) for column in batch.columns)
                 self.refuse_dense(self.rows, len(names), spread)
                 for start in range(0, batch.num_rows, size):
                     rows = np.arange(start, min(start + size, batch.num_rows))
@@ -74,7 +74,7 @@ class ArrowTable:
         """Do nothing: no file is open between batches."""
 
 
-def longest_shared(column: pa.Array) -> int:
+def longest_shared_bytes(column: pa.Array) -> int:
     """Return the length in bytes of the longest text that several rows of a column may share; 0 if none can."""
     kind = column.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
@@ -86,7 +86,7 @@ def longest_shared(column: pa.Array) -> int:
         is_kind(texts.type)
         for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     )
-    return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else longest_shared(texts)
+    return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else longest_shared_bytes(texts)
 
 
 def declared_size(message: Any) -> tuple[int, int]:

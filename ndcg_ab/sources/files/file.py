@@ -113,7 +113,10 @@ class File(Source):
     def reduce(
         self, layout: Layout, needed: NeededResults, threads: int | None, writer: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
-        """Return the reduced ranking if the source is a single regular file of this machine, else None."""
+        """Return the top results and counts of a ranking, as the fast reader reads them.
+
+        None if the source is not one file of this machine, or if the fast reader is missing or cannot read its rows.
+        """
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None

@@ -290,11 +290,11 @@ def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
 
     The first row of each row group is read, which brings the whole dictionary of the group.
     """
-    from ndcg_ab.sources.files.arrow_tables import longest_shared
+    from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
 
     groups = range(file.metadata.num_row_groups) if names else ()
     firsts = (next(file.iter_batches(1, row_groups=[index], columns=names), None) for index in groups)
-    longest = max((longest_shared(column) for first in firsts if first for column in first.columns), default=0)
+    longest = max((longest_shared_bytes(column) for first in firsts if first for column in first.columns), default=0)
     return longest if longest > LONGEST_SHARED else 0
 
 

@@ -111,7 +111,10 @@ def is_snapshot(value: Any) -> bool:
 
 
 def read_snapshot(value: Any) -> Records:
-    """Yield (location, record) for each document that a search returned, without documents that are only rated."""
+    """Yield (location, record) for each document that a search returned according to a Quepid snapshot.
+
+    Entries marked `rated_only` were rated and not returned; they are left out.
+    """
     queries = [query for _, query in read_objects(value.get("queries") or [], "queries")]
     texts = {str(query.get("query_id", query.get("id"))): query.get("query_text") for query in queries}
     for number, entries in read_queries(value["docs"]):

@@ -134,7 +134,8 @@ def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
 def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Records:
     """Yield (location, record) for each line that is neither blank nor a comment.
 
-    line: the pattern with the groups query_id, doc_id and grade; a line that does not match yields no ids.
+    line: the pattern with the groups query_id, doc_id and grade. A line that does not match yields a record with the
+    ids None and the whole line as grade.
     """
     for number, text in lines:
         if text.strip() and not text.startswith("#"):

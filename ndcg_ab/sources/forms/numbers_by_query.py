@@ -44,7 +44,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
         JUDGMENTS,
         "json",
         records=partial(read_numbers, field="grade"),
-        is_doubtful=has_many_values(queries) or (has_fractions(queries) and is_ranked(queries)),
+        is_doubtful=has_many_values(queries) or (has_fractions(queries) and numbers_fall(queries)),
     )
 
 
@@ -60,7 +60,7 @@ def sniff_ranking(sample: Sample) -> Reading | None:
         RANKING,
         "json",
         records=partial(read_numbers, field="score"),
-        is_doubtful=not (has_many_values(queries) or has_fractions(queries) or is_ranked(queries)),
+        is_doubtful=not (has_many_values(queries) or has_fractions(queries) or numbers_fall(queries)),
     )
 
 
@@ -118,7 +118,7 @@ def has_fractions(queries: Queries) -> bool:
     return any(not number.is_integer() for number in numbers(chain.from_iterable(queries)) or [])
 
 
-def is_ranked(queries: Queries) -> bool:
+def numbers_fall(queries: Queries) -> bool:
     """Return whether numbers fall strictly within every query, and some query has several numbers."""
     columns = [numbers(texts) or [] for texts in queries]
     is_falling = all(after < before for texts in columns for before, after in pairwise(texts))

@@ -103,7 +103,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
-    """Return how BEIR judgments are read, or None for another form; their grade column is called score."""
+    """Return how to read judgments with BEIR's columns query-id, corpus-id and score (the grade), or None."""
     for table in find_tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:

@@ -177,8 +177,8 @@ class CombinedSources(Source):
 def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
     """Return one row per judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
-    name: the name of the file. precedence: if it is "together", a file that names no judges counts as one judge of the
-    file's name.
+    name: the name of the file. precedence: with "together", judgments without a judge get the name of the file as
+    judge.
     """
     table = part.table
     columns: dict[str, Any] = {each: table[each].cast(pa.string()) for each in ("query_id", "doc_id")}

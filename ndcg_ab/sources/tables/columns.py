@@ -93,7 +93,10 @@ def text_chunks(column: pa.ChunkedArray) -> list[pa.Array]:
 
 
 class BrokenRuleError(UnusualError):
-    """Raised if a value in a table is missing, empty, not finite or suspicious."""
+    """Raised if a table breaks one of `TableRules`, so that it has to be read record by record.
+
+    That reading accepts the value, or reports where it is.
+    """
 
 
 class TableRules:

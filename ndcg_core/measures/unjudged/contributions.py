@@ -173,7 +173,7 @@ def counts_results(metric: Metric) -> bool:
 
 
 def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the (rows,) amounts that each result is expected to add to the sum of its ranking."""
+    """Return, per result, the amount that it is expected to add to the metric's sum before division; (rows,)."""
     if metric.traits.is_decided_by_first:
         worth = values_by_first_rank(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)

@@ -4,9 +4,9 @@ A value is the expected sum over the results of a ranking (`expected_contributio
 For a measure with an ideal, the divisor is the ideal of known and expected gains together, best first: a ratio of
 expectations.
 
-With grade g of one more document the difference D of its query becomes D(g), with everything else as judged. With the
-probability p(g) of each grade, the effect of the document is the root mean square change
-sqrt(sum over g of p(g) (D(g) - D)^2): large if the grade is uncertain and likely to count.
+The effect of an unjudged document is how much its grade may change the difference D of its query:
+sqrt(sum over g of p(g) (D(g) - D)^2), where p(g) is the probability of grade g, and D(g) the difference if the document
+has that grade and everything else is as judged. It is large if the grade is uncertain and likely to count.
 (B. Carterette, J. Allan and R. Sitaraman, SIGIR 2006, choose the documents of additive measures by their weight.)
 """
 

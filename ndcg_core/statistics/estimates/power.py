@@ -87,11 +87,12 @@ def queries_needed(
 
 
 def queries_to_detect(moments: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """Return how many queries a family's test needs to detect `effect`, if it now detects `mde`; None beyond 10^12.
+    """Return how many queries a family's test needs to detect `effect`, if it now detects `mde`.
 
+    None if 10^12 are not enough, or if no single test could detect `mde`.
     moments: of the observed differences, deviation > 0. mde: minimal detectable effect, > 0, of the family's test with
-        these queries. The family is replaced by the two-sided level at which one comparison alone detects `mde`: for
-        one comparison, the test's own alpha.
+        these queries. The adjustment for the family is expressed as the two-sided level at which a single test detects
+        `mde`: for one comparison, the test's own alpha.
     """
     reach = mde / moments.error - float(stdtrit(moments.freedom, power))
     level = 2 * (1 - float(stdtr(moments.freedom, reach)))
@@ -170,7 +171,7 @@ def queries_to_hold(
     def excess(n: float) -> float:
         """Return by how many deviations a share `power` of samples of n queries pass at least; rises as sqrt(n)."""
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
-        p_values = _chances_below(x, counts, loss)
+        p_values = _chances_at_most_zero(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
 
     trials: list[tuple[float, float]] = []
@@ -201,7 +202,7 @@ def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.array([part.mean() for part in parts]), np.array([len(part) for part in parts]) / len(values)
 
 
-def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
+def _chances_at_most_zero(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
     """Compute, for each row of counts, the chance that a random sum is at most 0, by its saddle point.
 
     The sum is that of G_i x_i and E * loss, with G_i of Gamma(count_i) and E of the exponential distribution. loss: <

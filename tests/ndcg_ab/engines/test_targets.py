@@ -100,7 +100,7 @@ def test_a_parameter_that_nobody_gives_is_named() -> None:
 
 
 def test_a_table_can_take_the_place_of_a_pulled_one(engine: Counting) -> None:
-    engine.replace_table("large", instead_of="pulled_number")
+    engine.replace_input_with("large", input_name="pulled_number")
     assert engine.rows("number", order="n") == [(2,), (3,)]
 
 

@@ -355,7 +355,7 @@ class System(InputEntry):
         return value
 
     @property
-    def stands_for_many(self) -> bool:
+    def is_one_per_file(self) -> bool:
         """Whether the entry stands for one system per matching file, since its name contains ``{stem}``."""
         return self.file is not None and STEM in self.name
 
