@@ -14,7 +14,7 @@ import typer
 
 from ndcg_ab import __version__
 
-from .base_command import Command, ShortHelp
+from .base_command import Command
 from .commands import about, comparing, judging, judgments, planning, running, starting
 from .exit_codes import TOPICS, Program
 
@@ -51,9 +51,8 @@ explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what t
 for group in (comparing, judging, judgments, planning, running, starting, about):
     for command, example in group.COMMANDS.items():
         name, is_topic = command.__name__.replace("_", "-"), command.__name__ in TOPICS
-        kind = ShortHelp if "help_all" in command.__annotations__ else Command
         for tree, words in ((app, name), (explaining, f"help {name}")) if is_topic else ((app, name),):
-            cls: Any = partial(kind, command)  # which makes the command's own options when they are needed
+            cls: Any = partial(Command, command)  # which makes the command's own options when they are needed
             settings: dict[str, Any] = {"help": getdoc(command), "epilog": f"Example: ndcg-ab {words} {example}"}
             tree.command(name, cls=cls, **settings)(lambda: None)
 app.add_typer(explaining)

@@ -19,7 +19,7 @@ from ndcg_ab.files import new_name, path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
-from .inputs import replace_pipes
+from .inputs import kind_of_file, replace_pipes
 from .light_imports import import_without_extras
 from .options import add_options
 
@@ -38,6 +38,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("-s", "--silent"), ("--quiet",)),
     "--html": ("--report", "--sheet"),
 }
+YAML = (".yaml", ".yml")
 LIKE = 0.8  # how much of an option's name must be right for it to be meant
 LONGEST_VALUE = 100  # characters of KEY=VALUE that is taken for an option
 OF_CONFIGURATIONS = ("config", "configs", "bundle")  # arguments that are a configuration, or its results
@@ -58,6 +59,7 @@ class Command(TyperCommand):
     def __init__(self, function: Callable[..., None], **settings: Any) -> None:
         super().__init__(**settings)
         self.function = function
+        self.is_short = "help_all" in function.__annotations__  # whether --help lists only the most used options
         del self.params  # set by click, and in the way of the options below
 
     @cached_property
@@ -95,16 +97,10 @@ class Command(TyperCommand):
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
 
-
-class ShortHelp(Command):
-    """A command whose `--help` lists only the most used options; `--help-all` lists all of them."""
-
-    shows_all = False
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
         left_out = [each for each in self.params if each.param_type_name == "option" and each.name not in MOST_USED]
         for each in left_out:
-            each.hidden = not self.shows_all
+            each.hidden = self.is_short
         try:
             super().format_help(ctx, formatter)
         finally:
@@ -113,12 +109,12 @@ class ShortHelp(Command):
 
 
 def show_all(ctx: typer.Context, is_requested: bool) -> None:
-    if is_requested and isinstance(ctx.command, ShortHelp):
-        ctx.command.shows_all = True
+    if is_requested and isinstance(ctx.command, Command):
+        ctx.command.is_short = False
         try:
             typer.echo(ctx.get_help(), color=ctx.color)
         finally:
-            ctx.command.shows_all = False
+            ctx.command.is_short = True
         raise typer.Exit
 
 
@@ -156,11 +152,9 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
-    is_config = bool(files) and files[0].endswith((".yaml", ".yml"))
+    is_config = bool(files) and files[0].endswith(YAML)
     takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
     if (takes_config or name == "draw") and files and not is_config and Path(files[0]).is_file():
-        from ndcg_ab.sources.forms.form import JUDGMENTS
-        from ndcg_ab.sources.forms.recognition import recognise_file
         from ndcg_ab.studies.first_configuration import is_configuration
 
         if takes_config and not is_configuration([Path(files[0])]):
@@ -169,9 +163,16 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
                 f"{name} {files[0]}: takes a configuration, and this is data → {program} compare {given}, or for a"
                 f" configuration: {program} init {given}"
             )
-        if name == "draw" and (form := recognise_file(Path(files[0]))) and form.kind == JUDGMENTS:
+        if name == "draw" and kind_of_file(files[0]) == "judgments":
             how = shlex.join([*args[1:], "--judgments", files[0]])
             yield f"{files[0]}: looks like judgments, and draw takes rankings → {program} draw {how}"
+    if is_config and "--set" in options and len(files) > 1 and not files[1].endswith(YAML):
+        yield f"{files[1]}: goes without a configuration, which names files → {program} {name} {shlex.quote(files[0])}"
+    for given in files:
+        several = re.split(r"[\s,]+", given)
+        if len(several) > 1 and all(Path(each).is_file() for each in several) and not Path(given).exists():
+            rest = [part for each in args for part in (several if each == given else [each])]
+            yield f"{given}: is no file, and its parts are → {program} {name} {shlex.join(rest)}"
     if "--system" not in options:
         return
     for before, given in zip(["", *args], args, strict=False):
@@ -194,6 +195,8 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
 
     extra: arguments that the command does not take.
     """
+    from ndcg_ab.config.loading.hints import is_number, plain_number
+
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
     message, parameter = str(error.message), vars(error).get("param")
     args = [
@@ -229,9 +232,8 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
             how = f"{program_name()} compare {shlex.join(files)} --per-query {values}"
             how += f" && {program} {shlex.join(['--scores', values, *made])}"
             yield f"{files[0]}: {command.name} takes what compare writes → {how}"
-        yield f"{extra[0]}: is no option → {program} --scores {shlex.join(args)}"
-    from ndcg_ab.config.loading.hints import is_number, plain_number
-
+        option = "--deviation" if is_number(extra[0]) else "--scores"
+        yield f"{extra[0]}: is no option → {program} {option} {shlex.join(args)}"
     least = re.search(r" equal to (\d+)", message)
     for option, after in zip(args, [*args[1:], ""], strict=False):
         name, equals, value = option.partition("=")

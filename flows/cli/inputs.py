@@ -43,7 +43,20 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
     from ndcg_ab.config.options.positional import assign_files
 
     inputs = assign_files(options, command, otherwise)
+    files = list(map(str, options.get("files") or ()))
+    if files and not options.get("judgments") and kind_of_file(files[0]) == "ranking":
+        first = [file for file in files if kind_of_file(file) == "judgments"] or ["JUDGMENTS"]
+        how = shlex.join([*first, *(file for file in files if file not in first)])
+        raise InputError(f"{files[0]}: looks like a ranking, and judgments come first → ndcg-ab {command} {how}")
     return inputs | {"system": spread_files(inputs["system"])}
+
+
+def kind_of_file(file: str) -> str | None:
+    """Return what a local file holds, by its beginning: `judgments`, `ranking`, ..., or None."""
+    from ndcg_ab.sources.forms.recognition import recognise_file
+
+    reading = recognise_file(Path(file)) if Path(file).is_file() else None
+    return reading.kind if reading else None
 
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":

@@ -115,12 +115,8 @@ def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Compar
 
 
 def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
-    means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     for row in rows:
-        values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
-        beside = format_log_difference(row) if query_kind(outcome) else format_means(row, *values)
-        beside = "" if row.family == GUARDRAILS else beside
-        yield f"{row.metric}: {explain_verdict(row)}{beside}."
+        yield f"{row.metric}: {explain_verdict(row)}{format_means(outcome, row)}."
     if not rows:
         yield "No deciding metric could be compared."
     yield from (f"{row.sentence}." for row in leading_costs(outcome.costs, candidate))
@@ -160,26 +156,19 @@ def explain_effect_size(row: Comparison) -> str:
     return f", by {'more' if row.size is Size.BY_MORE_THAN else 'less'} than the {row.smallest_effect:g} that matters"
 
 
-def format_means(row: Comparison, value: float | None, baseline: float | None) -> str:
-    """Return the means of both systems, their difference, and wins, losses and ties; empty without a difference."""
-    if row.difference is None or row.conclusion is Verdict.IDENTICAL:
+def format_means(outcome: Outcome, row: Comparison) -> str:
+    """Return means, difference, and wins, losses and ties; empty for guardrails and without a difference."""
+    if row.family == GUARDRAILS or row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
+    others = f"worse on {row.losses}, equal on {row.ties}"
+    if query_kind(outcome):
+        drawn = f"of the drawn queries better on {row.wins}, {others}"
+        return f": {signed(row.difference)} over the whole log; {drawn}"
+    means = {each.system_id: format_plain(each.mean) for each in outcome.systems if each.metric == row.metric}
     relative = row.descriptive.relative if row.descriptive else None
     share = "" if relative is None else f", {100 * relative:+.1f} %"
-    return (
-        f": a mean of {format_plain(value)} against {format_plain(baseline)} ({signed(row.difference)}{share});"
-        f" better on {row.wins} queries, worse on {row.losses}, equal on {row.ties}"
-    )
-
-
-def format_log_difference(row: Comparison) -> str:
-    """Return the difference over the whole log, and wins, losses and ties on drawn queries; or an empty text."""
-    if row.difference is None or row.conclusion is Verdict.IDENTICAL:
-        return ""
-    return (
-        f": {signed(row.difference)} over the whole log; of the drawn queries better on {row.wins}, worse on"
-        f" {row.losses}, equal on {row.ties}"
-    )
+    between = f"{means[row.candidate]} against {means[row.baseline]} ({signed(row.difference)}{share})"
+    return f": a mean of {between}; better on {row.wins} queries, {others}"
 
 
 # ---- how sure

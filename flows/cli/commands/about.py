@@ -18,12 +18,11 @@ def metrics(
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     from ndcg_ab.other_measures import parse_own_metric
-    from ndcg_ab.report.terminal.reference import format_metric, list_choices, lists_content, metrics_content, to_json
+    from ndcg_ab.report.terminal.reference import format_metric, list_choices, lists_content, metrics_content
 
     output = Output((), json=json)
     parsed = [parse_own_metric(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
-    content = metrics_content(parsed) if parsed else lists_content()
-    output.write("json", lambda: to_json(content))
+    output.write_json(**(metrics_content(parsed) if parsed else lists_content()))
     if output.is_shown:
         texts = [format_metric(each, given) for each, given in zip(parsed, metric or (), strict=True)]
         print("\n".join(texts or [*list_choices(), ""]), end="")
@@ -50,10 +49,10 @@ def findings(
     json: JsonFile = None,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do."""
-    from ndcg_ab.report.terminal.reference import codes_to_json, print_codes, print_entry
+    from ndcg_ab.report.terminal.reference import list_codes, print_codes, print_entry
 
     output = Output((), json=json)
-    output.write("json", lambda: codes_to_json(code or ()))
+    output.write_json(findings=list_codes(code or ()))
     if output.is_taken:
         return
     if not code:

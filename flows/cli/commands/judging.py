@@ -105,10 +105,9 @@ def draw(
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.studies import draw_sentences, study_to_json
     from ndcg_ab.scoring.scoring import open_engine_for
-    from ndcg_ab.studies.draw import check_draw, draw_from_log
+    from ndcg_ab.studies.draw import draw_from_log
     from ndcg_ab.studies.judge_next import list_documents
 
-    check_draw(evaluation)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
         earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
         study = draw_from_log(

@@ -59,7 +59,7 @@ def judgments(
     names = split_for_files("--judgments-columns", judgments_columns)
     words = split_for_files("--grades", grades)
     with_systems = bool(options["system"])
-    options |= {"system": options["system"] or [NO_SYSTEM]}
+    options |= {"files": files, "system": options["system"] or [NO_SYSTEM]}
     evaluations = [
         evaluation_from_options(
             options

@@ -1,7 +1,6 @@
 """Print the reference of finding codes, measures, choices and presets, as text and as JSON."""
 
 import dataclasses
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -31,10 +30,9 @@ def print_codes(console: Console) -> None:
         console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), overflow="fold")
 
 
-def codes_to_json(codes: Sequence[str]) -> str:
-    """Return finding codes (by default all) with severity, meaning and advice as JSON; raise InputError if unknown."""
-    entries = [{"code": code, **find_entry(code)._asdict()} for code in codes or CODES]
-    return json.dumps({"schema": 1, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+def list_codes(codes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return finding codes (by default all) with severity, meaning and advice for JSON; raise InputError if unknown."""
+    return [{"code": code, **find_entry(code)._asdict()} for code in codes or CODES]
 
 
 def find_entry(code: str) -> Code:
@@ -219,7 +217,3 @@ def explain_choice(metric: Metric, choice: str) -> str:
         return CHOICE_MEANINGS[choice]
     values = VALUE_MEANINGS.get(choice)
     return f"{CHOICE_MEANINGS[choice].removesuffix(' …')}: {values[value]}" if values else CHOICE_MEANINGS[choice]
-
-
-def to_json(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -75,7 +75,6 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     print_ledger(console, outcome)
     print_costs(console, outcome)
     print_intended(console, outcome)
-    print_labels(console, outcome)
     print_left_out(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
@@ -133,20 +132,6 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
     ]
     title = table_title("ledger", "what was read and used")
     Grid(["stage", "of"], ["read", "used"], rows, verdict_head="left out").print(console, title)
-
-
-def print_labels(console: Console, outcome: Outcome) -> None:
-    """Print the judged share of each candidate, and the difference from the baseline on fully judged queries."""
-    rows = [
-        Row(
-            [row.metric, row.candidate],
-            [format_percent(labels.candidate_judged), str(labels.full_queries), fully_judged_difference(labels)],
-        )
-        for row in outcome.main
-        if (labels := row.labels)
-    ]
-    head = ["judged", "queries judged fully", "difference there"]
-    Grid(["metric", "system"], head, rows).print(console, table_title("labels", "shares of results within the cutoff"))
 
 
 def print_left_out(console: Console, outcome: Outcome) -> None:
@@ -218,6 +203,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
     """Print, per metric, descriptive numbers of the differences and the queries that contribute most to them."""
     weighted = format_weights(outcome) is not None
     head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]
+    head += ["queries judged fully", "difference there"] * (not outcome.has_external_scores)
     head += ["unweighted"] * weighted
     for metric in outcome.metrics:
         described = [(row, row.descriptive) for row in order_comparisons(outcome, metric) if row.descriptive]
@@ -233,6 +219,8 @@ def print_details(console: Console, outcome: Outcome) -> None:
                 format_probability(details.p_wilcoxon),
                 format_percent(details.top_share),
             ]
+            if not outcome.has_external_scores:
+                cells += [str(row.labels.full_queries), fully_judged_difference(row.labels)] if row.labels else ["", ""]
             cells += [signed(row.unweighted_difference)] * weighted
             rows.append(Row([row.candidate], cells))
         title = table_title(metric.name, "described (these columns decide nothing)")

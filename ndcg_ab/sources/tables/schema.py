@@ -18,7 +18,7 @@ SayColumns = Callable[[str, Mapping[str, str]], str]
 """A function that writes the advice to map columns: it takes the kind of table and the mapping field -> column."""
 
 
-MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
+MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns", "event": "--columns"}
 
 
 def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
