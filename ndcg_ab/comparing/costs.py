@@ -146,6 +146,7 @@ class Estimates:
         return Interval(value, math.inf if self.count_failed(system) else value)
 
     def interval(self, system: int, which: int) -> Interval:
+        """Compute the interval of a statistic. system, which: indices of the system and of the statistic."""
         tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
             ends = mean_interval(self.cost.values[:, system], tails, self.cost.sample)

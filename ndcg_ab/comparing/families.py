@@ -193,6 +193,7 @@ def make_column(
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
+    """Make the column of one comparison with the settings of the metric: range, smallest effect, weights, clusters."""
     limits = evaluation.range_of(metric, width=largest_difference(group.differences))
     scales, weights = sampling.scales_and_weights(group.query_ids, part)
     return Column(

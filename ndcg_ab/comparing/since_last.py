@@ -167,6 +167,7 @@ def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateRe
 
 
 def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
+    """Make the result of the gate `no_drop`, which passes without a previous evaluation."""
     if since is None:
         return GateResult(NO_DROP, True, WHY_NONE)
     failed = list(disallowed_drops(evaluation, since))

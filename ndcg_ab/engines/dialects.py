@@ -21,6 +21,7 @@ def translate_for_spark(text: str) -> str:
 
 
 def translate_node(node: exp.Expr) -> exp.Expr:
+    """Translate one node of a parsed statement: decimal numbers and ordered lists; return other nodes unchanged."""
     if isinstance(node, exp.Literal) and not node.is_string and "." in node.this and "e" not in node.this.lower():
         return exp.Literal.number(f"{node.this}e0")
     if isinstance(node, exp.ArrayAgg) and isinstance(node.this, exp.Order):

@@ -58,6 +58,7 @@ def read_header(text: str) -> dict[str, str]:
 
 
 def read_sql_file(path: Path) -> SqlFile:
+    """Read a SQL file with the keys of its header."""
     text = path.read_text(encoding="utf-8")
     header = read_header(text)
     number, _, name = path.stem.partition("_")

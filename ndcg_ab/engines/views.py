@@ -52,6 +52,7 @@ def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
 
 
 def sql_literal(value: Value) -> str:
+    """Return a parameter value as SQL: null, a text, a number, a boolean, or a list of texts."""
     if value is None:
         return "null"
     if isinstance(value, str):

@@ -92,6 +92,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
 
 
 def metric_row(metric: Metric, position: int) -> dict[str, Any]:
+    """Return the row of `pulled_metric` for a metric; for a metric of another tool, all choices are null."""
     if isinstance(metric, ExternalMetric):  # every choice is null, and the SQL computes nothing of it
         return {"metric_id": metric.hash, "position": position, "name": metric.name, "measure": metric.source_name}
     rule = gain_rule(metric)

@@ -218,6 +218,7 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
 
 
 def compare_orders(first: Outcome, second: Outcome) -> list[OrderAgreement]:
+    """Compare the order of the systems by two sets of judgments, for each metric."""
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
     orders = []
     for metric in first.metrics:
@@ -245,6 +246,7 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
 
 
 def compare_verdicts(first: Outcome, second: Outcome) -> list[VerdictPair]:
+    """Pair the verdicts of two outcomes on equal comparisons."""
     others = {(row.metric, row.candidate): row for row in second.main}
     rows = []
     for row in first.main:

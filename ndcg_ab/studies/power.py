@@ -269,6 +269,7 @@ def check_known_name(scores: Scores, option: str, name: str, names: Sequence[str
 def plan_from_differences(
     scores: Scores, baseline: str, candidate: str, metric: str, settings: PowerSettings, sampling: Sampling = PLAIN
 ) -> Plan:
+    """Make the plan for one candidate and metric from their per-query values."""
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     unpaired = len(ours) + len(theirs) - 2 * len(queries)
@@ -349,6 +350,7 @@ def values_in_query_order(
 
 
 def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
+    """Add to a plan the number of queries for each effect, and the difference for each number of queries."""
     queries = sorted({*settings.queries, *([plan.queries] if plan.queries else [])})
     return dataclasses.replace(
         plan,

@@ -115,6 +115,7 @@ def matrix_axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[t
 
 
 def comparison_matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
+    """Arrange the comparisons of a candidate: a row per (gain, discount), a column per (ideal, cutoff)."""
     rows, columns = matrix_axes(sensitivity)
     names = {
         ((str(metric.gain), metric.discount), (metric.ideal, metric.cutoff)): metric.name

@@ -244,6 +244,7 @@ def _number_clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[s
 
 
 def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
+    """Combine the units of queries into units of clusters. members: (n,) index of each query's cluster."""
     if len(names) == len(members):
         return replace(of_queries, names=names)
     sums = set_ties_to_zero(np.bincount(members, of_queries.flippable).astype(np.float64))
@@ -253,6 +254,7 @@ def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_qu
 
 
 def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
+    """Return the query ids of a column in rising order, and their indices; raise ValueError for a repeated id."""
     order = sorted(range(len(column.query_ids)), key=column.query_ids.__getitem__)
     rising = tuple(column.query_ids[index] for index in order)
     for query_id, following in pairwise(rising):
@@ -262,6 +264,7 @@ def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
 
 
 def _check_values(column: Column, noun: str, column_values: Differences) -> FloatArray:
+    """Return values of a column as an array; raise ValueError, which uses `noun`, for a wrong number or NaN."""
     values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):
         shape, queries = values.shape, len(column.query_ids)
@@ -275,6 +278,7 @@ def _check_values(column: Column, noun: str, column_values: Differences) -> Floa
 
 
 def _relative_weights(column: Column, indices: NDArray[np.intp]) -> FloatArray:
+    """Return the weights of a column over their mean, in a new order; raise ValueError if they are wrong."""
     assert column.weights is not None
     try:
         return relative_weights(column.weights, len(indices))[indices]

@@ -211,6 +211,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'drop {kind} if exists "{name}"')
 
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
+        """Create or replace a table or view from a select. kind: such as `temp view`."""
         if self.there.get(name, kind) not in kind:
             self._clear(name)
         self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
@@ -292,6 +293,7 @@ class DuckDBEngine(Engine):
 
     @contextlib.contextmanager
     def _incoming(self, table: pa.Table) -> Iterator[None]:
+        """Make an Arrow table readable as `incoming` within the context."""
         self.connection.register("incoming", table)
         try:
             yield

@@ -55,7 +55,7 @@ class StoredTables(DuckDBEngine):
     ) -> None:
         super().__init__(threads, memory_limit, files, spill)
         try:
-            self._check_file(path)
+            self._attach_file(path)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -64,7 +64,8 @@ class StoredTables(DuckDBEngine):
         self._clear(file.name)
         super()._make(file, parameters)
 
-    def _check_file(self, path: Path) -> None:
+    def _attach_file(self, path: Path) -> None:
+        """Attach the database file and record its tables; raise InputError if it is missing or empty."""
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {text_literal(str(path))} as {KEPT} (read_only)")

@@ -115,6 +115,7 @@ class SparkEngine(Engine):
         return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
     def _send(self, name: str, table: pa.Table) -> DataFrame:
+        """Send an Arrow table to the cluster; a large one is materialised there."""
         plain = pa.schema(
             (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
             for field in table.schema

@@ -230,21 +230,25 @@ def _chance_of_none_above(results: ResultsWithGains, chances: FloatArray) -> Flo
 
 
 def _contribute_to_ap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
+    """Return the expected addition of each result to average precision: of relevance times the precision there."""
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.relevant)) / results.ranked.rank
 
 
 def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+    """Return the expected addition of each result to err."""
     satisfied = results.gains.mean / (pool.highest + 1.0)
     return satisfied * _chance_of_none_above(results, satisfied) / results.ranked.rank
 
 
 def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+    """Return the expected addition of each result to rprec: its gain if its rank is at most R."""
     ranked = results.ranked
     inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)
     return results.gains.mean * inside / ranked.size
 
 
 def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
+    """Return the expected addition of each result to bpref."""
     relevant, nonrelevant = (
         pool.sum_by_query(each)[results.ranked.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
@@ -254,6 +258,7 @@ def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> Float
 
 
 def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
+    """Return the expected addition of each result to infap."""
     relevant, nonrelevant = _sum_above(results, results.gains.relevant), _sum_above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank

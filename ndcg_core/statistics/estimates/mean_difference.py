@@ -293,6 +293,7 @@ def _t_quantile(probability: float, freedom: float) -> float:
 
 
 def _check_differences(differences: Differences, at_least: int) -> NDArray[np.float64]:
+    """Return the differences as an array; raise ValueError unless there are `at_least` and all are finite."""
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"differences have shape {values.shape}, must be one row of numbers")

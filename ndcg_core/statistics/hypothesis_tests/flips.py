@@ -176,6 +176,7 @@ def count_processors() -> int:
 
 
 def check_differences(differences: ArrayLike) -> FloatArray:
+    """Return the differences as a (queries x comparisons) array; raise ValueError for another shape or NaN."""
     table = np.asarray(differences, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"differences have shape {table.shape}, must be (queries, comparisons)")

@@ -198,6 +198,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
+    """Test the columns of a family by sign flips, with p-values adjusted by Benjamini-Hochberg."""
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [count_flippable_units(pairs) <= ENUMERABLE for pairs in paired]
     words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]

@@ -221,6 +221,7 @@ def check_guardrails(
 
 
 def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: FamilyTest) -> Comparison:
+    """Make the record of a comparison from its facts and its conclusion."""
     column, differences, n, moments, test = pairs.column, pairs.differences, facts.queries, facts.moments, facts.test
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = interval_from_moments(moments, 1 - how.alpha) if moments else None
@@ -274,6 +275,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
 
 
 def _make_facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
+    """Collect the numbers from which the verdict on a column is concluded. size: number of tested columns."""
     alpha = how.alpha
     narrow = _interval(moments, test.reaches.narrow if test else None)
     return Facts(
@@ -322,6 +324,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
 
 
 def _describe_clusters(pairs: Paired) -> Clusters | None:
+    """Describe the clusters of a column; None if every query is a unit."""
     if not pairs.is_clustered or not pairs.query_ids:
         return None
     count = len(pairs.units.names)
@@ -378,6 +381,7 @@ def unit_notes(pairs: Paired, moments: Moments | None) -> tuple[str, ...]:
 
 
 def _weight_notes(pairs: Paired, moments: Moments) -> list[str]:
+    """Return notes on weights that leave few units, or that reverse the sign of the difference."""
     units, texts = pairs.units, list[str]()
     if pairs.shares is None:
         return texts
