@@ -1,4 +1,4 @@
--- covered_score: the value of one query, with the share of its results that are judged (judged; null without results).
+-- covered_score: the value of one query, with its judged share (null without results).
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  coverage, query_score
 -- params: -

@@ -1,4 +1,4 @@
--- query_timeline: the value of one query by one metric for one system in one evaluation.
+-- query_timeline: the value of one query, metric and system in one evaluation.
 -- grain:  one row per (ordinal, system_id, query_id, metric)
 -- reads:  evaluation, query_score
 -- params: -
