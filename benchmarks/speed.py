@@ -126,9 +126,8 @@ print(json.dumps(found))
 OURS, MOST = "ndcg-ab", 1.5
 NAMES = {"ndcg@10": "nDCG@10", "ndcg@5": "nDCG@5", "precision@5": "P@5", "recall@100": "R@100", "rr@10": "RR@10"}
 NIGHT = """
-import ndcg_ab.flows.cli.main  # it sets what the command sets before numpy is imported
-from ndcg_ab.flows.cli.light_imports import import_without_extras
-import_without_extras()
+from ndcg_ab.flows.cli import light_imports, main  # as the command does, before numpy is imported
+light_imports.import_without_extras()
 from datetime import datetime
 from pathlib import Path
 from sys import argv
@@ -136,9 +135,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import complete_run, open_run
 def call(stage, context, part):
-    if stage is not stages.PUBLISH:
-        return stage.perform(context, part)
-    context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+    return None if stage is stages.PUBLISH else stage.perform(context, part)
 with open_run(read_config(Path(argv[1]), []), at=datetime.fromisoformat(argv[2]), force="force" in argv) as run:
     complete_run(run, call)
 print(run.bundle)
