@@ -115,7 +115,6 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
         beyond = any(key.beyond for key in keys)
         engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(key.cutoff for key in keys))
         engine.build("disagreeing_query", cutoff=reach)
-        columns = ("system_id", "query_id", "first_rank")
         for system, query, rank in engine.iter_rows("disagreeing_query", columns, order="query_id"):
             disagreeing[system][query] = rank
     return suspicious, disagreeing

@@ -29,7 +29,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.published import add_rerun, is_published, read_reruns
-from ndcg_ab.history.working_folder import KEEPING, LOCK, time_in_name
+from ndcg_ab.history.working_folder import KEEPING, LOCK, remove_at_once, time_in_name
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible
@@ -250,10 +250,7 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     folders = finished_bundles(evaluation.output_directory / evaluation.name)
     old = [folder for folder in folders[: max(0, len(folders) - limit)] if is_published(folder)]
     for folder in old:
-        going = folder.with_name(f".{folder.name}.removed")
-        with contextlib.suppress(OSError):  # in one go: half a bundle would be taken for one that is not published
-            folder.rename(going)
-            shutil.rmtree(going, ignore_errors=True)
+        remove_at_once(folder, folder.parent)  # half a bundle would be taken for one that is not published
     return [folder for folder in old if not folder.exists()]
 
 

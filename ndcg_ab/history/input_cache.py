@@ -22,6 +22,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.database import digest_of
+from ndcg_ab.history.working_folder import remove_at_once
 from ndcg_ab.memory import bytes_of
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.sources.files.parts import Content, digest_of_file
@@ -96,7 +97,7 @@ def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | 
         )
         message = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
         print(visible(f"ndcg-ab: {message}"), file=sys.stderr)
-        remove_entry(entry)
+        remove_at_once(entry, entry.parent.parent)
         return None
     with contextlib.suppress(OSError):  # else it is removed sooner from a full cache
         os.utime(entry / ENTRY)
@@ -182,7 +183,7 @@ def remove_least_recent(store: Path, limit: int) -> None:
     for entry in entries:
         size += sum(about.st_size for about in files_in(entry).values())
         if size > limit:
-            remove_entry(entry)
+            remove_at_once(entry, entry.parent.parent)
 
 
 def last_used(entry: Path) -> float:
@@ -196,14 +197,6 @@ def files_in(entry: Path) -> dict[str, os.stat_result]:
         with contextlib.suppress(FileNotFoundError):
             sizes[path.name] = path.stat()
     return sizes
-
-
-def remove_entry(entry: Path) -> None:
-    """Remove an entry by renaming it first, so that no half-removed entry is left."""
-    going = entry.parent.with_name(f".{entry.name}.removed")
-    with contextlib.suppress(OSError):
-        entry.rename(going)
-        shutil.rmtree(going, ignore_errors=True)
 
 
 def link_or_copy(path: Path, target: Path) -> None:

@@ -137,7 +137,7 @@ def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator
 
     evaluation: the current configuration, whose resource limits apply.
     """
-    resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    limits, spill = evaluation.resources, evaluation.spill_folder
     name = f"evaluation {earlier.ordinal}"
     if earlier.evaluation is None or not (earlier.folder / TABLES).exists():
         raise UnknownPartsError(f"the tables of {name} are not kept any more")
@@ -146,8 +146,7 @@ def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator
     if earlier.evaluation.scores:
         raise UnknownPartsError(OTHER_TOOL)
     try:
-        settings = (resources.threads, resources.memory_limit, resources.spill)
-        with open_tables(earlier.folder / TABLES, *settings) as engine:
+        with open_tables(earlier.folder / TABLES, limits.threads, limits.memory_limit, spill) as engine:
             yield read_side(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {name} cannot be scored again ({error})") from error

@@ -57,6 +57,14 @@ def clear_abandoned(parent: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_at_once(folder: Path, parent: Path) -> None:
+    """Remove a folder by renaming it into `parent` first, so that no half-removed folder keeps its name."""
+    going = parent / f".{folder.name}.removed"
+    with contextlib.suppress(OSError):
+        folder.rename(going)
+        shutil.rmtree(going, ignore_errors=True)
+
+
 def remove_working_folder(folder: Path) -> None:
     """Remove a working folder, and the empty folders above it that were created for it."""
     for _ in range(TRIES):

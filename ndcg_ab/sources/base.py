@@ -177,12 +177,10 @@ class Source(ABC):
         """Raise InputError if the source cannot be read; by default all of it is read, of a file the first record."""
         self.pull(layout, {})
 
-    def reduce(
-        self, layout: Layout, needed: NeededResults, threads: int | None, writer: TableWriter = IN_MEMORY
-    ) -> ReducedRanking | None:
+    def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
         """Return the part of a ranking that is needed, or None if the ranking must be read completely.
 
-        threads: None for one per processor. writer: receives the rows.
+        pull: its writer receives the rows, in a file beside that of a complete ranking.
         """
         return None
 

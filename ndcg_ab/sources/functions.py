@@ -60,8 +60,7 @@ class Function(Source):
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
         self.origin, self.shown = described.python, f"python = {described.python!r}"
-        self.arguments = described.arguments
-        self.per_query = described.per_query
+        self.described = described
         self.directory = directory
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
@@ -83,7 +82,7 @@ class Function(Source):
         with self.load_function() as function, self.translate_errors():
             if costs is not None:
                 entries = iter(self.time_calls(function, queries, costs, countdown))
-            elif self.per_query:
+            elif self.described.per_query:
                 entries = (
                     (query_id, self.time_call(function, query_id, text, countdown)[0])
                     for query_id, text in queries.items()
@@ -102,7 +101,8 @@ class Function(Source):
         """Yield the user's function with its arguments bound, while modules in its directory can be imported."""
         with prefer_modules_in(self.directory):
             function = load_function(self.origin, self.directory)
-            yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
+            where = f"{self.shown}, arguments"
+            yield partial(function, **reveal_arguments(self.described.arguments, where, self.directory))
 
     def time_calls(
         self, function: Called, queries: Mapping[str, str], record: CostRecord, countdown: Countdown
@@ -136,8 +136,7 @@ class Function(Source):
     def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
         """Yield a function that calls the user's function for one query, given its id, and returns the latency."""
         with self.load_function() as function:
-            texts = pull.texts
-            yield lambda query_id: (self.time_call(function, query_id, texts[query_id])[1], False)
+            yield lambda query_id: (self.time_call(function, query_id, pull.texts[query_id])[1], False)
 
     def call_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """Yield (query_id, results) from a function that answers all queries in one call."""
@@ -275,18 +274,16 @@ class Extension(Source):
     limits_key = "extension"
 
     def __init__(self, described: ExtensionSource, directory: Path) -> None:
-        self.name = described.extension
-        self.origin = f"extension = {self.name!r}"
-        self.arguments = described.arguments
-        self.columns = described.columns
+        self.described = described
+        self.origin = f"extension = {described.extension!r}"
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """Return the table of the extension; raise InputError if it is not installed, fails, or breaks a rule."""
-        read = load_named(SOURCES, self.name, "extension = ")
-        arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
+        read = load_named(SOURCES, self.described.extension, "extension = ")
+        arguments = reveal_arguments(self.described.arguments, f"{self.origin}, arguments", self.directory)
         with translate_foreign_errors(f"{self.origin} failed"):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
             if not is_readable(data):
                 raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
-        return InMemorySource(in_memory_file(self.origin, data), self.columns).pull(layout, queries)
+        return InMemorySource(in_memory_file(self.origin, data), self.described.columns).pull(layout, queries)

@@ -47,11 +47,9 @@ def file_source(described: FileSource, directory: Path) -> Source:
     from ndcg_ab.sources.files.file import File
     from ndcg_ab.sources.tables.in_memory import InMemorySource
 
-    return (
-        File(described, directory)
-        if described.in_memory is None
-        else InMemorySource(described.in_memory, described.columns)
-    )
+    if described.in_memory is None:
+        return File(described, directory)
+    return InMemorySource(described.in_memory, described.columns)
 
 
 def lazy_source(module: str, name: str) -> Callable[[Any, Path], Source]:
@@ -87,7 +85,6 @@ def pull_source(
     folder: Path | None = None,
     writer: TableWriter = IN_MEMORY,
     needed: NeededResults | None = None,
-    threads: int | None = None,
     costs: CostRequest | None = None,
     resources: Resources | None = None,
     system: str | None = None,
@@ -100,9 +97,9 @@ def pull_source(
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
     attributes: query_id -> {column: value}, for requests.  writer: receives the rows.
     folder: where answers may be stored during the run; None: nowhere.
-    needed: the part of a ranking that will be used; None: all of it. threads: for reducing the ranking to that part.
+    needed: the part of a ranking that will be used; None: all of it.
     costs: the costs to record, or to read from columns of the rows; None: none.
-    resources: threads and memory for sources that compute; None: everything.
+    resources: threads and memory for sources that compute, and for reducing the ranking; None: everything.
     system: the system whose rows are selected from a table of several systems.
     rules: the rules for document ids of a ranking.
     say: receives progress messages.
@@ -119,7 +116,7 @@ def pull_source(
         refuse_unrecorded(described, costs.names, source.origin)
     request = PullRequest(queries or {}, attributes or {}, folder, writer, costs, resources, say)
     if needed and rules == AS_IT_IS and not is_shared:
-        short = source.reduce(layout, needed, threads, writer.sibling("reduced"))
+        short = source.reduce(layout, needed, request)
         if short and not match_texts(short.answers["query_id"].to_pylist(), request.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, request).table, layout, source, reduced=short)
             return check_row_count(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))

@@ -110,9 +110,7 @@ class File(Source):
                     tables.append(work(part, reading, index if len(parts) > 1 else None))
         return tables
 
-    def reduce(
-        self, layout: Layout, needed: NeededResults, threads: int | None, writer: TableWriter = IN_MEMORY
-    ) -> ReducedRanking | None:
+    def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
         """Return the top results and counts of a ranking, as the fast reader reads them.
 
         None if the source is not one file of this machine, or if the fast reader is missing or cannot read its rows.
@@ -121,7 +119,8 @@ class File(Source):
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         refuse_no_file(path)
-        return reduce_file(path, self.reading_of(path, layout), needed, threads, writer=writer)
+        threads = pull.resources.threads if pull.resources else None
+        return reduce_file(path, self.reading_of(path, layout), needed, threads, writer=pull.writer.sibling("reduced"))
 
     def reading_of(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
         """Return how one of the files is read; folders: column -> value, from the names of the folders above it."""

@@ -268,7 +268,8 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     pages = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
     try:
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, pages)
-        texts = [field.name for field in file.schema_arrow if may_share_texts(field.type)]
+        kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)  # rows may share a text
+        texts = [field.name for field in file.schema_arrow if any(is_kind(field.type) for is_kind in kinds)]
         with ParquetFile(readable, read_dictionary=texts) as look:
             shared = longest_shared_text(look, texts)
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
@@ -276,13 +277,6 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
         file.close()
         raise
     return file
-
-
-def may_share_texts(kind: Any) -> bool:
-    """Return whether a column of this Arrow type may store a text once for several rows."""
-    import pyarrow as pa
-
-    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary))
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:

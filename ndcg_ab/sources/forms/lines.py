@@ -169,10 +169,8 @@ def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | Non
             query_id, documents = (*parts, "")[:2]
             cell = documents.strip().removeprefix("[").removesuffix("]") if sign else documents
             for rank, doc_id in enumerate(cell.split(sign) if cell.strip() else (), 1):
-                yield (
-                    f"line {number}",
-                    {"query_id": query_id, "doc_id": doc_id.strip(" \"'") if sign else doc_id, "rank": rank},
-                )
+                doc_id = doc_id.strip(" \"'") if sign else doc_id
+                yield f"line {number}", {"query_id": query_id, "doc_id": doc_id, "rank": rank}
 
 
 def sniff_texts(sample: Sample) -> Reading | None:
@@ -182,11 +180,8 @@ def sniff_texts(sample: Sample) -> Reading | None:
         return None
     ids, texts = zip(*rows, strict=True)
     are_ids = len(set(ids)) == len(ids) and all(each.split() == [each] for each in ids)
-    return (
-        Reading(QUERIES, "lines", records=read_texts)
-        if are_ids and any(" " in text.strip() for text in texts)
-        else None
-    )
+    is_plausible = are_ids and any(" " in text.strip() for text in texts)
+    return Reading(QUERIES, "lines", records=read_texts) if is_plausible else None
 
 
 def read_texts(lines: Iterable[tuple[int, str]]) -> Records:

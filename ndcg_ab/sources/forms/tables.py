@@ -128,11 +128,9 @@ def sniff_scored_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    return (
-        None
-        if sniff_beir(sample)
-        else read_as_kind(sample, RANKING, lambda table, names: "doc_id" in names and has_scores_or_ranks(table, names))
-    )
+    if sniff_beir(sample):
+        return None
+    return read_as_kind(sample, RANKING, lambda table, names: "doc_id" in names and has_scores_or_ranks(table, names))
 
 
 def sniff_queries(sample: Sample) -> Reading | None:

@@ -11,7 +11,7 @@ from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.forms.plausible import NO_GRADE
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
 
-UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)  # raised if the careful way has to decide
+UNCLEAR = (pa.ArrowException, UnusualError, UnicodeError, OverflowError)  # raised if the careful way has to decide
 OF_QUERIES = ("text", "weight", "cluster", "probability", "disagreement")
 OPTIONAL = ("score", "rank", "metric_hash", "judge", "source", *OF_QUERIES)  # columns that a table may lack
 FREE = ("title", "url")  # texts that no result depends on

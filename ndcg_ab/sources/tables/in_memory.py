@@ -29,10 +29,11 @@ from ndcg_ab.sources.files.records import (
     records_table,
     table_rows,
 )
+from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.forms.nested import is_list
 from ndcg_ab.sources.forms.recognition import choose_reading
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.columns import UNCLEAR, cast_columns, select_columns, table_if_clean
+from ndcg_ab.sources.tables.columns import cast_columns, select_columns, table_if_clean
 from ndcg_ab.sources.tables.schema import Layout
 
 LocatedRecords = Iterator[tuple[str, dict[str, Any]]]  # (location for messages, record)
@@ -170,8 +171,8 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
         if layout.kind not in IN_DICTIONARIES:
             return records_by_key(data, layout)
         refuse_duplicate_keys(data)
-        table = table_of_plain_dictionaries(data.data, layout)
-        if table is not None and table_if_clean(lambda: table) is not None:
+        table = table_if_clean(lambda: table_of_plain_dictionaries(data.data, layout))
+        if table is not None:
             return table
     return gather_records(located_records(data, layout, columns), layout)
 
@@ -189,26 +190,23 @@ def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str])
             yield f"{data.argument}, {location}", {name: python_number(value) for name, value in record.items()}
 
 
-def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
-    """Return the table of {query_id: {doc_id: number}}, or None if a key is no text or a value no number."""
+def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table:
+    """Return the table of {query_id: {doc_id: number}}; raise UnusualError unless keys are texts and values numbers."""
     if not all(isinstance(documents, Mapping) for documents in data.values()):
-        return None
+        raise UnusualError("a query without a dictionary")
     doc_ids = list(chain.from_iterable(data.values()))
     values = list(chain.from_iterable(documents.values() for documents in data.values()))
     kinds = set(map(type, values))
-    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds):
-        return None
-    if bool in kinds:
-        return None
+    if {*map(type, data), *map(type, doc_ids)} - {str}:
+        raise UnusualError("an id that is no text")
+    if bool in kinds or not all(issubclass(kind, DIRECT) for kind in kinds):
+        raise UnusualError("a value that is no number")
     index = np.repeat(np.arange(len(data), dtype=np.int32), [len(documents) for documents in data.values()])
-    try:
-        columns_by_name = {
-            "query_id": pa.DictionaryArray.from_arrays(index, pa.array(list(data), pa.string())).cast(ANY_TEXT),
-            "doc_id": pa.array(doc_ids, pa.string()),
-            IN_DICTIONARIES[layout.kind]: pa.array(values, pa.float64()),
-        }
-    except (*UNCLEAR, UnicodeEncodeError, OverflowError):
-        return None
+    columns_by_name = {
+        "query_id": pa.DictionaryArray.from_arrays(index, pa.array(list(data), pa.string())).cast(ANY_TEXT),
+        "doc_id": pa.array(doc_ids, pa.string()),
+        IN_DICTIONARIES[layout.kind]: pa.array(values, pa.float64()),
+    }
     if layout.kind == "judgment":
         columns_by_name["query_id"] = columns_by_name["query_id"].cast(pa.string())
     return select_columns(pa.table(columns_by_name), layout, {name: name for name in columns_by_name})
