@@ -10,12 +10,13 @@ from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.forms.recognition import find_reading
+from ndcg_ab.sources.forms.recognition import choose_reading
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.schema import Layout
 
 
 def reading_of(path: Path, kind: str, told: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
-    found = find_reading(path, kind, told, columns)
+    found = choose_reading(Sample.of_file(path, columns), kind, told)
     return dataclasses.replace(found, columns={**found.columns, **(columns or {})})
 
 

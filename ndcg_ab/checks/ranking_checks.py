@@ -22,7 +22,6 @@ from ndcg_ab.sources.tables.on_disk import (
     TableOnDisk,
     content_digest,
     count_nulls,
-    first_text,
     read_batches,
     select_queries,
 )
@@ -335,7 +334,7 @@ def is_copy(table: Any, other: Any) -> bool:
     columns = ["query_id", "doc_id"] + ["score"] * (count_nulls(table, "score") == 0)
     if not (count_nulls(table, "rank") or count_nulls(other, "rank")) or len(columns) == 2:
         columns.append("rank")
-    chosen = [first_text(table, "query_id")]
+    chosen = [next(read_batches(table, ["query_id"]))["query_id"][0].as_py()]
     first, second = (select_queries(each, chosen) for each in (table, other))
     return same_rows(first, second, columns) and same_rows(table, other, columns)
 

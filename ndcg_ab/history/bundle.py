@@ -283,15 +283,12 @@ def read_bundle(folder: Path) -> Bundle:
     return bundle
 
 
-def find_reusable(
-    evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None
-) -> Path | None:
+def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], time: datetime) -> Path | None:
     """Return the bundle whose results hold for the given inputs and configuration, or None.
 
-    Both must equal those of the latest evaluation up to `at` (by default now): an input that went back to an earlier
+    Both must equal those of the latest evaluation up to `time`: an input that went back to an earlier
     content counts as changed. The bundle must be complete and within retention.
     """
-    time = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
     if not database.history_path(evaluation).exists() and not finished_bundles(parent):
         return None

@@ -140,17 +140,13 @@ def storage_error_text(path: Path, patience: float, message: str) -> str:
 @contextlib.contextmanager
 def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
     """Yield the history for reading, or a temporary copy of it if the file cannot be written."""
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-        with open_history_for(path) as history:
-            yield history
-        return
-    with temporary_folder() as directory:
-        copy = directory / path.name
-        for suffix in ("", ".wal"):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
-        with open_history_for(copy) as history:
-            yield history
+    with contextlib.ExitStack() as stack:
+        if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+            original, path = path, stack.enter_context(temporary_folder()) / path.name
+            for suffix in ("", ".wal"):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(f"{original}{suffix}", f"{path}{suffix}")
+        yield stack.enter_context(open_history_for(path))
 
 
 def create_history(path: Path) -> None:

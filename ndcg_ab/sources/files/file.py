@@ -47,7 +47,7 @@ from ndcg_ab.sources.files.streams import (
 )
 from ndcg_ab.sources.files.unpacking import folder_hint, open_bytes, packed_hint
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
-from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading, recognise_file
+from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recognise_file
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     UNCLEAR,
@@ -127,7 +127,7 @@ class File(Source):
         columns = self.described.columns
         names = {columns.get(field.name, field.name) for field in layout.fields}
         values = {name: value for name, value in folders.items() if name in names}
-        reading = find_reading(path, layout.kind, self.described.format, columns)
+        reading = choose_reading(Sample.of_file(path, columns), layout.kind, self.described.format)
         return dataclasses.replace(reading, columns={**reading.columns, **columns}, values=values)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:

@@ -110,21 +110,6 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     )
 
 
-def find_reading(path: Path, layout: str, form: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
-    """Return how a file is read: by its form, or by its name if no known form fits.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    layout : str
-        The kind of layout of the rows.
-    form, columns
-        The format and the columns that an option or a configuration names; forms that contradict them are not used.
-    """
-    return choose_reading(Sample.of_file(path, columns), layout, form)
-
-
 def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return how a file or data in memory are read; layout: the kind of layout of the rows; form: the given format."""
     kind = KINDS.get(layout)

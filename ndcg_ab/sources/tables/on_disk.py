@@ -167,11 +167,6 @@ def count_nulls(table: Any, name: str) -> int:
     return count
 
 
-def first_text(table: Any, name: str) -> str:
-    value: str = next(read_batches(table, [name]))[name][0].as_py()
-    return value
-
-
 def distinct_texts(table: Any, name: str) -> list[str]:
     """Return the distinct texts of a column in the order of first occurrence."""
     texts: dict[str, None] = {}

@@ -11,7 +11,7 @@ import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
-from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise_file, refuse_unknown_form
+from ndcg_ab.sources.forms.recognition import FORMS, choose_reading, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import SCORED_FORM
 from tests.commands import invoke
@@ -103,7 +103,7 @@ def test_a_header_decides_how_its_table_is_read_and_no_name_does(
     for sign in ",;\t":
         if layout != "judgment" or sign != "\t":  # a TREC line may have tabs
             (tmp_path / name).write_text(f"{sign.join(columns)}\n{sign.join('1' * len(columns))}\n")
-            found = find_reading(tmp_path / name, layout)
+            found = choose_reading(Sample.of_file(tmp_path / name), layout)
             assert (found.format, found.delimiter) == (DELIMITED, sign)
 
 
