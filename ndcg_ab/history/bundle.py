@@ -295,7 +295,7 @@ def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], t
     with database.open_history_for(database.history_path(evaluation)) as past:
         adopt_bundles(past, parent)
         keys = database.keys_with_content(past, database.content_key(evaluation, inputs))
-        nights = database.nights_until(past, time)
+        nights = database.nights_until(past, time.astimezone(UTC))
         if nights and nights[0][1] not in database.ordinals(past, keys):
             return None
     staying = finished_bundles(parent)[-(evaluation.retention.bundles or 0) :]
