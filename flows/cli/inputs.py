@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.visible import visible
 
 from .options import Group, options_of
 from .outputs import option_of
@@ -104,7 +105,7 @@ def refuse_options_of_config(options: Mapping[str, object]) -> None:
 
 
 def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the files of a command and some of its options as shell text; empty if a pipe is among them.
+    """Return the files of a command and some of its options as shell text; empty if it cannot be typed again.
 
     options: values by the names of the parameters; those that are not among `names` are left out.
     """
@@ -114,7 +115,7 @@ def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
         for each in value if isinstance(value, list | tuple) else [value] * (value not in (None, False)):
             words += [option_of(name), *([] if each is True else [str(each)])]
     text = shlex.join(words)
-    return "" if re.search(r"/dev/|/pipe\d+/", text) else text
+    return "" if re.search(r"/dev/|/pipe\d+/", text) or visible(text) != text else text
 
 
 def parse_moment(text: str | None) -> datetime | None:

@@ -259,7 +259,11 @@ def format_headline(outcome: Outcome) -> str:
         parts.append(format_choice(choice, names) if len(names) == 1 else f"{choice.words} {len(names)}")
     text = "; ".join(parts)
     if outcome.gate == "failed":
-        return f"✗ {format_gate_failure(outcome)} (gate failed); {text}"
+        first, *others = outcome.failures
+        systems = list(dict.fromkeys(first.systems))
+        more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
+        subject = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
+        return f"✗ {subject}{f', {len(others)} more' if others else ''} (gate failed); {text}"
     return f"{groups[0][0].mark} {text}" if groups else text
 
 
@@ -274,15 +278,6 @@ def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     text = f"{best.name}{figure}{more}"
     return f"{choice.words} {text}" if choice.words.endswith("ship") else f"{text}: {choice.words}"
-
-
-def format_gate_failure(outcome: Outcome) -> str:
-    """Return the reason of the first failed gate and the number of others: ``dense and 1 more regressed, 2 more``."""
-    first, *others = outcome.failures
-    systems = list(dict.fromkeys(first.systems))
-    more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
-    subject = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
-    return f"{subject}, {len(others)} more" if others else subject
 
 
 def format_reasons(outcome: Outcome) -> str:

@@ -54,7 +54,7 @@ def print_answer_table(
     """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
 
     in_full: print every reason, system and warning, in as many lines as needed. remedies: command of a warning -> the
-    command with the reader's files, which is printed once instead.
+    command with the reader's files, which is printed once instead if it fits into a line.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -68,9 +68,10 @@ def print_answer_table(
     most = 10 if is_small else 25 if len(answer.candidates) <= MOST_REASONS else 35
     room = sys.maxsize if in_full else max(LEAST_WARNINGS, most - len(lines) - len(method))
     count = sys.maxsize if in_full else MOST_WARNINGS
+    is_fitting = {each: in_full or cell_len(full) <= console.width - 4 for each, full in (remedies or {}).items()}
     unused = dict(remedies or {})
     remarks = [
-        line._replace(command=unused.pop(line.command, "")) if line.command in (remedies or ()) else line
+        line._replace(command=unused.pop(line.command, "")) if is_fitting.get(line.command) else line
         for line in (*above, *legend(answer, outcome, has_letter, in_full=in_full), *warnings)
     ]
     doubts = list(warning_lines(remarks[: len(above)], console.width, room - bool(warnings), count))

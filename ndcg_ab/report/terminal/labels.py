@@ -20,7 +20,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
 from ndcg_ab.studies.judge_next import ToJudge, ToJudgeNext
-from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, OrderAgreement, VerdictPair
+from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, VerdictPair
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 TO_JUDGE_LINES, HEAD_LINES = 30, 4  # of the screen for the documents; of them around the rows of each table
@@ -121,7 +121,11 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
             change = None if row.first is None or row.second is None else row.second - row.first
             rows.append(Row((row.system_id,), (format_plain(row.first), format_plain(row.second), signed(change))))
         Grid(("system",), ("first", "second", "change"), rows).print(console, Text(order.metric, style="bold"))
-        console.print(format_rank_correlations(order), markup=False)
+        text = "The systems have no order under one of the sets: their means are equal, or no query can be scored."
+        if order.tau is not None:
+            weighted = f"weighted to the top {signed(order.weighted_tau)}"
+            text = f"Order of the systems: Kendall's tau {signed(order.tau)}, {weighted}."
+        console.print(text, markup=False)
     if compared.verdicts:
         console.print()
         verdicts_grid(compared.verdicts).print(console, Text("verdicts"))
@@ -169,12 +173,6 @@ def format_agreement(agreement: Agreement) -> str:
         f"{shares}\nCohen's kappa {format_plain(agreement.cohen_kappa)} (weighted: {weighted});"
         f" Krippendorff's alpha {format_plain(agreement.krippendorff_alpha)} (ordinal)."
     )
-
-
-def format_rank_correlations(order: OrderAgreement) -> str:
-    if order.tau is None:
-        return "The systems have no order under one of the sets: their means are equal, or no query can be scored."
-    return f"Order of the systems: Kendall's tau {signed(order.tau)}, weighted to the top {signed(order.weighted_tau)}."
 
 
 def verdicts_grid(rows: Sequence[VerdictPair]) -> Grid:

@@ -111,7 +111,7 @@ def test_the_screen_hands_over_judge_next_with_the_inputs(
     Path("new a.run").write_text(texts["new.run"])
     Path("c.yaml").write_text(CONFIG.replace("judgments.qrels", "few.qrels") + "- {name: new, file: new a.run}\n")
     given = shlex.split(command)
-    shown = CliRunner().invoke(app, given, env={"COLUMNS": "60"}).stdout
+    shown = CliRunner().invoke(app, [*given, "--details"], env={"COLUMNS": "60"}).stdout
     remedy = re.search(r"→ (\S+ judge-next (?:.*\\\n)*.*)", shown)
     assert remedy, shown
     words = shlex.split(remedy[1].replace("\\\n", " "))[1:]
