@@ -6,7 +6,7 @@ The parts are: the comparison, the answer, its certainty, doubts, and next steps
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from ndcg_ab.report.answer import Candidate, make_answer
 from ndcg_ab.report.doubts import finding_lines, list_doubts
@@ -33,34 +33,22 @@ TITLES = ("What was compared", "The answer", "How sure", "What could overturn it
 CARRIED = 0.3  # share of the difference from which on the one query in a hundred that carries it is told
 NAMED = 3  # queries, and candidates of many
 MOST = 1_000_000  # queries; more are not advised
-Sentences = Sequence[str]
+PlainWords = dict[str, list[str]]
+"""The explanation of one candidate: the sentences below each title, in the order of `TITLES`."""
 
 
-class PlainWords(NamedTuple):
-    """The explanation of one candidate in plain words.
-
-    parts: title and sentences of each part, in the order of `TITLES`.
-    """
-
-    candidate: str
-    parts: Sequence[tuple[str, Sentences]]
-
-
-def explain_outcome(outcome: Outcome) -> list[PlainWords]:
-    """Return the explanation of each candidate, the best decision first."""
-    return [explain_choice(outcome, found) for found in make_answer(outcome).candidates]
+def explain_outcome(outcome: Outcome) -> dict[str, PlainWords]:
+    """Return the explanation of each candidate by its name, the best decision first."""
+    return {row.name: explain_choice(outcome, row) for row in make_answer(outcome).candidates}
 
 
 def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
-    return next(explain_choice(outcome, found) for found in make_answer(outcome).candidates if found.name == candidate)
+    return next(explain_choice(outcome, row) for row in make_answer(outcome).candidates if row.name == candidate)
 
 
 def explain_choice(outcome: Outcome, row: Candidate) -> PlainWords:
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
-    return PlainWords(
-        row.name,
-        [(title, list(tell(outcome, row.name, row.deciding))) for title, tell in zip(TITLES, tellers, strict=True)],
-    )
+    return {title: list(tell(outcome, row.name, row.deciding)) for title, tell in zip(TITLES, tellers, strict=True)}
 
 
 # ---- what was compared

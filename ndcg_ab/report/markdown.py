@@ -7,6 +7,7 @@ between the signs prevents that, or code, as for a metric that somebody may copy
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ndcg_ab import __version__
@@ -82,7 +83,7 @@ def format_folded(summary: str, content: str) -> str:
 
 def format_words(words: PlainWords) -> str:
     """Return an explanation in plain words as Markdown: titles in bold, sentences as lists."""
-    return "\n\n".join(f"**{title}**\n\n{format_items(sentences)}" for title, sentences in words.parts if sentences)
+    return "\n\n".join(f"**{title}**\n\n{format_items(sentences)}" for title, sentences in words.items() if sentences)
 
 
 # ---- comment and notes
@@ -103,8 +104,8 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
             format_folded(f"The queries that moved most ({outcome.metrics[0].name})", format_table(head, moved))
         )
     parts += [
-        format_folded(f"In plain words: {words.candidate}", format_words(words))
-        for words in explain_outcome(outcome)[:EXPLAINED]
+        format_folded(f"In plain words: {candidate}", format_words(words))
+        for candidate, words in islice(explain_outcome(outcome).items(), EXPLAINED)
     ]
     if notes := notes_to_keep(answer):
         parts.append(format_folded(f"What to keep in mind ({len(notes)})", format_items(notes)))

@@ -64,10 +64,10 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 def print_plain_words(console: Console, outcome: Outcome) -> None:
     """Print the explanation of each candidate in plain words."""
-    for words in explain_outcome(outcome):
+    for candidate, words in explain_outcome(outcome).items():
         console.print()
-        console.print(Text(f"{words.candidate}, in plain words", style="bold"))
-        for title, sentences in words.parts:
+        console.print(Text(f"{candidate}, in plain words", style="bold"))
+        for title, sentences in words.items():
             if sentences:
                 console.print(Text(title), style="dim")
             for sentence in sentences:

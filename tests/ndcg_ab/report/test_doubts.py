@@ -83,7 +83,7 @@ def test_of_the_baseline_it_concerns_every_candidate() -> None:
 
 
 def test_the_plain_words_of_others_are_silent_about_it() -> None:
-    pages = {words.candidate: str(words.parts) for words in explain_outcome(evaluated(4, ["c02"]))}
+    pages = {name: str(words) for name, words in explain_outcome(evaluated(4, ["c02"])).items()}
     assert [name for name, text in pages.items() if "its rank column disagrees" in text] == ["c02"]
 
 

@@ -36,7 +36,7 @@ def changed(outcome: Outcome, **changes: Any) -> Outcome:
 
 
 def told(outcome: Outcome, title: str) -> str:
-    return " ".join(dict(explain_candidate(outcome, "new").parts)[title])
+    return " ".join(explain_candidate(outcome, "new")[title])
 
 
 def row_of(outcome: Outcome, **changes: Any) -> Comparison:
@@ -45,8 +45,8 @@ def row_of(outcome: Outcome, **changes: Any) -> Comparison:
 
 @pytest.mark.slow
 def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(improved: Outcome) -> None:
-    (words,) = explain_outcome(improved)
-    assert [title for title, _ in words.parts] == [*TITLES]
+    (words,) = explain_outcome(improved).values()
+    assert list(words) == [*TITLES]
     assert told(improved, COMPARED).startswith(
         "new against the baseline old, on 30 queries. The deciding metric: ndcg@2: how close"
     )
