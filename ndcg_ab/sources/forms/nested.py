@@ -193,9 +193,9 @@ def have_documents(value: Any, kind: str) -> bool:
         return False
     lists = [documents for row in rows if (documents := find_documents(row))]
     is_one_list = is_object(value) and len(rows) == 1 and rows[0] is not value  # may be of anything that has ids
-    fits = majority_fits(lists, lambda entries: are_documents(entries, kind))
-    have_values = not is_one_list or majority_fits(lists[0], lambda each: len(values_of(each, kind)) > is_object(each))
-    return fits and have_values
+    if not majority_fits(lists, lambda entries: are_documents(entries, kind)):
+        return False
+    return not is_one_list or majority_fits(lists[0], lambda each: len(values_of(each, kind)) > is_object(each))
 
 
 def is_columns(value: Any) -> bool:
