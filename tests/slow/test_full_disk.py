@@ -26,7 +26,7 @@ COMMANDS = {
     "the history": ["history", "CONFIG", "--json", "FULL/x.json"],
     "a picture of the history": ["history", "CONFIG", "--picture", "FULL/x.svg"],
     "documents to judge": ["judge-next", *COMPARED, "--quiet", "--csv", "FULL/x.csv"],
-    "lines to judge": ["judge-next", *COMPARED, "--quiet", "--jsonl", "FULL/x.jsonl"],
+    "what to judge as JSON": ["judge-next", *COMPARED, "--quiet", "--json", "FULL/x.json"],
     "a sheet": ["judge-next", *COMPARED, "--quiet", "--sheet", "FULL/x.html"],
     "judgments": ["judgments", JUDGMENTS, JUDGMENTS, "--json", "FULL/x.json"],
     "a plan": ["power", "--deviation", "0.2", "--effect", "0.05", "--json", "FULL/x.json"],
