@@ -166,7 +166,7 @@ OPTION = "begins with '-' and must be a file"
         ({"SYSTEMS": "a.run\n--json=hacked"}, f"'--json=hacked' {OPTION}"),
         ({"SYSTEMS": "a.run\n  --quiet"}, f"'  --quiet' {OPTION}"),
         ({"GATE": "hard"}, "gate: 'hard' is none of harm, proof, none"),
-        ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "must be NAME=FILE"),
+        ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "there is no such file"),
         ({"OPTIONS": "--metric ndcg@5;touch hacked"}, "ndcg@5;touch"),
     ],
 )

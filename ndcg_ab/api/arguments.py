@@ -143,9 +143,9 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def judgments_entry(argument: str, data: Any, slices: Any) -> Any:
-    """Return a path or data of judgments; for a judge function, a mapping of the function and its query columns.
+    """Return judgments as a path or data; a judge function as a mapping with the keys `python` and `attributes`.
 
-    slices: the columns of the queries to slice by, which are passed to the judge function.
+    slices: the columns of the queries to slice by; they become the attributes, which the judge function receives.
     """
     if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
         return read_argument(argument, data)

@@ -91,7 +91,7 @@ def check_rankings(
         if name in answers:
             findings += check_ranks(name, pulled, notices, answers[name])
             findings += check_rising(name, pulled)
-    return [*findings, *check_numbers(answers, rankings), *check_copies(rankings)]
+    return [*findings, *find_few_queries(answers, rankings), *check_copies(rankings)]
 
 
 def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
@@ -218,7 +218,7 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     return pairs, rising
 
 
-def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
+def find_few_queries(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
     """Return findings on systems that answer far fewer queries than another one."""
     findings = []
     most = max(answers, key=lambda name: answers[name].queries, default="")

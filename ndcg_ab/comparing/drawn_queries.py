@@ -77,9 +77,9 @@ class DrawnQueries:
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
-    """Describe the query log that the judged queries were drawn from; return None if there was no weighted draw.
+    """Describe the query log that the judged queries were drawn from.
 
-    It is None if no query has a probability, no queries are given, or weights are switched off.
+    None if no query has a probability, no queries are given, or weights are switched off.
     """
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None

@@ -38,11 +38,11 @@ class LostQuery:
 
 @dataclass(frozen=True)
 class SystemSince:
-    """The changes of one system's inputs since the previous evaluation.
+    """What changed in the inputs of one system since the previous evaluation.
 
-    changed: the inputs that changed: `ranking`, `judgments`, `queries`; `configuration` or `program` if only these
-        changed and values differ; `new system` if the system was not compared before. It is empty if nothing changed:
-        then the system is not tested.
+    changed: `ranking`, `judgments` and `queries`, each if it changed. `configuration` or `program` if nothing else
+    changed and values differ. `new system` if the system was not compared before. Empty: nothing changed, and the
+    system is not tested.
     unknown: if ranking and judgments changed, the reason why a drop cannot be detected; null if it can.
     """
 

@@ -32,7 +32,7 @@ def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, 
 
 
 def map_texts(content: Any, change: Callable[[str, KeyPath], Any], key_path: KeyPath = ()) -> Any:
-    """Return nested content with every text replaced by `change(text, key path)`, without mapping keys.
+    """Return nested content with each text replaced by `change(text, key path)`; the keys of mappings stay.
 
     key_path: the path of the content itself. Tuples become lists.
     """

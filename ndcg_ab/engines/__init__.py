@@ -35,12 +35,12 @@ def open_engine(
         return local
     from ndcg_ab.engines.boundary import BoundaryEngine
 
-    def begin() -> Engine:
+    def open_spark_engine() -> Engine:
         from ndcg_ab.engines.spark import SparkEngine
 
         return SparkEngine(cluster)
 
-    return BoundaryEngine(local, begin)
+    return BoundaryEngine(local, open_spark_engine)
 
 
 def open_tables(

@@ -160,9 +160,9 @@ def finish_bundle(
 
 
 def finishing_time(name: str) -> datetime:
-    """Return the current time, or the nominal time in a folder name if that is a day or more away.
+    """Return when an evaluation finished: now, or its nominal time if that is a day or more away.
 
-    It is that far away if a night is run later.
+    name: the name of its folder, which holds the nominal time. That time counts if a past night is run later.
     """
     now, began = datetime.now(UTC), time_in_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
@@ -304,9 +304,9 @@ def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], t
 
 
 def record_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
-    """Record beside the bundle and in the history that a night reused its results.
+    """Record, beside the bundle and in the history, that a later night reused the results of the bundle.
 
-    at: the nominal time of the night; by default now.  A time is recorded only once.
+    at: the nominal time of that night; by default now.  A time is recorded only once.
     """
     time = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:

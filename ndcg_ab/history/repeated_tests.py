@@ -84,7 +84,10 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
 
 
 def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
-    """Return the monitor of one comparison from its rows in the history; rows with equal content count as one look."""
+    """Test all looks at one comparison together at level alpha, and return them as its monitor.
+
+    rows: the comparison in each evaluation. Of rows with equal content the first is the look.
+    """
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
     columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")

@@ -63,7 +63,7 @@ class EvaluatedNight:
 
     @property
     def dropped(self) -> list[str]:
-        """The systems whose ranking was shown to be worse than in the previous evaluation by a loss that may matter."""
+        """The systems whose ranking is shown to be worse than before; losses shown to be too small are left out."""
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 

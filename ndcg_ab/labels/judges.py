@@ -174,9 +174,10 @@ def draw_grades(
 def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> NDArray[np.float64] | None:
-    """Return the (draws,) mean differences; None if a draw scores no query.
+    """Return the mean difference of each draw, as (draws,); None if no query can be scored in some draw.
 
-    differences: (draws,) differences of the queries with drawn grades, by query_id; the others come from `column`.
+    differences: query_id -> (draws,) differences by drawn grades, NaN if not scored; those of other queries come from
+    `column`.
     """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[index] for index in indices), *differences]

@@ -67,10 +67,10 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
-    """Score complete rankings by the proxy judgments; return the differences of the candidates, and findings.
+    """Return the candidates' differences per query by the proxy judgments of complete rankings, and findings.
 
-    The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the
-    metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
+    The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`. A difference
+    is 0 if the metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
     """
     with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
         table = proxy_table(engine, single)

@@ -136,7 +136,7 @@ def explain_verdict(row: Comparison) -> str:
 
 
 def explain_effect_size(row: Comparison) -> str:
-    """Return whether a detected difference exceeds the smallest effect; empty without a smallest effect."""
+    """Return the end of a sentence: by more or by less than the smallest effect, or open; empty if none is set."""
     if row.smallest_effect is None:
         return ""
     if row.size is None:
@@ -226,7 +226,7 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield the verdicts that change if only one judge counts, or without judgments found by one system alone."""
+    """Yield a line for each verdict that differs by one judge alone, or without what one system alone contributed."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
         (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)

@@ -135,7 +135,7 @@ def format_since(since: SinceLast) -> str:
     return f"**{escape_text(since_title(since))}**\n\n{items}"
 
 
-def format_system_note(outcome: Outcome, decision: Decision) -> str:
+def format_decision_note(outcome: Outcome, decision: Decision) -> str:
     """Return the decision on one candidate with reason and explanation, as the description of a tracker's run."""
     head = f"**{decision.decision.mark} {decision.decision.words}**: {escape_text(decision.reason)}"
     return f"{head}\n\n{format_words(explain_candidate(outcome, decision.candidate))}"

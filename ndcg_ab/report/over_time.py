@@ -48,7 +48,11 @@ def since_title(since: SinceLast) -> str:
 
 
 def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
-    """Yield a line per changed system and metric, the largest losses of drops, and one line for unchanged systems."""
+    """Yield lines on what changed since the last evaluation.
+
+    First the new systems and a line per changed system and metric, with the queries that lost most below a drop; then
+    the unchanged systems and notes on queries. most_lost: number of these queries.
+    """
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
             yield ChangeLine("", f"{system.system_id}: was not there")

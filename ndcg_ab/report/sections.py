@@ -21,7 +21,14 @@ from ndcg_ab.report.words import (
 )
 from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
-from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, format_share, signed
+from ndcg_ab.results.numbers import (
+    format_fraction,
+    format_percent,
+    format_plain,
+    format_probability,
+    format_range,
+    signed,
+)
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, INTENDED, OTHERS, queries_text
 from ndcg_core.measures.metric import Metric
@@ -161,7 +168,7 @@ def print_changes(console: Console, outcome: Outcome) -> None:
     for found in changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
         counts += [found.left, found.left_relevant, found.left_unjudged]
-        shares = map(format_share, (found.overlap, found.overlap_median, found.rbo, found.rbo_median))
+        shares = map(format_fraction, (found.overlap, found.overlap_median, found.rbo, found.rbo_median))
         cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), *shares, *map(str, counts)]
         rows.append(Row([found.candidate], cells))
     title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
@@ -185,7 +192,7 @@ def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> It
     """Yield the top results of both systems on one query; ✕ marks dropped documents, + added ones."""
     yield (
         f"{changes.candidate}, {query.query_id}: {signed(query.difference)} on {changes.metric},"
-        f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
+        f" overlap {format_fraction(query.overlap)}, RBO {format_fraction(query.rbo)}"
     )
     room = min(COLUMNS[1], max(COLUMNS[0], (width - 9) // 2))
     left, right = (

@@ -146,7 +146,10 @@ def record_row(record: Any) -> dict[str, Any]:
 
 
 def records_table(records: Iterable[Any], kind: type | Mapping[str, pa.DataType], **constants: Any) -> pa.Table:
-    """Make a table of records of one type, or of rows. constants: leading columns, with one value in all rows."""
+    """Make a table of records of one type, or of rows as dictionaries.
+
+    kind: the type of the records, or column -> Arrow type. constants: leading columns, with one value in all rows.
+    """
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
     schema = pa.schema(first | (column_types(kind) if isinstance(kind, type) else dict(kind)))
     rows = (record if isinstance(record, dict) else record_row(record) for record in records)

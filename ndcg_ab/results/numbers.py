@@ -17,7 +17,7 @@ def format_plain(value: float | None) -> str:
     return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
 
 
-def format_share(value: float | None) -> str:
+def format_fraction(value: float | None) -> str:
     """Return a share with two decimals: ``0.98``; a dash for None."""
     return "–" if value is None else f"{value:.2f}"
 

@@ -61,7 +61,10 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
 
 
 def complete_run(run: Context, call: Call = Stage.perform) -> None:
-    """Perform the remaining stages of a run, calling `call` for each part of a stage."""
+    """Perform the remaining stages of a run; errors while the page is drawn or published are only recorded.
+
+    call: performs one part of a stage.
+    """
     run_stages(run, UNTIL_KEPT, call)
     with record_errors_as_pending(run):
         run_stages(run, (DRAW_PAGE, PUBLISH), call)

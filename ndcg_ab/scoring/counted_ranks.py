@@ -148,17 +148,19 @@ def count_long_answers(
     """
     orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
     counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
-    for answer, rows in split_answers(pieces(), counted):
+    for answer, rows in results_of_answers(pieces(), counted):
         counted[answer].collect_judged(rows)
     for each in counted.values():
         each.begin_to_count()
     if orders:
-        for answer, rows in split_answers(pieces(), counted):
+        for answer, rows in results_of_answers(pieces(), counted):
             counted[answer].count(rows)
     return counted
 
 
-def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:
+def results_of_answers(
+    pieces: Iterable[pa.Table], answers: Mapping[Answer, object]
+) -> Iterator[tuple[Answer, pa.Table]]:
     """Yield each of the answers that is in a piece, with its results there."""
     for piece in pieces:
         if not piece.num_rows:

@@ -91,8 +91,9 @@ class PullRequest:
 
     texts: query_id -> text. attributes: query_id -> {column: value}, for the columns that the source names. folder:
     where the source may store answers during the run, so that a retry does not repeat requests; None: nowhere. writer:
-    receives the rows. costs: the costs to record; None: none, and queries are sent in their order. resources: the
-    threads and memory that the source may use; None: everything. say: receives progress messages.
+    receives the rows. costs: the costs to record, for which queries are sent in random order; None: record none, and
+    keep the order of the queries. resources: the threads and memory that the source may use; None: everything. say:
+    receives progress messages.
     """
 
     texts: Mapping[str, str]

@@ -124,7 +124,10 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
-    """Return the layout of the cost columns of a ranking, and the source with only these columns mapped."""
+    """Return the layout of a ranking's costs, and its source restricted to the query id and the costs.
+
+    names: the costs. Raises InputError for dictionaries, which have no columns.
+    """
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         rule = "costs are columns of a table, and dictionaries have none: give a table"
         raise InputError(f"{described.display_name}: {rule}")

@@ -118,7 +118,7 @@ class ReadLog(NamedTuple):
 
 
 def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
-    """Raise InputError for an evaluation for which queries cannot be drawn."""
+    """Raise InputError if queries cannot be drawn for an evaluation, or if power is not between alpha and 1."""
     if not evaluation.statistics.alpha < power < 1:
         alpha = f"{evaluation.statistics.alpha:g}"
         raise InputError(

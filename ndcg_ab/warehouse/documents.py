@@ -146,7 +146,7 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 
 def is_valid_sql(metric: Metric) -> str:
-    """Return the SQL condition that a judgment is valid."""
+    """Return the SQL condition that a judgment has one grade without faults, which the metric allows."""
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")

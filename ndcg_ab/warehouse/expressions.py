@@ -135,7 +135,7 @@ def divides_by_results(metric: Metric) -> bool:
     return is_open or metric.traits.divisor is Divisor.SHOWN
 
 
-def value_lines(metric: Metric, real: str) -> list[str]:
+def value_case_lines(metric: Metric, real: str) -> list[str]:
     """Return the lines of a SQL case for the value: the sum over ranks, divided as the measure requires.
 
     A quotient by an ideal is 0 if it may underflow, which some databases refuse.

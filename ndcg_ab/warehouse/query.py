@@ -120,7 +120,7 @@ def score_select(metric: Metric, dialect: Dialect) -> str:
         cases.append(f"when judged_query.best <= 0e0 then {'1e0' if metric.no_relevant == 'one' else '0e0'}")
     if metric.has_endless_ideal and expressions.gain_pairs(metric) and metric.max_grade is None:
         cases.append("when query_ideal.ideal < 0e0 then null")
-    cases += expressions.value_lines(metric, dialect.real)
+    cases += expressions.value_case_lines(metric, dialect.real)
     value = "\n            ".join(cases)
     has_ideal = metric.ideal_entry is not None and metric.traits.factors is None
     shares_ideal = has_ideal and not (

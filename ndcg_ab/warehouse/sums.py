@@ -120,7 +120,7 @@ group by
 
 
 def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the select of the log probability that a document does not satisfy: ln(1 - gain / 2^highest grade)."""
+    """Yield the steps that compute, per result, ln(1 - gain / 2^highest grade): the log chance not to satisfy."""
     source = "graded_doc"
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", HIGHEST)
@@ -203,9 +203,9 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """Return the select of an ideal ranking's DCG.
+    """Return the step that computes the DCG of ideal rankings.
 
-    keys: the columns that identify an ideal ranking.
+    keys: the columns that identify an ideal ranking; not used if the ideal is cut at the number of results.
     """
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None

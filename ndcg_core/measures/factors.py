@@ -29,10 +29,10 @@ def precision_at_ranks(ranking: GradedRanking) -> list[float]:
 
 
 def stopping_factors(ranking: GradedRanking) -> list[float]:
-    """Return, per rank, 1 / rank times the probability that no document above satisfied the user.
+    """Return, per rank, P(no document above satisfied the user) / (rank * 2^highest grade).
 
-    A document satisfies the user with the probability gain / 2^highest grade. (Chapelle, Metzler, Zhang and Grinspan,
-    Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
+    A document satisfies the user with the probability gain / 2^highest grade, so that factor * gain is the term of the
+    sum. (Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
     """
     factors, looking = [], 1.0
     for rank, gain in enumerate(ranking.gains, start=1):

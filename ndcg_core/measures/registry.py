@@ -148,7 +148,7 @@ class Ideal:
 
 
 class Divisor(StrEnum):
-    """The divisor of the sum over the ranks of a ranking; expected values and bounds depend on it."""
+    """What the sum over a ranking is divided by; expected values and bounds depend on it."""
 
     NOTHING = "nothing"
     """Nothing: the value is the sum, or the rank of the first relevant document decides."""

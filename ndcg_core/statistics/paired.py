@@ -264,7 +264,10 @@ def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
 
 
 def _check_values(column: Column, noun: str, column_values: Differences) -> FloatArray:
-    """Return values of a column as an array; raise ValueError, which uses `noun`, for a wrong number or NaN."""
+    """Return values of a column as an array; raise ValueError unless there is one finite value per query.
+
+    noun: what a value is, for messages.
+    """
     values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):
         shape, queries = values.shape, len(column.query_ids)

@@ -3,8 +3,8 @@
 -- reads:  judgment, query, rank_rule, ranking
 -- params: -
 -- kind:   view
--- order_score: the key, higher first. A condensed ranking contains only judged documents, with at least the least
--- grade. 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
+-- order_score: the key, higher first. A condensed ranking contains only judged documents, with a grade of at least
+-- least_grade. 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
 with judged_query as (
     select query_id,
     from query

@@ -3,7 +3,7 @@
 -- reads:  ranking
 -- params: depth
 -- kind:   query
--- Equal scores are ordered as in ranked_doc.
+-- Equal scores are ordered by doc_id, descending, whatever `ties` says.
 select
     system_id,
     query_id,

@@ -1,4 +1,4 @@
--- own_ideal_by_rank: the DCG of the best order of a system's own results, down to one rank.
+-- own_ideal_by_rank: the highest DCG down to a rank that reordering a system's own results can give.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, judged_doc, metric
 -- params: -

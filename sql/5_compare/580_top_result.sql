@@ -2,7 +2,7 @@
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth
--- doc_id is null if the document is judged, to save memory; grade is null if it is not. group_size: with ties =
+-- To save memory, a judged document has only its grade, an unjudged one only its doc_id. group_size: with ties =
 -- average, the number of results with the same score; else 1.
 with tied_group as (
     select

@@ -1,4 +1,4 @@
--- sensitive_judgment: one judgment of a query in which equal scores decide the top k.
+-- sensitive_judgment: one judgment, of any document, for a query that has rows in sensitive_doc.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  judgment, sensitive_doc
 -- params: -

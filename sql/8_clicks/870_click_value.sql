@@ -2,18 +2,18 @@
 -- grain:  one row per (document)
 -- reads:  click_count, click_document, click_rate, pulled_attraction, pulled_examination
 -- params: model, z
--- weight: the weight of an impression, by `model`. rate: 1. position: the probability that the rank is examined; null
--- at ranks that the log does not connect to others, whose impressions do not count. opensearch: the mean click rate at
--- the best rank that the document ever had for the query (opensearch-project/search-relevance, CoecClickModel.java and
--- ClickthroughRate.java). expected: sum of the weights of all impressions. expected_square: sum of their squares.
--- value: clicks over expected, 0 if nothing was expected; for the position model the attraction. low, high: all values
--- v whose score test does not reject the clicks c, with known weights: (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's
--- interval if all weights are 1; S is the sum of the weights, Q of their squares. With more clicks than S^2 / Q (1e-9
--- for rounding) a probability v x weight would exceed 1: then Q is S^2 / n, as for n equal probabilities. With more
--- clicks than impressions Q is 0, as for a Poisson count. The interval is widened to contain the value, and for rate
--- and position lies within 0 and 1. doubt: z times the mean standard deviation of the logarithm of the examinations
--- (position), which is added to both distances from the value on the logarithmic scale, as an independent error. It is
--- null if the model is not identified: then there is no interval.
+-- impressions, clicks: those that count. value: clicks over the sum of the weights S, 0 if S is 0; for the position
+-- model the attraction. low, high: all values v whose score test does not reject the clicks c, with known weights:
+-- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval if all weights are 1; Q is the sum of the squared weights. With
+-- more clicks than S^2 / Q (1e-9 for rounding) a probability v x weight would exceed 1: then Q is S^2 / n, as for n
+-- equal probabilities. With more clicks than impressions Q is 0, as for a Poisson count. The interval is widened to
+-- contain the value, and for rate and position lies within 0 and 1.
+-- Inside: weight, by `model`: rate: 1. position: the probability that the rank is examined; null at ranks that the log
+-- does not connect to others, whose impressions do not count. opensearch: the mean click rate at the best rank that the
+-- document ever had for the query (opensearch-project/search-relevance, CoecClickModel.java and
+-- ClickthroughRate.java). expected: S. expected_square: Q. doubt: z times the mean standard deviation of the logarithm
+-- of the examinations (position), added to both distances from the value on the logarithmic scale, as an independent
+-- error; null if the model is not identified: then there is no interval.
 with document_count as (
     select
         document,

@@ -74,7 +74,7 @@ class Option:
 
     @property
     def key_path(self) -> KeyPath:
-        """The path of the key, without list indices."""
+        """The path of the key, without the `[]` of lists."""
         return tuple(self.key.replace("[]", "").split("."))
 
 
@@ -229,7 +229,7 @@ def is_reference(content: Any) -> bool:
 
 
 def text_or_reference(content: Any) -> Any:
-    """Return a text or a reference unchanged; raise ValueError for anything else."""
+    """Return None, a text or a reference unchanged; raise ValueError for anything else."""
     if content is None or isinstance(content, str):
         return content
     if is_reference(content) and all(isinstance(name, str) and name for name in content.values()):

@@ -98,7 +98,7 @@ def template_environment() -> "Environment":
         "signed": numbers.signed,
         "plain": numbers.format_plain,
         "percent": numbers.format_percent,
-        "share": numbers.format_share,
+        "share": numbers.format_fraction,
     }
     environment.filters |= names | {"probability": numbers.format_probability}
     return environment

@@ -75,7 +75,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     print_ledger(console, outcome)
     print_costs(console, outcome)
     print_intended(console, outcome)
-    print_left_out(console, outcome)
+    print_leave_one_system_out(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     print_judges(console, outcome)
@@ -134,7 +134,7 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
     Grid(["stage", "of"], ["read", "used"], rows, verdict_head="left out").print(console, title)
 
 
-def print_left_out(console: Console, outcome: Outcome) -> None:
+def print_leave_one_system_out(console: Console, outcome: Outcome) -> None:
     """Print the comparisons without the judgments of documents that a single system returned."""
     rows = [
         Row(

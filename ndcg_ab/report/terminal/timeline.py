@@ -87,7 +87,10 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return the cells of a night with decision and events cut to one line each; a failed night's reason is not cut."""
+    """Return a night's cells; a row with a number has its events, and if `wide` its decision, cut to one line.
+
+    Rows without a number, such as the reason of a failed night, are not cut.
+    """
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
         return cells

@@ -135,7 +135,7 @@ def guess_kind(source: Any, directory: Path) -> str:
 
 
 def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table:
-    """Return events with ordinals as integers, -1 if missing; raise InputError for an ordinal that is no integer.
+    """Return events with ordinals as integers, at most `MOST_RANK`, -1 if missing; raise InputError for other numbers.
 
     before: number of events before this piece, for messages.
     """

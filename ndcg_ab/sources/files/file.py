@@ -83,7 +83,7 @@ class File(Source):
         writer = pull.writer
 
         def read_part(part: Part, reading: Reading, index: int | None) -> Any:
-            return read_file(part.path, layout, reading, writer if index is None else writer.part(index))
+            return read_file(part.path, layout, reading, writer if index is None else writer.part_writer(index))
 
         tables = self.map_parts(layout, read_part)
         return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))
@@ -298,10 +298,10 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 def trec_pieces(
     path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a TREC file; raise ArrowInvalid for comments, or if an unused field is empty or has spaces.
+    """Yield the rows of a TREC file.
 
-    names: the fields in order. prepare: changes each block of bytes before it is parsed. tags: receives tag -> first
-    row.
+    Raises ArrowInvalid for a comment, and for an unused field that is empty or has spaces. names: the fields in order.
+    prepare: changes each block of bytes before it is parsed. tags: receives tag -> number of its first row, from 1.
     """
     with open_bytes(path) as file:
         line = file.readline(1 << 20)

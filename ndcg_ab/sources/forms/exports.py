@@ -154,7 +154,7 @@ def read_rre_judgments(value: Any) -> Records:
 
 
 def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (query, relevant documents) for each query at any level of an RRE document.
+    """Yield (query, relevant documents) for every innermost value of an RRE document that has relevant documents.
 
     documents: the relevant documents of the enclosing group. location: the value, for messages.
     """

@@ -119,7 +119,7 @@ def has_fractions(queries: Queries) -> bool:
 
 
 def numbers_fall(queries: Queries) -> bool:
-    """Return whether numbers fall strictly within every query, and some query has several numbers."""
+    """Return whether the numbers of every query strictly decrease, and some query has several."""
     columns = [numbers(texts) or [] for texts in queries]
     is_falling = all(after < before for texts in columns for before, after in pairwise(texts))
     return is_falling and max(map(len, columns)) > 1

@@ -104,7 +104,7 @@ class JudgeFunctionCaller:
                 keys = self.keys_of(function, pairs, source_text(function, is_named=in_memory is not None))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
-            cached = cache.take(keys, since) if keys else {}
+            cached = cache.stored_grades(keys, since) if keys else {}
             grades: list[float | None] = [cached.get(key) for key in keys] if keys else [None] * len(pairs)
             waiting = [index for index in range(len(pairs)) if not keys or keys[index] not in cached]
             say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(waiting):,} known)")
@@ -219,7 +219,7 @@ class GradeCache:
         except (OSError, sqlite3.Error) as error:
             self.use_memory(error)
 
-    def take(self, keys: Sequence[str], since: float | None = None) -> dict[str, float | None]:
+    def stored_grades(self, keys: Sequence[str], since: float | None = None) -> dict[str, float | None]:
         """Return the cached answers by key; since: seconds since 1970, older answers are left out."""
         text = "select key, grade from said where key = ? and at >= ?"
         try:

@@ -87,9 +87,9 @@ def combine_judgments(
     """Return the grade of every document, the grades that each file but the first changes, and two counts.
 
     The counts are the numbers of documents with several judges, and of those on which judges disagree. codes: the
-    judgments. precedence: the rule for documents that several files judge. combine: the name of a rule, or a function
-    that raises the error if judges disagree; it receives a document, its judges with their grades, and the number of
-    such documents.
+    judgments. precedence: the rule for documents that several files judge. combine: the name of a rule; or a function
+    that is called at the first disagreement, with the document, its (judge, grade) pairs and the number of documents on
+    which judges disagree, and raises its error.
     """
     key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)

@@ -74,7 +74,7 @@ class TableWriter:
     def __init__(self, path: Path | None = None, memory: Memory | None = None, only: pa.Array | None = None) -> None:
         self.path, self.memory, self.only = path, memory, only
 
-    def part(self, index: int) -> "TableWriter":
+    def part_writer(self, index: int) -> "TableWriter":
         """Return a writer for part `index` of a table, in a file beside this one; itself if rows stay in memory."""
         return self.sibling(f"part{index}")
 

@@ -7,7 +7,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import candidates_by_choice, format_decisions, format_headline, format_reasons, make_answer
-from ndcg_ab.report.markdown import escape_text, format_note, format_system_note
+from ndcg_ab.report.markdown import escape_text, format_decision_note, format_note
 from ndcg_ab.report.over_time import since_mark
 from ndcg_ab.report.sections import leading_costs
 from ndcg_ab.report.words import format_marked, system_rows
@@ -132,7 +132,7 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
             tags["decision"] = str(decision.decision)
             tags["what_to_do"] = f"{decision.decision.mark} {decision.decision.words}"
             tags["reason"] = decision.reason
-            tags["mlflow.note.content"] = truncate_note(format_system_note(outcome, decision))
+            tags["mlflow.note.content"] = truncate_note(format_decision_note(outcome, decision))
     for metric in outcome.metrics:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:

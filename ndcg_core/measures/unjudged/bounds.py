@@ -69,10 +69,10 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
 
 
 def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
-    """Return, per query, the largest possible lead of one system, for measures that the first relevant result decides.
+    """Return, per query, the largest lead that one system can have, for measures decided by the first relevant result.
 
     side: 0 for the candidate's lead, 1 for the baseline's. Unjudged documents that only this system returns count as
-        relevant; of those that both return, at most one does.
+    relevant; of those that both return, at most one does.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
     worth = values_by_first_rank(pair.metric, deepest)

@@ -59,9 +59,9 @@ class UnjudgedDocuments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SystemPair:
-    """The results of two systems for the same queries, with the judgments of these queries.
+    """The ranked results of a candidate and a baseline for the same queries, with the judgments of these queries.
 
-    metric: a metric whose unjudged results gain nothing. judged: numbers of judged documents by query and grade.
+    metric: a metric for which unjudged results gain nothing. judged: numbers of judged documents by query and grade.
         candidate, baseline: each system's results within the metric's depth.
     """
 
@@ -193,8 +193,10 @@ class SystemPair:
 
 
 def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
-    """Return, for each unjudged document and grade, the probability of the grade and the query's difference with it.
+    """Return, per unjudged document and grade, the grade's probability and the query's difference with that grade.
 
+    All other unjudged documents gain 0. Of more than `MOST_GRADES` grades, each that is tried stands for its
+    neighbours.
     Returns (n, grades) probabilities, whose rows sum to 1, and (n, grades) differences, candidate - baseline; NaN if
     the query would still have no relevant document. Documents are in the order of `SystemPair.unjudged`.
     Raises ValueError if the metric has no expected value (`lacks_expected_value`).

@@ -159,9 +159,10 @@ def _count_distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:
-    """Find the saddle point: c in (1 / x[0], 0) with counts @ (x / (1 - c x)) = 1 / c.
+    """Find the saddle point c < 0 of the integral in `_chance_not_positive` by Newton's method with bisection.
 
-    x: distinct factors in rising order, x[0] < 0 and counts @ x > 0.
+    It lies in (1 / x[0], 0), with counts @ (x / (1 - c x)) = 1 / c. x: distinct factors in rising order, x[0] < 0 and
+    counts @ x > 0.
     """
     low, high = 1 / float(x[0]), 0.0
     c = max(low / 2, -1 / math.sqrt(float(counts @ np.square(x))))

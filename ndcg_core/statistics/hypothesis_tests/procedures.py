@@ -229,13 +229,14 @@ def simultaneous_quantiles(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Return, per level, the quantile of the largest |sum| / norm over all columns under sign flips.
+    """Return, per level, the quantile over sign flips of the largest |sum| / norm of any comparison.
 
     residuals: (n queries x k comparisons), each column centred on its mean; 0 if a column does not have the query.
     levels: levels of the k intervals together, in (0, 1). resamples, seed, workers: as in `sign_flip`.
     shares: (n x k), weights over their mean by which the residuals were multiplied, 0 if a column does not have the
-        query. Then a flip's t statistic has the standard error of `mean_difference.compute_moments`, and is given as
-        the |sum| / norm, z, that it would have without weights: t = z sqrt((n - 1) / (n - z^2)).
+        query. With shares, each flip's t statistic has the weighted standard error of
+        `mean_difference.compute_moments`;
+        it is converted to the unweighted |sum| / norm, z, by t = z sqrt((n - 1) / (n - z^2)).
 
     Notes
     -----

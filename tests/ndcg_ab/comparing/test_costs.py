@@ -183,7 +183,7 @@ def test_where_nothing_is_limited_p95_of_the_first_cost_is_shown(all_three: Comp
 
 
 def test_in_plain_words(all_three: CompareResult) -> None:
-    parts = dict(explain_candidate(outcome_of(all_three), "open").parts)
+    parts = explain_candidate(outcome_of(all_three), "open")
     row = difference(all_three, "open", "p95")
     assert f"{row.sentence}." in parts["The answer"]
     asked = f"latency_ms@p95: ask about {row.queries_needed:,} queries; they need no judgments."

@@ -121,7 +121,7 @@ def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) ->
     assert (row.high, row.bound, row.conclusion) == (None, "at_least", Verdict.MAY_BE_WORSE)
     assert breaks_cost_margin(row, proof=False), "an estimate that is only a lower bound passes no gate"
     assert row.queries_needed is None, "no number of queries settles it"
-    advice = dict(explain_candidate(outcome_of(found), "alike").parts)["What to do next"]
+    advice = explain_candidate(outcome_of(found), "alike")["What to do next"]
     assert "latency_ms@p95: find out why 14 requests failed, and measure again." in advice
 
 

@@ -25,8 +25,8 @@ def test_answers_before_a_moment_do_not_count(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with contextlib.closing(GradeCache(pytest.fail)) as known:
         known.keep("a", 2.0)
-        assert known.take(["a", "b"]) == known.take(["a"], time.time() - 60) == {"a": 2.0}
-        assert known.take(["a"], time.time() + 60) == {}
+        assert known.stored_grades(["a", "b"]) == known.stored_grades(["a"], time.time() - 60) == {"a": 2.0}
+        assert known.stored_grades(["a"], time.time() + 60) == {}
 
 
 def test_it_is_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
