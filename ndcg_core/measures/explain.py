@@ -88,7 +88,10 @@ class Explanation:
 
     @property
     def last_step(self) -> str:
-        """Return the last division as text, ``2 / 5 = `` or ``1.630930 / 2.000000 = ``; "" if nothing is divided."""
+        """Return the last division as text, such as ``2 / 5 = `` or ``1.630930 / 2.000000 = ``.
+
+        Empty if nothing is divided, if a rule decides the value, or if the query is left out.
+        """
         if self.because or self.quotient is None or self.quotient.below is None:
             return ""
         above, below = self.quotient.above, self.quotient.below
@@ -182,7 +185,12 @@ def add_running_sums(
 def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
-    """Return the ideal ranking as rows (doc_id, None, grade, gain), best first, without documents that gain nothing."""
+    """Return the ideal ranking as rows (doc_id, None, grade, gain), best first.
+
+    Documents that gain nothing are left out. With ``ideal=max`` each doc_id is None, since every rank has the highest
+    grade.
+    returned: ids of the system's documents in rank order. highest: highest grade in the whole evaluation.
+    """
     result_gains = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]
     if metric.has_endless_ideal:
@@ -199,7 +207,10 @@ def ideal_documents(
 def explain_value(
     metric: Metric, judged_results: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
 ) -> str:
-    """Return why a rule decided the value instead of the sums (such as no relevant judgment); else an empty text."""
+    """Return the reason why a rule decides the value, such as that nothing relevant is judged.
+
+    Empty if the sums over the ranks decide the value.
+    """
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"
     if not is_relevant(metric, judgments):

@@ -49,7 +49,7 @@ class ExternalMetric(Metric):
         return self.external_name
 
     def choices(self) -> tuple[str, ...]:
-        """Return an empty tuple: the choices of another tool are not known."""
+        """Return an empty tuple: ndcg-ab does not know the choices that another tool makes."""
         return ()
 
     @property
@@ -59,14 +59,22 @@ class ExternalMetric(Metric):
 
     @property
     def traits(self) -> Measure:
-        """The traits: additive, and bounded by [0, 1] if the built-in metric of the same name is."""
+        """Return the traits of a metric without a definition: additive, with an unknown divisor.
+
+        The metric is bounded by [0, 1] if the built-in metric with its name is.
+        """
         builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
         return Measure(self.external_name, refuse_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:
-        """Return the name for trackers: letters, digits and ``_ - .`` only, with a digest if others were replaced."""
+        """Return the name for trackers, which has only letters, digits and ``_ - .``.
+
+        Other characters are replaced by ``_``, and the metric's hash is appended. If a built-in metric has the name,
+        the result
+        is the tracker name of the built-in metric.
+        """
         builtin = find_builtin_metric(self.external_name)
         if builtin is not None:
             return builtin.tracker_name
@@ -80,7 +88,10 @@ def refuse_quotient(ranked: RankedGains) -> Quotient:
 
 
 def find_builtin_metric(name: str) -> Metric | None:
-    """Return the built-in metric of a name; None if there is none, or if only another tool uses the name."""
+    """Return the built-in metric of a name; None if there is none.
+
+    A name that only other tools use, such as ``MRR@10``, does not count.
+    """
     try:
         return parse(name) if translate(name).casefold() == name.casefold() else None
     except MetricError:
@@ -95,7 +106,10 @@ def canonical_name(name: str) -> str:
 
 
 def match_metric(text: str, names: Collection[str]) -> str:
-    """Return the name in `names` that a text means (``rr@10`` for ``MRR@10``); if none fits, the canonical name."""
+    """Return the name in `names` that a text means (``rr@10`` for ``MRR@10``).
+
+    If no name fits, the canonical name of the text is returned.
+    """
     plain, builtin = canonical_name(text), canonical_name(translate(text))
     return builtin if plain not in names and builtin in names else plain
 

@@ -29,7 +29,7 @@ def precision_at_ranks(ranking: GradedRanking) -> list[float]:
 
 
 def stopping_factors(ranking: GradedRanking) -> list[float]:
-    """Return, per rank, P(no document above satisfied the user) / (rank * 2^highest grade).
+    """Return the factor of err at every rank: P(no document above satisfied the user) / (rank * 2^highest grade).
 
     A document satisfies the user with the probability gain / 2^highest grade, so that factor * gain is the term of the
     sum. (Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
@@ -47,10 +47,12 @@ def within_relevant_factors(ranking: GradedRanking) -> list[float]:
 
 
 def preference_factors(ranking: GradedRanking) -> list[float]:
-    """Return, per rank, 1 - (judged non-relevant documents above, at most R) / min(R, N) (trec_eval: bpref).
+    """Return the factor of bpref at every rank: 1 - (judged non-relevant documents above, at most R) / min(R, N).
 
-    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  R and N are the
-    numbers of relevant and of judged non-relevant documents. A document with a grade below 0 counts as unjudged.
+    R and N are the numbers of relevant and of judged non-relevant documents. A document with a grade below 0 counts as
+    unjudged. The factor is 1 if no judged non-relevant document is above. (Buckley and Voorhees, Retrieval Evaluation
+    with
+    Incomplete Information, SIGIR 2004; trec_eval: bpref.)
     """
     factors, above, relevant = [], 0, ranking.relevant
     for gain, grade in zip(ranking.gains, ranking.grades, strict=True):
@@ -66,8 +68,11 @@ INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
 def inferred_precision_factors(ranking: GradedRanking) -> list[float]:
     """Return the expected precision at every rank if only a part of the pool is judged (trec_eval: infAP).
 
-    (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below
-    0 marks a document of the pool that was not drawn for judging; a document without a grade is not relevant.
+    The document at the rank itself counts as relevant. A grade below 0 marks a document of the pool that was not drawn
+    for
+    judging; a document without a grade is not relevant. (Yilmaz and Aslam, Estimating Average Precision with Incomplete
+    and
+    Imperfect Judgments, CIKM 2006.)
     """
     factors, relevant, nonrelevant, undrawn = [], 0, 0, 0
     for rank, (gain, grade) in enumerate(zip(ranking.gains, ranking.grades, strict=True), start=1):

@@ -41,7 +41,10 @@ GainChoice = str | tuple[tuple[float, float], ...]
 
 
 class MetricError(ValueError):
-    """A metric that does not exist, or a definition that contradicts itself; the message is shown to the user."""
+    """The error for an unknown metric, a contradictory definition, or a grade that a metric refuses.
+
+    The message is shown to the user.
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +191,10 @@ class Metric:
                 )
 
     def _describe_needed_choice(self, choice: str) -> str:
-        """Return text on another choice that this one needs to have an effect; "" if the measure lacks this one."""
+        """Return a phrase that names the value of gain, discount or ideal that `choice` needs to have an effect.
+
+        Empty if no value of these gives `choice` an effect on the measure.
+        """
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
             if needed in VALUES[kind] and self.traits.takes(kind):
@@ -196,7 +202,7 @@ class Metric:
         return ""
 
     def choices(self) -> tuple[str, ...]:
-        """Return the names of the choices that the measure has, in the order used in a metric's name."""
+        """Return the names of the choices that can affect the metric's value, in the order used in a metric's name."""
         names: list[str] = []
         in_force = (
             ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
@@ -226,7 +232,10 @@ class Metric:
 
     @cached_property
     def discount_number(self) -> float:
-        """Return the parameter of the discount in effect: a base or a persistence; other discounts ignore it."""
+        """Return the parameter of the discount in effect: `discount_base` or `persistence`.
+
+        Discounts without a parameter ignore the number, which is then `discount_base`.
+        """
         choices = DISCOUNTS[self.effective_discount].choices
         number: float = getattr(self, choices[0]) if choices else self.discount_base
         return number
@@ -258,7 +267,10 @@ class Metric:
 
     @cached_property
     def ideal_depth(self) -> int | None:
-        """Return how many of the system's top results the ideal is made of; None for all, or for any other ideal."""
+        """Return the number of the system's top results that the ideal consists of.
+
+        None if the ideal includes all of the system's results, or does not consist of the system's results.
+        """
         if self.ideal_entry is None or self.ideal_entry.depth is None:
             return None
         depth: int | None = getattr(self, self.ideal_entry.depth)
@@ -311,9 +323,10 @@ class Metric:
 
 
 def check_gain_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return the (grade, gain) pairs by grade, or raise MetricError for a wrong table.
+    """Return the (grade, gain) pairs of a gain table, sorted by grade.
 
-    A table needs a gain for at least one grade, no grade twice, no gain below 0, and no gain for grades <= 0.
+    Raises MetricError if the table is empty, has a grade twice or a gain below 0, or has a gain for a grade of 0 or
+    below.
     """
     table = tuple(sorted((float(grade), float(gain)) for grade, gain in pairs))
     if not table:

@@ -193,7 +193,10 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
 
 
 def read_choice(choice: str, value: Any) -> Any:
-    """Convert the value of one choice, from text or from YAML or JSON; raise MetricError if it cannot be read."""
+    """Return the value of one choice as `Metric` takes it, converted from text, YAML or JSON.
+
+    choice: name of the choice. Raises MetricError if the value cannot be read.
+    """
     if choice == "measure":
         return translate_measure(str(value))
     if choice in COUNTS:
@@ -214,7 +217,7 @@ def read_choice(choice: str, value: Any) -> Any:
 
 
 def read_gain_entry(entry: str) -> tuple[float, float]:
-    """Parse ``grade:gain`` into (grade, gain)."""
+    """Parse ``grade:gain``, one entry of a gain table, into (grade, gain); raise MetricError for any other text."""
     grade, colon, gain = entry.partition(":")
     if not colon:
         raise MetricError(f"gain table entry {entry.strip()!r}: must be grade:gain, as in {{1:1, 2:3}}")
@@ -222,7 +225,10 @@ def read_gain_entry(entry: str) -> tuple[float, float]:
 
 
 def read_number(name: str, value: Any) -> float:
-    """Convert a value to a finite number; raise MetricError, with `name` in the message, for any other value."""
+    """Convert a value to a finite number; raise MetricError if it is none.
+
+    name: what the value is, for the message.
+    """
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -236,7 +242,10 @@ def read_number(name: str, value: Any) -> float:
 
 
 def translate_name(text: str) -> str | None:
-    """Return the built-in name for another tool's name (``precision@10`` for ``P_10``), or None if there is none."""
+    """Return the built-in name for a metric name of another tool, such as ``precision@10`` for ``P_10``.
+
+    None if no built-in measure matches. A cutoff is dropped if the measure has none.
+    """
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     name = translate_measure(match[1]) if match else ""
     if not match or name not in MEASURES:
@@ -258,19 +267,27 @@ def translate(text: str) -> str:
 
 
 def translate_measure(name: str) -> str:
-    """Return the built-in name of a measure (``precision`` for ``P``); other names in lower case."""
+    """Return the built-in name of a measure (``precision`` for ``P``).
+
+    Other names are returned in lower case, with ``_`` instead of ``-``.
+    """
     plain = name.lower().replace("-", "_")
     return plain if plain in MEASURES else BUILTIN_NAMES.get(plain, plain)
 
 
 def is_builtin_name(text: str) -> bool:
-    """Return whether a text is a built-in name, without regard to case."""
+    """Return whether a text is a built-in measure, alone or with ``@k``, without regard to case."""
     match = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
     return match is not None and match[1] in MEASURES
 
 
 def translation_hint(text: str) -> str:
-    """Return a hint for another tool's metric name that has no built-in equivalent; empty for every other text."""
+    """Return a hint on another tool's metric name that cannot be translated.
+
+    Either no built-in measure computes the metric, or the name has a cutoff and the built-in measure has none. Empty
+    for
+    every other text.
+    """
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     if match is None or is_builtin_name(text):
         return ""

@@ -49,7 +49,10 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
 
 
 def largest_gain(metric: Metric, highest_grade: float | None) -> float | None:
-    """Return the largest gain of one document; None if it depends on an unknown highest grade."""
+    """Return the largest gain that one document can have.
+
+    None if the gain grows with the grade, and the highest grade is unknown (None) or its gain exceeds a float.
+    """
     rule = metric.effective_gain
     if not isinstance(rule, str):
         return max(gain for _, gain in rule)

@@ -22,7 +22,7 @@ from ndcg_core.measures.factors import (
 )
 
 CHOSEN = "chosen"
-"""Value of a measure's gain, discount or ideal that every metric of the measure chooses."""
+"""Entry for a measure's gain, discount or ideal if each metric of the measure chooses its own."""
 
 
 # ---- gains: what a grade is worth
@@ -228,7 +228,7 @@ class Measure:
     ignores: tuple[str, ...] = ()
 
     def takes(self, choice: str) -> bool:
-        """Return whether a metric of this measure chooses its `gain`, `discount` or `ideal`."""
+        """Return whether each metric of this measure chooses its own `choice`: "gain", "discount" or "ideal"."""
         return {"gain": self.gain, "discount": self.discount, "ideal": self.ideal}[choice] == CHOSEN
 
     @property
@@ -253,9 +253,9 @@ def accuracy(ranked: RankedGains) -> Quotient:
 
 
 def precision(ranked: RankedGains) -> Quotient:
-    """Return precision: relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
+    """Return precision: the number of relevant documents within the cutoff / k (trec_eval: P, set_P).
 
-    The divisor is k even if fewer than k results were returned.
+    The divisor is k even if fewer than k results were returned. Without a cutoff it is the number of results.
     """
     return Quotient(ranked.total, ranked.returned if ranked.cutoff is None else ranked.cutoff)
 

@@ -80,7 +80,10 @@ def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
 
 
 def order_score(result: Result, metric: Metric) -> float:
-    """Return the sort key of a result, higher first: its score in the metric's precision, or minus its given rank."""
+    """Return the sort key of a result, higher first: its score in the metric's precision, or minus its given rank.
+
+    The rank is used with ties = given, and for a result without a score. Raises ValueError if the rank is missing then.
+    """
     if metric.ties == "given" or result.score is None:
         if result.rank_given is None:
             missing = "a rank, which ties = given needs" if metric.ties == "given" else "either a score or a rank"
@@ -161,7 +164,10 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
-    """Return the length of the ideal ranking; None if all gains are in it, or if the measure has no ideal."""
+    """Return the number of ranks after which the ideal ranking is cut.
+
+    None if the ideal ranking is not cut. returned: number of the system's results.
+    """
     if not metric.traits.takes("ideal"):
         return None
     if metric.has_endless_ideal and metric.cutoff is None:
@@ -275,7 +281,11 @@ def quotient(
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
-    """Return the ideal DCG of a query; None if it depends on the ranking, or if the measure has none."""
+    """Return the ideal sum of gain * discount that divides every ranking of a query.
+
+    None if the ideal depends on the ranking, or if the measure has none. highest_grade: highest grade in the
+    evaluation.
+    """
     depends = metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
     if metric.ideal_entry is None or depends:
         return None
@@ -291,7 +301,9 @@ def collect_ranked_gains(
 ) -> RankedGains:
     """Return the gains, sums and counts of one ranking from which a measure computes its value for the query.
 
-    ranking: at least one document, in the metric's order. highest: the highest grade of the evaluation.
+    ranking: at least one document, in the metric's order. highest: the highest grade of the evaluation. ideal: the
+    ideal
+    sum if already known (`shared_ideal`); None to compute it.
     """
     returned = len(ranking)
     if metric.ties != "average" and not metric.has_deeper_ideal:
@@ -324,12 +336,18 @@ def factors_at_ranks(
 
 
 def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDoc]:
-    """Condense and order the results by the metric's rules; return the documents from rank 1."""
+    """Return the documents that the metric ranks, in rank order.
+
+    Unjudged results are removed first if unjudged = condense. Raises ValueError as `order_results` does.
+    """
     return order_results(condense_results(metric, results, judgments), metric)
 
 
 def condense_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
-    """Return the results that the metric ranks: all of them, or only the judged ones if unjudged = condense."""
+    """Return the results that the metric ranks: all of them, or only the judged ones if unjudged = condense.
+
+    With negative = unjudged, results with a grade below 0 are removed as well.
+    """
     if metric.unjudged == "zero":
         return results
     least = 0.0 if metric.negative == "unjudged" else -math.inf

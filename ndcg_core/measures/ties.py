@@ -32,7 +32,7 @@ class TieBounds(NamedTuple):
 
 @lru_cache
 def with_ties(metric: Metric, ties: str) -> Metric:
-    """Return the metric with another rule for the order of equal scores."""
+    """Return the metric with `ties` as its rule for the order of equal scores."""
     return dataclasses.replace(metric, ties=ties)
 
 
@@ -103,7 +103,10 @@ def tie_bounds(
 
 
 def is_order_seen(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
-    """Return whether documents with equal scores have different grades, so that their order can change the value."""
+    """Return whether documents with equal scores have different grades, so that their order can change the value.
+
+    An unjudged document differs from a judged one.
+    """
     grades: dict[float, float | None] = {}
     for result in results:
         grade = judgments.get(result.doc_id)

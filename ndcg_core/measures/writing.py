@@ -18,7 +18,10 @@ def choice_text(value: Any) -> str:
 
 
 def nearest_hint(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``; did you mean 'exponential'?`` for the most similar name, or "". cutoff: least similarity, 0 to 1."""
+    """Return a hint on the most similar name, such as ``; did you mean 'exponential'?``; empty if no name is similar.
+
+    cutoff: least similarity, from 0 to 1.
+    """
     near = get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -36,9 +36,10 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 UNIFORM = 0.5
-"""The part of a size that does not go by the disagreement: no query weighs more than twice what it would in a plain
-sample of the changed ones, so that one rare loss can hide no more than that. With .2 the variance of the mean is 6 %
-smaller in the median (docs/calibration.md), and the loss that a guardrail rules out two and a half times as large."""
+"""The share of a query's size that does not depend on its disagreement. With .5 no query weighs more than twice as much
+as in a plain sample of the changed queries, which limits the effect of one rare loss. With .2 the variance of the mean
+would be 6 % smaller in the median (docs/calibration.md), but the loss that a guardrail can rule out would be two and a
+half times as large."""
 ALIKE = 1e-9
 """Relative error of a probability that was written as text."""
 
@@ -115,14 +116,20 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
 
 
 def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return number / size of the query at an index of `order`; infinity beyond its end, 0 for a negative index."""
+    """Return the ratio number / size of the query at an index of `order`.
+
+    Infinity for an index beyond the end of `order`, and 0 for a negative index. order: indices of queries.
+    """
     if index < 0:
         return 0.0
     return float(numbers[order[index]] / sizes[order[index]]) if index < len(order) else np.inf
 
 
 def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
-    """Return the order of undrawn queries without the one that the earlier draw would have drawn next."""
+    """Return the order of undrawn queries without the one that the earlier draw would have drawn next.
+
+    order: indices of queries, in the order in which they are drawn.
+    """
     undrawn = np.flatnonzero((earlier.sizes > 0) & (earlier.probability == 0))
     if not len(undrawn):
         return order

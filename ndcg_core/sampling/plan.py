@@ -20,11 +20,12 @@ from ndcg_core.statistics.estimates.power import FEWEST
 FloatArray = NDArray[np.float64]
 
 DEVIATION = 0.16
-"""Deviation of a query's difference for a disagreement of 1, where nothing else is known: of nDCG@10 in pools of a
-hundred judged documents (docs/calibration.md)."""
+"""Assumed standard deviation of a query's difference at a disagreement of 1, if there is no better estimate. It was
+measured with nDCG@10 in pools of a hundred judged documents (docs/calibration.md)."""
 STEEPNESS = 3
-"""Power of a disagreement that the square of a difference goes by within a log. On twelve pairs of systems of five
-collections the planned variance of the mean is then within 15 % of the true one (docs/calibration.md)."""
+"""Exponent: the expected square of a query's difference is proportional to this power of its disagreement. On twelve
+pairs of systems of five collections the planned variance of the mean is then within 15 % of the true one
+(docs/calibration.md)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,10 +120,11 @@ def queries_to_decide(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power; None if even all cannot.
+    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power.
 
-    error: function that estimates the standard error: `drawn_standard_error` or `random_standard_error`. alpha: level
-        of the two-sided test, in (0, 1). power: in (alpha, 1).
+    None if even all queries of the population are too few. error: function that estimates the standard error:
+        `drawn_standard_error` or `random_standard_error`. alpha: level of the two-sided test, in (0, 1). power: in
+        (alpha, 1).
     """
 
     def is_enough(count: int) -> bool:

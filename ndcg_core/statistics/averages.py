@@ -37,7 +37,10 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def quantile_share(statistic: str) -> float | None:
-    """Return the share of a percentile, such as .95 for "p95", or None for "mean"; raise ValueError for other names."""
+    """Return the share of a percentile, such as .95 for "p95".
+
+    None for "mean". Raises ValueError for other names.
+    """
     if statistic == MEAN:
         return None
     if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:

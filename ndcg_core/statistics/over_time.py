@@ -30,9 +30,9 @@ from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_ef
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
 
 RESOLUTION = 20
-"""Number of flips that must be able to lie beyond a level so that flips decide at that level."""
+"""Expected number of flips beyond a level, with fewer of which the t test replaces the flips at that level."""
 YEAR = 365
-"""Number of looks, one a night, among which a year's part of alpha is divided evenly."""
+"""Number of repetitions of a test, one a night, among which a year's part of alpha is divided evenly."""
 ZETA = 2.612375348685488
 """1 + 1 / 2^1.5 + 1 / 3^1.5 + …"""
 CLOSE = 1e-3  # relative precision of a detectable effect
@@ -59,10 +59,12 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """Return the p-value to compare with a level: the largest of the p-values that could be as small as the level.
+        """Return the p-value to compare with a level: the larger of the resampling p-value and Gaffke's.
 
-        Sign flips cannot show a p-value below 1 / (resamples + 1). At a smaller level the t test, adjusted over the
-        family by Bonferroni, replaces them, and the flips must be as close to the level as they can be.
+        Sign flips cannot show a p-value below 1 / (resamples + 1). If the level and p_adjusted are both below
+        `RESOLUTION` / (resamples + 1), the p-value of the t test replaces p_adjusted, unless it is unknown. The
+        p-values of the
+        t test and of Gaffke's bound are multiplied by the family size (Bonferroni).
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION
@@ -92,7 +94,7 @@ def monitor_tests(tests: Sequence[Evidence], alpha: float) -> list[tuple[float, 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """Return the mean difference that a test at this level detects with the given power; None if it detects none.
+    """Return the mean difference that a test at a level detects with a given power; None if it detects none.
 
     queries: number of queries, >= 2. deviation: standard deviation of their differences, > 0. largest_loss: the most
     that one query can lose, or None if unknown.

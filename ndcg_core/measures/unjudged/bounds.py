@@ -40,7 +40,12 @@ MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 
 
 def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
-    """Return whether a metric has bounds: it is a sum over ranks with a fixed or global ideal, rr or accuracy."""
+    """Return whether `difference_bounds` can be computed for a metric.
+
+    The metric must be rr, accuracy, or a sum over ranks whose ideal, if any, is global or max. Metrics have no bounds
+    if they
+    condense, if their value depends on the number of results, or if there are more than MOST_LEVELS gains.
+    """
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
     if metric.traits.is_decided_by_first:
@@ -69,10 +74,11 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
 
 
 def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
-    """Return, per query, the largest lead that one system can have, for measures decided by the first relevant result.
+    """Return, per query, the largest possible difference in favour of one system, for rr and accuracy.
 
-    side: 0 for the candidate's lead, 1 for the baseline's. Unjudged documents that only this system returns count as
-    relevant; of those that both return, at most one does.
+    side: 0 for candidate - baseline, 1 for baseline - candidate. Unjudged documents that only the favoured system
+    returns
+    count as relevant; of those that both systems return, at most one does.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
     worth = values_by_first_rank(pair.metric, deepest)
@@ -147,7 +153,7 @@ def _greatest_quotients(
 
 
 def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray, ideal: FloatArray) -> FloatArray:
-    """Raise the quotients of queries to the largest possible ones by Dinkelbach's iteration.
+    """Return the largest possible quotients of queries, found by Dinkelbach's iteration.
 
     quotients: (queries,) starting values, too small. above: (queries,) numerators from judged documents. sums, ideal:
         (levels, queries, n) amounts that a level adds to numerator and ideal if 0, 1, 2 … unjudged documents reach it.

@@ -149,7 +149,7 @@ class DocumentPool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Sum values, one per row, by query; each row counts as often as it has documents."""
+        """Return, per query, the sum of one value per row, times the number of documents of the row."""
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 
@@ -183,7 +183,10 @@ def expected_contributions(metric: Metric, results: ResultsWithGains, pool: Docu
 
 
 def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
-    """Return the discount of each result, averaged over a group of equal scores if the metric averages ties."""
+    """Return the discount of each result, averaged over a group of equal scores if the metric averages ties.
+
+    The discounts are 0 if the measure is not a plain sum.
+    """
     if not is_plain_sum(metric):
         return np.zeros(len(ranked.rank))
     deepest = int((ranked.first_rank + ranked.size - 1).max(initial=0))
@@ -225,30 +228,36 @@ def _sum_above(results: ResultsWithGains, values: FloatArray) -> FloatArray:
 
 
 def _chance_of_none_above(results: ResultsWithGains, chances: FloatArray) -> FloatArray:
-    """Return, for each result, the probability that an event happens at no result above it. chances: of the event."""
+    """Return, for each result, the probability that an event happens at no result above it.
+
+    chances: (rows,) probability of the event at each result.
+    """
     return _accumulate_above(results, 1.0 - chances, np.multiply, 1.0)
 
 
 def _contribute_to_ap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
-    """Return the expected addition of each result to average precision: of relevance times the precision there."""
+    """Return the expected amount that each result adds to the sum of ap: the precision there, if it is relevant."""
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.relevant)) / results.ranked.rank
 
 
 def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected addition of each result to err."""
+    """Return the expected amount that each result adds to err."""
     satisfied = results.gains.mean / (pool.highest + 1.0)
     return satisfied * _chance_of_none_above(results, satisfied) / results.ranked.rank
 
 
 def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected addition of each result to rprec: its gain if its rank is at most R."""
+    """Return the expected amount that each result adds to the sum of rprec: its gain if its rank is at most R.
+
+    R is the expected number of relevant documents of the query.
+    """
     ranked = results.ranked
     inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)
     return results.gains.mean * inside / ranked.size
 
 
 def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected addition of each result to bpref."""
+    """Return the expected amount that each result adds to the sum of bpref."""
     relevant, nonrelevant = (
         pool.sum_by_query(each)[results.ranked.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
@@ -258,7 +267,7 @@ def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> Float
 
 
 def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
-    """Return the expected addition of each result to infap."""
+    """Return the expected amount that each result adds to the sum of infap."""
     relevant, nonrelevant = _sum_above(results, results.gains.relevant), _sum_above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank
@@ -271,4 +280,4 @@ CONTRIBUTIONS: dict[Callable[..., list[float]], Callable[[ResultsWithGains, Docu
     factors.preference_factors: _contribute_to_bpref,
     factors.inferred_precision_factors: _contribute_to_infap,
 }
-"""The factors of a measure -> what each result is expected to add to the sum of gain * factor."""
+"""The function of a measure's factors -> the function that returns the expected gain * factor of each result."""

@@ -62,7 +62,7 @@ class SystemPair:
     """The ranked results of a candidate and a baseline for the same queries, with the judgments of these queries.
 
     metric: a metric for which unjudged results gain nothing. judged: numbers of judged documents by query and grade.
-        candidate, baseline: each system's results within the metric's depth.
+    candidate, baseline: each system's results within the metric's depth.
     """
 
     metric: Metric
@@ -131,14 +131,20 @@ class SystemPair:
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
     def differences_with_grade(self, documents: IntArray, grade: float) -> FloatArray:
-        """Return the (queries,) differences if the given unjudged documents had a grade, and others gained 0."""
+        """Return the (queries,) differences if some unjudged documents had a given grade, and all others gained 0.
+
+        documents: indices in `unjudged`.
+        """
         expected = self.zero_gains
         for values, value in zip(expected, grade_gains(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
 
     def _expect(self, expected: Gains) -> tuple[FloatArray, FloatArray]:
-        """Return (queries,) expected differences and variances for given gains of the unjudged documents."""
+        """Return (queries,) expected differences and variances for given gains of the unjudged documents.
+
+        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+        """
         if lacks_expected_value(self.metric):
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query

@@ -25,7 +25,10 @@ def rank_band(rank: IntArray) -> IntArray:
 
 
 def lowest_gaining_grade(metric: Metric) -> float | None:
-    """Return the lowest grade with a gain if no judged grade has one: 1, or the lowest grade that the metric names."""
+    """Return the lowest grade that gains something: 1, or the lowest such grade that the metric names.
+
+    Only grades up to max_grade count. None if there is no such grade.
+    """
     rule = metric.effective_gain
     rule_grades = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
     highest = np.inf if metric.max_grade is None else metric.max_grade

@@ -114,7 +114,8 @@ class JoinedFit(NamedTuple):
 def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
     """Fit the position-based model to the largest set of ranks whose examinations the log can compare.
 
-    If no document was shown at two ranks, or nothing was clicked, each attraction is the plain click rate.
+    If no document was shown at two ranks, or nothing was clicked, each attraction is the plain click rate, and
+    `is_identified` is False.
     """
     documents, ranks = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.rank))
     if len(counts.document) == documents or not counts.clicks.sum():

@@ -113,7 +113,10 @@ def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:
-    """Return the interval from `tails.low` of the (draws,) lower bounds to 1 - `tails.high` of the upper bounds."""
+    """Return the interval between a quantile of the lower bounds and a quantile of the upper bounds.
+
+    low, high: (draws,) lower and upper bounds. The quantiles are `tails.low` and 1 - `tails.high`.
+    """
     below, above = (math.floor(tail * len(low)) for tail in tails)
     return Interval(float(np.sort(low)[below]), float(np.sort(high)[len(high) - 1 - above]))
 

@@ -24,7 +24,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import Paired, weigh
 
 CARRIERS = 10
-"""Number of queries in `Descriptive.carriers` at most."""
+"""Largest number of queries in `Descriptive.carriers`."""
 
 _DECIMALS = 1e9  # magnitudes that agree to nine decimals are equal: 0.3 - 0.2 and 0.5 - 0.4 are not in floating point
 _EXACT = 50  # differing queries: 2^50 patterns of signs are still counted exactly in float64

@@ -169,7 +169,10 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def excess(n: float) -> float:
-        """Return by how many deviations a share `power` of samples of n queries pass at least; rises as sqrt(n)."""
+        """Return by how many standard deviations at least a share `power` of samples of n queries pass the guardrail.
+
+        Negative if fewer samples pass. The result rises about as sqrt(n).
+        """
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_at_most_zero(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
@@ -194,7 +197,10 @@ def queries_to_hold(
 
 
 def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct values, rising, and the share of each; too many values are merged with their neighbours."""
+    """Return the distinct values, rising, and the share of each value.
+
+    If there are more than MOST_VALUES distinct values, neighbours are merged into their mean.
+    """
     x, counts = np.unique(values, return_counts=True)
     if len(x) <= MOST_VALUES:
         return x, counts / counts.sum()
@@ -203,7 +209,7 @@ def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _chances_at_most_zero(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
-    """Compute, for each row of counts, the chance that a random sum is at most 0, by its saddle point.
+    """Compute, for each row of counts, the probability that a random sum is at most 0, by saddle point approximation.
 
     The sum is that of G_i x_i and E * loss, with G_i of Gamma(count_i) and E of the exponential distribution. loss: <
     0.

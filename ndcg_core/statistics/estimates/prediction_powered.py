@@ -125,7 +125,12 @@ def correct_drawn(
 
 
 def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
-    """Estimate the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
+    """Estimate the difference of one comparison corrected by proxy judgments, with its (1 - alpha) interval.
+
+    None if there are too few careful or other units, or if the careful differences do not vary. A record with a reason
+    instead of a difference if fewer than LEAST_DIFFERING careful units differ, or if the proxy differences are in
+    proportion to the careful ones.
+    """
     moments = _careful_moments(sample)
     rest = ~sample.is_careful
     is_known = sample.known_mean is not None
@@ -241,7 +246,7 @@ def _sum_by_cluster(values: FloatArray, sample: ProxySample) -> FloatArray:
 
 
 def _effective_units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
-    """Return the effective number of units among the chosen queries."""
+    """Return the effective number of units (queries, or clusters) among the chosen queries."""
     if not chosen.any():
         return 0.0
     weights = _sum_by_cluster(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)

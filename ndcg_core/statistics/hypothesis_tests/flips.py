@@ -87,7 +87,7 @@ def standardise_family(table: FloatArray) -> Family:
 
 
 def quantum_bits(column: FloatArray, differing: int) -> int:
-    """Return q, where 2^-q is the quantum to which a column is rounded: coarse enough that every sum is exact.
+    """Return the exponent q of the quantum 2^-q to which a column is rounded so that every sum is exact.
 
     Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
     quantum depends on the number of differing rows, not of all rows, so that rows that only other columns need change
@@ -137,10 +137,10 @@ def reduce_flips(
 
 
 def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int | None) -> list[Any]:
-    """Apply `work` to ranges of blocks of flips in threads, and return the results in order.
+    """Apply `work` to ranges of blocks of flips in threads, and return one result per thread.
 
     flips, rows: sizes from which the number of threads is chosen. workers: largest number of threads; None for the
-        number of processors of the process.
+        number of processors of the process. Each range has every k-th block, with k the number of threads.
     """
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers or count_processors(), len(blocks), 1 + flips * rows // WORTH)

@@ -47,9 +47,11 @@ class Bound(NamedTuple):
 
 
 def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
-    """Test whether the mean difference of a column (two units or more) is above -margin, and below it.
+    """Return the evidence on whether the mean difference of a column is above -margin, or below -margin.
 
-    Raises ValueError for a difference below -largest_loss, and for a margin that is not above 0.
+    pairs: a column of at least two units. Raises ValueError for a difference below -largest_loss, and for a margin that
+    is
+    not above 0.
     """
     worst = pairs.column.largest_loss
     if not 0 < margin < math.inf:
@@ -144,8 +146,10 @@ def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: flo
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
     """Return whether Gaffke's bounds, too, lie within the smallest effect on both sides, as equivalence requires.
 
-    narrow: the simultaneous interval. level: level of the bounds. The result is True if `narrow` does not lie within
-    the smallest effect anyway, or if the largest loss of a query is unknown.
+    narrow: the simultaneous interval. level: level of the bounds. The result is True if Gaffke's bounds have nothing to
+    decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect, or if the largest loss
+    of a
+    query is unknown, is exceeded, or is at most the smallest effect.
     """
     margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
     if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
@@ -169,11 +173,12 @@ def _bounded_values(pairs: Paired) -> FloatArray | None:
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """Return the M for which losses on one query in M may be missing in the sample, yet matter; None if there is none.
+    """Return M if losses on one query in M could matter and yet be missing in the sample; else None.
 
     If one query in M = n / -log(alpha) has the largest loss (n / 3 at .05), a sample of n queries has no such query
-    with probability alpha. The result is None if n is so large that the mean loss would be less than the smallest
-    effect, or if the largest loss is unknown.
+    with probability alpha. None if n is so large that the mean loss would be less than the smallest effect, if there is
+    no
+    smallest effect, if the largest loss is unknown, or if there are fewer than two units.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

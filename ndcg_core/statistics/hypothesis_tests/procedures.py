@@ -65,9 +65,10 @@ class FamilyTest(NamedTuple):
 
 
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
-    """Compute each column's p-value from its own rows, or take it from `p_values` if the column has the units `done`.
+    """Return the p-value of each column by sign flips of the column's own units.
 
-    Random flips belong to row numbers: units that only other columns have would shift the rows of a column.
+    Random flips belong to row numbers: units that only other columns have would shift the rows of a column. p_values:
+    (columns,) p-values that are already right for columns with exactly the units `done`; overwritten for other columns.
     """
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]

@@ -113,7 +113,7 @@ def monotone_p_values(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """Raise adjusted p-values so that none is below its own p_value, or below the p_adjusted of a larger |statistic|.
+    """Return the adjusted p-values, raised to at least p_value and the p_adjusted of any larger |statistic|.
 
     All sequences have k numbers; the result is in the same order. (Westfall and Young, algorithm 4.1: its last step.)
     """

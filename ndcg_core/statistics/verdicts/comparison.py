@@ -310,7 +310,12 @@ def _detectable_difference(moments: Moments, test: TestResult | None, size: int,
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
-    """Return how many queries the family's test needs to find the smallest effect; None unless it is undecided."""
+    """Return the number of queries with which the family's test finds the smallest effect.
+
+    None for any conclusion other than "undecided", without a smallest effect, if the differences do not vary, if only
+    rare
+    losses are open, or if no number suffices.
+    """
     if (
         conclusion is not Verdict.UNDECIDED
         or facts.mde is None
@@ -324,7 +329,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
 
 
 def _describe_clusters(pairs: Paired) -> Clusters | None:
-    """Describe the clusters of a column; None if every query is a unit."""
+    """Describe the clusters of a column; None if every query is a unit, or if there is no query."""
     if not pairs.is_clustered or not pairs.query_ids:
         return None
     count = len(pairs.units.names)

@@ -25,7 +25,7 @@ class State(StrEnum):
     OPEN = "open"
     """Open: the queries show no other state."""
     UNKNOWN = "unknown"
-    """Not computed. It never reads as fine."""
+    """Not computed, or not certain under other assumptions. It never counts as a good result."""
 
     @property
     def is_harm(self) -> bool:

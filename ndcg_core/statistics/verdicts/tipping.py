@@ -60,7 +60,10 @@ def find_tipping(
 
 
 def weakest_state(states: Iterable[State]) -> State:
-    """Return the weakest_state of states with one direction: "better" or "worse" rather than "by more"."""
+    """Return the weakest of states that have one direction: "better" is weaker than "better by more".
+
+    The same holds for "worse". Other states are returned as the first one is.
+    """
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
     return weaker if weaker in others else first
@@ -113,5 +116,8 @@ def _is_shown(moments: Moments, row: Comparison) -> bool:
 
 
 def _reach(reach: float | None, moments: Moments, row: Comparison, sides: int) -> float:
-    """Return `reach`, or without one, the half-width by Bonferroni. sides: 1 for level 1 - alpha, 2 for 1 - 2 alpha."""
+    """Return the half-width of an interval, in standard errors: `reach`, or by Bonferroni if `reach` is None.
+
+    sides: 1 for level 1 - alpha, 2 for 1 - 2 alpha.
+    """
     return half_width(moments, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach

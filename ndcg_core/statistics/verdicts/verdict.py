@@ -148,7 +148,7 @@ class Obstacle(StrEnum):
     ZERO_VARIANCE = "zero_variance"
     """Undecided: the differences do not vary, so that no detectable effect can be stated."""
     FEW_TO_RULE_OUT = "few_to_rule_out"
-    """Identical and may be worse, of guardrails: so few queries rule out no loss, even without a difference."""
+    """Identical, or loss not ruled out (guardrails): so few queries rule out no loss, even if none of them differs."""
 
 
 class Conclusion(NamedTuple):
@@ -345,7 +345,10 @@ def conclude_not_testable(facts: Facts) -> Conclusion:
 
 
 def size_of(together: Interval | None, margin: float | None) -> Size | None:
-    """Return the size of a difference that is shown, relative to the smallest effect, by its simultaneous interval."""
+    """Return the size of a difference that is shown, relative to the smallest effect, by its simultaneous interval.
+
+    None without a smallest effect or an interval, or if the interval contains the smallest effect.
+    """
     if margin is None or together is None:
         return None
     if together.low > margin or together.high < -margin:
