@@ -90,7 +90,10 @@ class RunFolder(Store):
         return self.pulled / f"answers_{key}"
 
     def asked_since(self, force: bool) -> float | None:
-        """Return the Unix time from which stored answers of a judge function are valid; None if all of them are."""
+        """Return the Unix time since which stored answers of a judge function may be reused.
+
+        None if every stored answer may be reused. force: only answers of this run may be reused.
+        """
         if not force:
             return None
         mark = self.pulled / "asked_again"
@@ -99,9 +102,10 @@ class RunFolder(Store):
         return float(mark.read_text(encoding="utf-8"))
 
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Read an input, or take it from the cache; return a sentence if it came from the cache, else None.
+        """Store an input in the working folder, from the cache or by reading it from its source.
 
-        The input is added to the cache if its content did not change while it was read.
+        Return a sentence for the user if the input came from the cache, else None. An input that was read is added to
+        the cache if its content did not change meanwhile. read: reads the source.  force: do not use the cache.
         """
         before = self.current_content(entry)
         path = self.path(entry.key)
@@ -127,11 +131,19 @@ class RunFolder(Store):
         return None
 
     def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
-        """Record an input for the bundle.  read: the time of the earlier run that read it; None if read now."""
+        """Record an input for the bundle.
+
+        rows: their number.  digest: the hash of the content.  read: the time of the earlier run that read the input;
+        None if it was read now.
+        """
         self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
 
     def current_content(self, entry: StoreEntry) -> Content | None:
-        """Return the key of a source's present content, or None if only reading all of it could tell."""
+        """Return the key that identifies the present content of a source without reading all of the content.
+
+        None if there is no such key, or if the source cannot be opened. Raise SilentError if the source does not
+        answer.
+        """
         if not entry.is_remembered:
             return None
         try:
@@ -158,7 +170,7 @@ class RunFolder(Store):
         return Pulled(read_input_table(self.path(key), layout), layout, source)
 
     def inputs(self) -> Inputs:
-        """Return the records of all inputs for the bundle, sorted by kind; inputs of a kind in the order of reading."""
+        """Return the records of all inputs for the bundle, sorted by kind and then in the order of reading."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 
     def cache_inputs(self, evaluation: Evaluation) -> None:
@@ -169,9 +181,10 @@ class RunFolder(Store):
     # ---- rankings
 
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return the ranking of every system by name, reduced to the needed ranks if that is possible.
+        """Return the ranking of every system, as a mapping of system name -> ranking.
 
-        complete: return unreduced rankings.  force: reduce again instead of using a cached result.
+        A ranking is reduced to the ranks that the metrics need if that is possible. complete: return unreduced
+        rankings.  force: reduce again instead of using a cached result.
         """
         about = None if complete else self.reduction_key_parts()
         rankings = {}
@@ -188,7 +201,10 @@ class RunFolder(Store):
         return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents, costs=costs)
 
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
-        """Return the rows of a ranking; many rows stay in their file if memory is limited."""
+        """Return the rows of a ranking as a table.
+
+        If memory is limited and the rows are many, they stay in their file, and the result is a TableOnDisk.
+        """
         path = self.path(key)
         rows = papq.read_metadata(path).num_rows
         if memory is not None and memory.limit is not None and rows > thresholds.FILE_ROWS:
@@ -198,9 +214,10 @@ class RunFolder(Store):
     def reduce_ranking(
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
-        """Return the ranking of the system with index `at`, reduced to the needed ranks, or complete if it cannot be.
+        """Return the ranking of one system, reduced to the ranks that the metrics need.
 
-        read: reads the complete ranking.  about: `reduction_key_parts`.  force: do not use a cached result.
+        The complete ranking is returned if it cannot be reduced. at: the index of the system.  read: reads the complete
+        ranking. about: the result of `reduction_key_parts`.  force: do not use a cached result.
         """
         ranking = ranking_key(at)
         key = digest_of([digest_of_file(self.path(ranking)), *about])
@@ -232,12 +249,18 @@ class RunFolder(Store):
         papq.write_table(costs, self.path(f"costs_{key}"), compression="zstd")
 
     def read_extra(self, kind: str, key: str, schema: pa.Schema | None = None) -> pa.Table | None:
-        """Return the table that came with an input, `documents` (titles and addresses) or `costs`, or None."""
+        """Return an additional table that was read with an input, or None if there is none.
+
+        kind: `documents` (titles and addresses) or `costs`.
+        """
         path = self.path(f"{kind}_{key}")
         return papq.read_table(path, schema=schema) if path.exists() else None
 
 
 def read_input_table(path: Path, layout: Layout) -> pa.Table:
-    """Read the table of an input with the types of its layout and the remarks of its source."""
+    """Return the table of an input with the column types of its layout.
+
+    The remarks of its source are in the metadata of the table.
+    """
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)

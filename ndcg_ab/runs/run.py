@@ -25,9 +25,10 @@ FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
 def open_run(
     evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
 ) -> Iterator[Context]:
-    """Yield the context of an evaluation to be stored, with a working folder; record the night as failed on an error.
+    """Yield the context of an evaluation that will be stored, with a working folder.
 
-    say: called with the name of each step.  force: read and compute again what an earlier evaluation has.  at: the
+    An error raised in the block before the bundle exists is recorded as a failed night, and raised again. say: called
+    with the name of each step.  force: read and compute everything again instead of reusing earlier results.  at: the
     nominal time, from which dates in the configuration are filled in; by default now.
     """
     refuse_unknown_tracker(evaluation)
@@ -46,9 +47,9 @@ def open_run(
 
 @contextlib.contextmanager
 def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
-    """Log an error raised in the block to the tracker as a failed night, unless that takes too long.
+    """Log an error raised in the block to the tracker as a failed night, and raise the error again.
 
-    The next run logs what was not logged.
+    If logging fails or takes too long, the next run logs the failed night.
     """
     try:
         yield
@@ -61,9 +62,10 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
 
 
 def complete_run(run: Context, call: Call = Stage.perform) -> None:
-    """Perform the remaining stages of a run; errors while the page is drawn or published are only recorded.
+    """Perform the remaining stages of a run.
 
-    call: performs one part of a stage.
+    An error while the page is drawn or published is not raised but recorded in `run.pending`. call: performs one part
+    of a stage.
     """
     run_stages(run, UNTIL_KEPT, call)
     with record_errors_as_pending(run):
@@ -88,12 +90,19 @@ def record_errors_as_pending(run: Context) -> Iterator[None]:
 
 
 def is_worth_retrying(error: BaseException) -> bool:
-    """Return whether a retry may succeed: False for data that break a rule, True if a source did not answer."""
+    """Return whether a retry after an error may succeed.
+
+    False for data or SQL that break a rule (InputError, ParityError, SqlError). True for any other error, and for
+    SilentError, which means that a source did not answer.
+    """
     return isinstance(error, SilentError) or not isinstance(error, InputError | ParityError | SqlError)
 
 
 def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
-    """Perform one part of a stage and return its result; retry a stage that uses an outside service."""
+    """Perform one part of a stage and return its result.
+
+    A stage that uses an outside service is retried after an error for which `is_worth_retrying` is True.
+    """
     prefect = run.evaluation.prefect
     if not stage.outside:
         return stage.perform(run, part)

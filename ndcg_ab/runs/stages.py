@@ -32,7 +32,10 @@ def find_reusable_bundle(run: Context, _: str) -> None:
 
 
 def compare_with_previous(run: Context, _: str) -> None:
-    """Write the per-query values to a file, and compare every system with itself in the previous evaluation."""
+    """Compare every system with its results in the previous evaluation, and set `run.since_last`.
+
+    Also writes the per-query values to a file of the bundle.
+    """
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
     with store.engine() as engine:
@@ -42,7 +45,11 @@ def compare_with_previous(run: Context, _: str) -> None:
 
 
 def keep(run: Context, _: str) -> None:
-    """Turn the working folder into the bundle of the evaluation, and enter the evaluation in the history."""
+    """Turn the working folder into the bundle of the evaluation, and enter the evaluation in the history.
+
+    Before that, the gates for drops since the previous evaluation are added to the outcome, and the inputs to the
+    cache.
+    """
     assert run.outcome is not None
     evaluation, store = run.evaluation, folder_of(run)
     gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
@@ -70,7 +77,10 @@ def tracker_name(run: Context) -> str:
 
 
 def publish(run: Context, _: str) -> None:
-    """Publish the bundle to the tracker, after all bundles whose publication is still pending."""
+    """Publish the bundle to the tracker, and set `run.published`.
+
+    Bundles whose publication is still pending are published before it.
+    """
     from ndcg_ab.trackers import make_tracker
 
     assert run.bundle is not None

@@ -47,10 +47,11 @@ class Published:
 
 
 def default_tracking(bundle: Bundle) -> Tracking:
-    """Return the MLflow settings for a bundle without a configuration: MLFLOW_TRACKING_URI, else a store in a file.
+    """Return the MLflow settings for a bundle that is published without a configuration.
 
-    Raise InputError if only the bundle names a server: the bundle may come from somebody else, and the server would be
-    sent the credentials of the user.
+    They name the store of the environment variable MLFLOW_TRACKING_URI, else the SQLite file that the bundle names,
+    else the default file. Raise InputError if only the bundle names a server: the bundle may come from somebody else,
+    and the server would be sent the credentials of the user.
     """
     settings = bundle.evaluation.mlflow
     address = settings.tracking_uri
@@ -77,7 +78,10 @@ class Tracker(ABC):
     options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, evaluation: Evaluation) -> None:
-        """Check the options of the tracker in a configuration; raise InputError for an unknown one."""
+        """Check the tracker's options in a configuration.
+
+        Raise InputError if the configuration has an option that the tracker does not know.
+        """
         for name in evaluation.tracker.options:
             if name not in self.options:
                 names = ", ".join(self.options) or "none"
@@ -85,25 +89,28 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
-        """Log a bundle from its files if it is not logged yet; replace what an incomplete earlier attempt left.
+        """Log a bundle from its files if it is not logged yet, and return its addresses.
 
-        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the bundle, InputError if the
-        configuration is wrong.
+        What an incomplete earlier attempt left is replaced. Raise TrackingError if the tracker cannot be reached,
+        RefusedError if it rejects the bundle, InputError if the configuration is wrong.
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
-        """Log a night that could not run, once; the default does nothing.  Raise the same errors as `log`."""
+        """Log a failed night if it is not logged yet; the default does nothing.
+
+        Raise TrackingError, RefusedError or InputError as `log` does.
+        """
 
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
         """Return the address of the tracker that would log an evaluation, in the form of `Published.uri`."""
 
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
-        """Log the bundle in a folder, and record in the folder that it is logged.
+        """Log the bundle in a folder and return its addresses.
 
-        current: the current configuration, whose MLflow settings are used; by default those of `default_tracking`.
-        budget: the time limit; by default PATIENCE, and more for large files.  Raise InputError if there is no bundle,
-        and the errors of `log`.
+        The folder then records that the bundle is logged. current: the current configuration, whose MLflow settings are
+        used; by default those of `default_tracking`. budget: the time limit; by default PATIENCE, and more for large
+        files.  Raise InputError if there is no bundle, and the errors of `log`.
         """
         bundle = read_bundle(folder)
         output = resolve_path(folder).parent.parent if current is None else current.output_directory
@@ -121,9 +128,10 @@ class Tracker(ABC):
         return result
 
     def log_in_time(self, bundle: Bundle, budget: Budget | None = None) -> Published:
-        """Log a bundle within a time limit; raise TrackingError if it is exceeded.
+        """Log a bundle within a time limit and return its addresses.
 
-        A server can answer so slowly that no timeout of one request ends it.
+        Raise TrackingError if the limit is exceeded: a server can answer so slowly that no timeout of one request ends
+        it. budget: the time limit; by default PATIENCE, and more for large files.
         """
         if budget is None:
             files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
@@ -141,7 +149,10 @@ class Tracker(ABC):
             raise TrackingError(slow) from None
 
     def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
-        """Log the failed nights that this tracker lacks, and record for each that it is logged."""
+        """Log the failed nights that this tracker lacks, and record for each night that it is logged.
+
+        A night that the tracker rejects is recorded, too, because a retry would not help.
+        """
         address = self.address(evaluation)
         for night, addresses in read_failed_nights(evaluation).items():
             if address not in addresses:
@@ -153,9 +164,10 @@ class Tracker(ABC):
     def publish_pending(
         self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
     ) -> tuple[Published, int]:
-        """Publish pending bundles in order, then `bundle`; return its addresses and how many pending ones were new.
+        """Publish all pending bundles in order, then `bundle`.
 
-        budget: the time limit for all of them together; by default PATIENCE.
+        Return the addresses of `bundle`, and the number of pending bundles that were logged now. A pending bundle that
+        is unreadable or rejected is skipped. budget: the time limit for all bundles together; by default PATIENCE.
         """
         budget = budget or Budget(PATIENCE)
         self.publish_failed_nights(evaluation, budget)

@@ -46,7 +46,10 @@ class Dialect:
     is_executed: bool = False
 
     def quoted(self, name: str) -> str:
-        """Return a name in quotation marks."""
+        """Return a name in quotation marks.
+
+        A reserved word in small letters is changed to capitals if the database stores unquoted names in capitals.
+        """
         if self.folds_up and name.lower() in RESERVED and name.islower():
             name = name.upper()
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
@@ -100,7 +103,11 @@ def make_tables(
     judgments_columns: Mapping[str, str] | None,
     columns: Mapping[str, str] | None,
 ) -> Tables:
-    """Return the tables with default names; raise InputError if both `rankings` and `systems` are given."""
+    """Return the tables that a query reads; a table or column that is None has its default name.
+
+    systems: system -> table.  judgments_columns, columns: field -> column name. Raise InputError if both `rankings` and
+    `systems` are given.
+    """
     if rankings is not None and systems:
         raise InputError(
             Setting("--rankings"),
@@ -114,12 +121,20 @@ def make_tables(
 
 
 def quote_table(option: str, name: str, dialect: Dialect) -> str:
-    """Return the path of a table quoted for a query, a dbt expression unchanged; raise InputError naming `option`."""
+    """Return the path of a table, quoted for a query.
+
+    A dbt expression is returned unchanged. Raise InputError if the name is malformed. option: the option that the error
+    names.
+    """
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
 def quote_column(option: str, columns: Mapping[str, str], field: str, dialect: Dialect) -> str:
-    """Return the column of a field, quoted for a query; raise InputError, naming `option`, if its name is invalid."""
+    """Return the name of the column that holds a field, quoted for a query.
+
+    columns: field -> column name, if it differs. Raise InputError if the name is malformed. option: the option that the
+    error names.
+    """
     return quote_path(option, "column", columns.get(field, field), dialect)
 
 
@@ -136,7 +151,10 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
 
 
 def quote_identifier(part: str, dialect: Dialect) -> str:
-    """Return a name for a query, with quotation marks if it needs them or was written with them."""
+    """Return one part of a table or column path as SQL.
+
+    It gets quotation marks if the part needs them or was written with them.
+    """
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))
     plain = r"[a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*" if dialect.folds_up else r"[a-z_][a-z0-9_]*"
@@ -144,7 +162,10 @@ def quote_identifier(part: str, dialect: Dialect) -> str:
 
 
 def quote_system(option: str, name: str) -> str:
-    """Return the name of a system as a SQL string; raise InputError for unsafe characters."""
+    """Return the name of a system as a SQL string.
+
+    Raise InputError if the name is empty or has unprintable characters, quotation marks, backslashes or braces.
+    """
     if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
         raise InputError(
             Setting(option),

@@ -18,7 +18,10 @@ NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 
 
 def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
-    """Yield the selects that read the user's tables with standard names and types."""
+    """Yield the selects that read the user's tables with standard names and types.
+
+    Raise InputError if the name of a table, column or system cannot be used in a query.
+    """
 
     def text(alias: str, option: str, field: str) -> str:
         columns = tables.judgments_columns if alias == "judged" else tables.columns
@@ -50,7 +53,11 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
 
 
 def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
-    """Return the column that orders results, higher first; adding 0 makes -0.0 and 0.0 equal scores."""
+    """Return the SQL of the column by which results are sorted, highest first.
+
+    The column is the score, or the negated rank if the metric uses ranks instead of scores. Adding 0 makes -0.0 and 0.0
+    equal scores.
+    """
     if metric.ties == "given":
         rank = dialects.quote_column("--columns", tables.columns, "rank", dialect)
         return f"    -cast(returned.{rank} as {dialect.real}) as order_score"
@@ -62,7 +69,10 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
-    """Yield the selects that check judgments and count faults, for which the query returns null."""
+    """Yield the selects that merge repeated judgments and count the faulty ones.
+
+    The final query returns null for a query with a faulty judgment, and for all queries if a judgment names no query.
+    """
     condition = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
@@ -146,7 +156,10 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 
 def is_valid_sql(metric: Metric) -> str:
-    """Return the SQL condition that a judgment has one grade without faults, which the metric allows."""
+    """Return the SQL condition under which a judgment is accepted.
+
+    The judgment must have no faults, no second grade that differs, and a grade that the metric allows.
+    """
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")
@@ -163,7 +176,7 @@ def is_valid_sql(metric: Metric) -> str:
 
 
 def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of results in rank order with their gains."""
+    """Yield the selects of faulty results, of the compared systems, and of results in rank order with their gains."""
     condition = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
@@ -209,7 +222,11 @@ group by
 
 
 def ranking_step(metric: Metric, dialect: Dialect) -> Step:
-    """Return the select of the results of scored queries, without documents that the metric removes."""
+    """Return the select of the results of scored queries.
+
+    Unjudged documents are left out if the metric condenses rankings, and repeated documents are left out if it keeps
+    the first.
+    """
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":
         largest = number_literal(LARGEST32)
@@ -233,7 +250,11 @@ def ranking_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
-    """Return the select of the gain at each rank within the depth of the metric; an unjudged document gains nothing."""
+    """Return the select of the gain at each rank within the depth of the metric.
+
+    An unjudged document gains nothing. If ties are averaged, every rank of a tie has the mean gain, and no rank is left
+    out.
+    """
     gain = "coalesce(judged_doc.gain, 0e0)"
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
     comment = "one row per (system_id, query_id, rank); an unjudged document gains nothing"
@@ -260,7 +281,7 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def query_dcg_step(metric: Metric) -> Step:
-    """Return the select of the sum over the ranks within the cutoff, with the counts that the measure needs."""
+    """Return the select of the DCG within the cutoff, per system and query, with the counts that the measure needs."""
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")

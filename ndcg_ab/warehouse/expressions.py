@@ -15,7 +15,10 @@ MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the qu
 
 
 def number_literal(value: float) -> str:
-    """Return the shortest SQL literal of a number with an exponent; some databases read others as decimals."""
+    """Return the shortest SQL literal of a number with an exponent.
+
+    Some databases read a literal without an exponent as a decimal.
+    """
     text = format_number(value) if abs(value) < 1e15 else repr(value)
     return text.replace("e+", "e") if "e" in text else f"{text}e0"
 
@@ -36,7 +39,10 @@ def largest_addable_gain(metric: Metric) -> float:
 
 
 def highest_addable_grade(metric: Metric) -> float:
-    """Return the highest grade whose gain, computed by a formula, can be summed without overflow."""
+    """Return the highest grade whose gain can be summed without overflow.
+
+    The largest float if the gain is neither linear nor exponential, because then no grade is too high.
+    """
     most = largest_addable_gain(metric)
     if metric.effective_gain == "linear":
         return most
@@ -64,7 +70,10 @@ def gain_pairs(metric: Metric) -> tuple[tuple[float, float], ...]:
 
 
 def gain_cases(metric: Metric, grade: str) -> list[str]:
-    """Return the lines of a SQL case for the gain of a grade; null for a grade that a gain table lacks."""
+    """Return the lines of a SQL case for the gain of a grade.
+
+    The case gives null for a grade that a gain table lacks. grade: the SQL expression of the grade.
+    """
     if isinstance(metric.effective_gain, str):
         relevant = "> 0e0" if metric.relevant_from is None else f">= {number_literal(metric.relevant_from)}"
         return [line.format(grade=grade, relevant=relevant) for line in GAINS[metric.effective_gain]]
@@ -77,7 +86,10 @@ def gain_cases(metric: Metric, grade: str) -> list[str]:
 
 
 def gain_lines(metric: Metric, grade: str, real: str) -> list[str]:
-    """Return the lines of a SQL expression for the gain of a grade, as a 64-bit float."""
+    """Return the lines of a SQL expression for the gain of a grade, cast to a 64-bit float.
+
+    grade: the SQL expression of the grade.  real: the type of 64-bit floats.
+    """
     cases = [f"        {line}" for line in gain_cases(metric, grade)]
     return ["cast(", "    case", *cases, f"    end as {real}", ")"]
 
@@ -94,10 +106,10 @@ DISCOUNTS = {  # name -> the factor; 0 where a power is below the smallest numbe
 
 
 def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) -> list[str]:
-    """Return the lines of a SQL expression for the discount of a rank: literals for few ranks, else the formula.
+    """Return the lines of a SQL expression for the discount of a rank.
 
-    rank: the SQL expression of the rank.  real: the type of 64-bit floats.  deepest: the last rank, or None if
-    unlimited.
+    The discounts of at most MOST_LITERALS ranks are literals; otherwise the expression is the formula. rank: the SQL
+    expression of the rank.  real: the type of 64-bit floats.  deepest: the last rank, or None if unlimited.
     """
     if metric.effective_discount == "none":
         return ["1e0"]
@@ -136,9 +148,10 @@ def divides_by_results(metric: Metric) -> bool:
 
 
 def value_case_lines(metric: Metric, real: str) -> list[str]:
-    """Return the lines of a SQL case for the value: the sum over ranks, divided as the measure requires.
+    """Return the lines of a SQL case for the value of a metric.
 
-    A quotient by an ideal is 0 if it may underflow, which some databases refuse.
+    The value depends on the first relevant rank, or is the sum over ranks, divided as the measure requires. A quotient
+    by an ideal is 0 if it may underflow, because some databases refuse an underflow. real: the type of 64-bit floats.
     """
     traits = metric.traits
     if traits.is_decided_by_first:

@@ -113,7 +113,7 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 
 
 def score_select(metric: Metric, dialect: Dialect) -> str:
-    """Return the last select, with one row per (system_id, query_id)."""
+    """Return the SQL of the last select: the value of the metric, one row per (system_id, query_id)."""
     cases = ["when unnamed_judgment.faults > 0 or unnamed_result.faults > 0 then null"]
     cases.append("when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null")
     if metric.no_relevant != "exclude":
@@ -158,7 +158,10 @@ def join_clause(name: str, *, outer: bool = True, shared: bool = False) -> str:
 
 
 def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
-    """Return the comment with every choice of the metric, its meaning and its hash, ending with a line end."""
+    """Return the SQL comment above a query, ending with a line end.
+
+    The comment has the metric's hash, every choice with its meaning, and the data for which values are null.
+    """
     chosen = DIALECTS[dialect]
     grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
     tried = ("" if chosen.is_executed else "parsed, but not ") + "executed by the tests of ndcg-ab"
@@ -171,7 +174,10 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
 
 
 def definition_lines(metric: Metric) -> list[str]:
-    """Return a line such as ``gain = linear: the grade`` for each choice of the metric that is set."""
+    """Return the lines of a metric's definition, such as ``gain = linear: the grade``.
+
+    The measure and the cutoff come first, then each choice of the metric that is set.
+    """
     lines = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
     lines.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
     for choice in metric.choices():
@@ -185,7 +191,7 @@ def definition_lines(metric: Metric) -> list[str]:
 
 
 def refused_inputs(metric: Metric) -> list[str]:
-    """Return the kinds of data that ndcg-ab refuses, for which the query returns null."""
+    """Return, in words, the kinds of data for which the query returns null because ndcg-ab refuses them."""
     reasons = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
     if metric.duplicates == "error":
         reasons.append("a document twice in one ranking")

@@ -22,7 +22,7 @@ class Step:
 
 
 def unused_prefix(table_names: Iterable[str]) -> str:
-    """Return a prefix for the names of selects that occurs in no table name."""
+    """Return a prefix for the names of selects; no table name contains the prefix, ignoring case."""
     prefix, joined_names = PREFIX, " ".join(table_names).lower()
     while prefix in joined_names:
         prefix += "x_"
@@ -30,9 +30,10 @@ def unused_prefix(table_names: Iterable[str]) -> str:
 
 
 def chain_steps(sources: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
-    """Return one query that chains selects; `prefix` is put before their names so that none hides a table.
+    """Return one query that chains selects.
 
-    sources: selects that only read tables.  steps, final: selects that only read other selects.
+    sources: selects that only read tables.  steps: selects that only read other selects.  final: the SQL of the last
+    select. prefix: the text put before the name of every select, so that no select hides a table.
     """
     names = {step.name for step in [*sources, *steps]}
 

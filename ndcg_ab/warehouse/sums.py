@@ -22,10 +22,10 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 @dataclass(frozen=True)
 class Cascade:
-    """A measure in which the factor of a rank depends on the results above it.
+    """The SQL of a measure whose factor for the gain at a rank depends on the results above that rank.
 
-    factor: the factor as a SQL expression over walked_doc and judged_query. cumulated: the columns of graded_doc to sum
-    down to each rank. marks: the columns of judged_doc that are needed beside the gain.
+    factor: the factor as a SQL expression over walked_doc and judged_query. cumulated: the columns of graded_doc that
+    are summed down to each rank. marks: the columns of judged_doc that are needed beside the gain.
     """
 
     factor: str
@@ -66,12 +66,19 @@ CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return the cascade of a metric; None if the factor of a rank does not depend on the results above it."""
+    """Return the SQL cascade of a metric.
+
+    None if the factor for the gain at a rank does not depend on the results above that rank.
+    """
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 
 def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[str]:
-    """Return the columns of judged_doc that a cascade needs: `nonrelevant` (1 if judged not relevant), `pooled` (1)."""
+    """Return the SQL of the columns that a cascade adds to judged_doc.
+
+    `nonrelevant` is 1 if the document is judged not relevant, else 0. `pooled` is always 1. Empty if the cascade needs
+    neither.
+    """
     least = "<= 0e0" if metric.relevant_from is None else f"< {number_literal(metric.relevant_from)}"
     values = {
         "nonrelevant": f"case when judgment.grade >= 0e0 and judgment.grade {least} then 1e0 else 0e0 end",
@@ -81,7 +88,7 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
 
 
 def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of the cumulative sums down to each rank, then of the sum of gain times factor."""
+    """Yield the selects of a cascade: the cumulative sums down to each rank, then the sum of gain times factor."""
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in cascade.cumulated:
@@ -120,7 +127,11 @@ group by
 
 
 def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the steps that compute, per result, ln(1 - gain / 2^highest grade): the log chance not to satisfy."""
+    """Yield the selects of each result's log probability not to satisfy the user: ln(1 - gain / 2^highest grade).
+
+    The selects also divide the gain by 2^highest grade. The highest grade is `max_grade`, or by default that of all
+    judgments.
+    """
     source = "graded_doc"
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", HIGHEST)
@@ -151,7 +162,10 @@ from {source}""",
 
 
 def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of an ideal ranking that has the highest grade at every rank."""
+    """Yield the selects of the DCG of an ideal ranking that has the highest grade at every rank.
+
+    The highest grade is `max_grade`, or by default that of all judgments.
+    """
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
         gained = indent_lines(gain_lines(metric, "highest_grade.grade", dialect.real))
@@ -176,7 +190,11 @@ from {source}""",
 
 
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of an ideal ranking of the judged documents or, by choice of the metric, of the results."""
+    """Yield the selects of the DCG of an ideal ranking, whose documents are sorted by gain.
+
+    The documents are all judged documents of a query. If the metric has its own ideal, they are the results of a
+    system.
+    """
     if metric.has_own_ideal:
         gain_column = "own_gain" if metric.ties == "average" else "gain"
         keys, source, first = ["system_id", "query_id"], "graded_doc", f"graded_doc.{gain_column}"
@@ -203,9 +221,10 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """Return the step that computes the DCG of ideal rankings.
+    """Return the select that computes the DCG of ideal rankings.
 
-    keys: the columns that identify an ideal ranking; not used if the ideal is cut at the number of results.
+    keys: the columns that identify an ideal ranking. If the ideal is cut at the number of results, `system_id` and
+    `query_id` are used instead.
     """
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None

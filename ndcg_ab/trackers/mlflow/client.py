@@ -60,9 +60,10 @@ MOST_RUNS = 50_000  # that MLflow returns at once
 
 
 def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
-    """Log a bundle if MLflow lacks it, and replace incomplete runs of it.
+    """Log a bundle to MLflow, unless MLflow has a complete run of the bundle.
 
-    Return the ids of its experiment and of its run, and whether the run is new.
+    Return the id of the experiment, the id of the run, and True if the run is new. Incomplete runs of the bundle are
+    deleted. In a complete run, only the tags about nights that reused the bundle are updated.
     """
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
@@ -81,7 +82,10 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
 
 
 def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
-    """Log a night that could not run as a failed MLflow run with the error sentence, if MLflow lacks it."""
+    """Log a failed night as a failed MLflow run with the error sentence, if MLflow lacks the run.
+
+    If no later run exists, the description of the experiment gets the sentence, too.
+    """
     uri = tracking_uri(evaluation)
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, evaluation, uri)
@@ -106,9 +110,9 @@ def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bo
 
 @contextlib.contextmanager
 def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
-    """Yield a client of the store at an address, creating the store if needed.
+    """Yield an MLflow client of the store at an address, creating an embedded store if needed.
 
-    Raise errors of MLflow as TrackingError or RefusedError.
+    An error of MLflow in the block is raised as RefusedError if MLflow rejects a value, else as TrackingError.
     """
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -129,9 +133,10 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
 
 
 def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
-    """Return the tags of every run of a bundle by run id; a run that was published completely has the tag COMPLETE.
+    """Return all runs of a bundle, as a mapping of run id -> tags.
 
-    Bundles of two output directories may share a key; their content tells them apart.
+    The run of an evaluation that was published completely has the tag COMPLETE. Runs are found by the bundle's key and
+    content, because bundles of two output directories may share a key.
     """
     which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
     runs = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
@@ -139,14 +144,20 @@ def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -
 
 
 def first_sentence(error: Exception) -> str:
-    """Return the line of an error that describes the problem; errors of SQLAlchemy have several lines."""
+    """Return the first line of an error that describes the problem, without secrets, in at most 300 characters.
+
+    The name of the error's type if the error has no such line.
+    """
     text = redact(str(error))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
 def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation, uri: str) -> str:
-    """Return the id of the experiment of an evaluation, which is made if there is none."""
+    """Return the id of the MLflow experiment of an evaluation, which is made if there is none.
+
+    Raise InputError if the experiment is deleted, TrackingError if the server is not an MLflow server.
+    """
     name = experiment_name(evaluation)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
@@ -195,14 +206,14 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
 
 
 def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Return MLflow parameters with the hash and the name of each metric, which identify its definition."""
+    """Return MLflow parameters that identify the definition of each metric: its hash and its name."""
     return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 
 def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
-    """Return the inputs and the configuration with their digests as datasets of MLflow, judgments first.
+    """Return the inputs and the configuration as MLflow datasets with their digests, judgments first.
 
-    system: the only system whose ranking is included; by default all.
+    system: the only system whose ranking is included; by default the rankings of all systems are.
     """
     name = bundle.evaluation.name
     configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
@@ -254,7 +265,10 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
 
 
 def ranking_digest(bundle: Bundle, system: str) -> str:
-    """Return the digest of a system's ranking or scores; of the first input if the system has none of its own."""
+    """Return the digest of a system's ranking or scores.
+
+    If the system has no input of this kind, the digest is that of the first ranking or scores of the bundle.
+    """
     rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
     digests = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
     return str(digests[0])
@@ -269,9 +283,10 @@ def log_version(
     version: str,
     values: dict[str, float],
 ) -> None:
-    """Log the version of a system as a LoggedModel, with its values once per digest of the judgments.
+    """Log the version of a system as an MLflow LoggedModel with its metric values.
 
-    MLflow shows the first of several values on the same dataset, so there must be only one.
+    values: metric name -> value. A value is logged once per digest of the judgments, because MLflow shows only the
+    first of several values on one dataset.
     """
     judgments = dataset_inputs(bundle, system)[0].dataset
     name = model_name(system, version)
@@ -298,7 +313,11 @@ def log_version(
 
 
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Set the experiment's description and saved views; ignore failures, because MLflow does not document these."""
+    """Set the experiment's description and saved views.
+
+    Does nothing if the experiment has a later evaluation. An MLflow error is only logged as a warning, because MLflow
+    does not document the views.
+    """
     try:
         if not is_latest(client, experiment_id, to_milliseconds(max([bundle.began, *bundle.reused]))):
             return

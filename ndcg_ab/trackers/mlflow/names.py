@@ -41,13 +41,16 @@ def judged_name(metric: Metric) -> str:
 
 
 def tag_names(systems: Sequence[str]) -> dict[str, str]:
-    """Return the mapping from each system to its name inside MLflow tags."""
+    """Return names for systems inside MLflow tags, as a mapping of system -> name."""
     folded = [name.casefold() for name in systems]
     return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 
 
 def tag_name(text: str, *, is_alone: bool = True) -> str:
-    """Return a text as a part of a tag.  is_alone: whether no other text differs from it only in capitals."""
+    """Return a text in a form that can be a part of an MLflow tag's name.
+
+    is_alone: True if no other text differs from this one only in capitals.
+    """
     plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
     if plain == text and is_path and is_alone:
@@ -56,14 +59,14 @@ def tag_name(text: str, *, is_alone: bool = True) -> str:
 
 
 def model_name(system: str, version: str) -> str:
-    """Return the name of a version of a system as a LoggedModel."""
+    """Return the MLflow LoggedModel name for a version of a system."""
     text = system if version == system else f"{system}-{version}"
     plain = re.sub(r"[./:%\"']", "-", text)[:LONGEST]
     return plain if plain == text else f"{plain}-{short_digest(text)}"
 
 
 def tag_key(text: str) -> str:
-    """Return the name of a tag, shortened to LONGEST_KEY characters if needed."""
+    """Return the name of a tag, cut to LONGEST_KEY characters including a digest if it is longer."""
     return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 

@@ -37,7 +37,10 @@ LATER_RUNS = """
 
 
 def make_embedded_store(uri: str) -> None:
-    """Make the SQLite store at an address if the file does not exist; do nothing for the address of a server."""
+    """Make the SQLite store at an address if its file does not exist or is empty.
+
+    Does nothing for the address of a server. Raise InputError if another process takes too long to make the store.
+    """
     path = store_file(uri)
     if path is None or is_nonempty_file(path):
         return
@@ -63,7 +66,7 @@ def is_nonempty_file(path: Path) -> bool:
 def make_empty_store(path: Path) -> None:
     """Make an empty store in a new file, with the tables of the installed MLflow.
 
-    MLflow makes the tables in memory, which spares a third of the time.
+    MLflow makes the tables in memory first, which spares a third of the time.
     """
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -81,7 +84,10 @@ def make_empty_store(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_store(path: Path) -> Iterator[None]:
-    """Hold the lock for making a store; raise InputError if another process holds it too long."""
+    """Hold the lock for making a store during the block.
+
+    Raise InputError if another process holds the lock for more than PATIENCE seconds.
+    """
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         if not wait_for_lock(lock, PATIENCE):
             raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
@@ -91,10 +97,10 @@ def lock_store(path: Path) -> Iterator[None]:
 def note_in_store(
     uri: str, experiment: str, run_tags: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
 ) -> tuple[str, str] | None:
-    """Set tags of a run in an embedded store with SQL; return the ids of its experiment and of the run, or None.
+    """Set tags of a run in an embedded MLflow store with SQL, because importing mlflow takes long.
 
-    SQL is used because importing mlflow takes longer than a small evaluation.  None means that MLflow itself must be
-    used: the address is no file, or the file lacks the run or has other tables.
+    Return the id of the experiment and the id of the run. None if MLflow itself must be used: the address is no file,
+    or the file lacks the run or has other tables.
 
     experiment: the name of the experiment.  run_tags: the three tags that identify the run.  tags: the tags to set.
     note: tags of the experiment, which are set if no run is later than `night` (Unix time in milliseconds).

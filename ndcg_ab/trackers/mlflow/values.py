@@ -47,7 +47,10 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
-    """Return the tags of the run of a failed night; its kind excludes it from searches for evaluations."""
+    """Return the tags of the MLflow run of a failed night.
+
+    The tag `kind` excludes the run from searches for evaluations.
+    """
     tags = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
     return tags | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
@@ -78,7 +81,7 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def metric_tags(outcome: Outcome) -> dict[str, str]:
-    """Return the tags with the name of the deciding metric, in the user's notation and in MLflow's."""
+    """Return two tags with the name of the deciding metric: in the user's notation, and in MLflow's."""
     rows = primary_comparisons(outcome)
     name = rows[0].metric if rows else outcome.metrics[0].name
     return {"metric": name, "metric_key": metric_name(name)}
@@ -87,7 +90,7 @@ def metric_tags(outcome: Outcome) -> dict[str, str]:
 def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     """Return tags with the change of each system since the previous evaluation, its worst metric first.
 
-    tag_names: the name of each system inside a tag.
+    Empty if there is no previous evaluation. tag_names: system -> its name inside a tag.
     """
     since = bundle.since_last
     tags = {}
@@ -100,20 +103,26 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
 
 
 def truncate_note(note: str) -> str:
-    """Return the lines of a description that fit into MLflow's size limit."""
+    """Return a description, without its last lines if it exceeds MLflow's size limit."""
     if len(note) <= LONGEST_NOTE:
         return note
     return note[: LONGEST_NOTE - len(MORE)].rpartition("\n")[0] + MORE
 
 
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
-    """Return tags with the number and the last of the nights that reused the bundle; no tags if there are none."""
+    """Return two tags about the nights that reused a bundle: their number, and the time of the last one.
+
+    Empty if no night reused the bundle.
+    """
     times = bundle.reused
     return {"reused": str(len(times)), "reused_last": encode(max(times))} if times else {}
 
 
 def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
-    """Return the values of all systems on one metric as one line: ``bm25 0.7279, hybrid ▲ +0.0762``."""
+    """Return the values of the systems on one metric as a line: ``bm25 0.7279, hybrid ▲ +0.0762``.
+
+    Candidates have their difference from the baseline. At most SYSTEMS systems are named; the others are counted.
+    """
     texts = []
     for system, row in system_rows(outcome, metric):
         value = format_marked(row, signed(row.difference)) if row else format_plain(system.mean)
@@ -147,7 +156,10 @@ def primary_comparisons(outcome: Outcome) -> list[Comparison]:
 
 
 def best_candidate(outcome: Outcome) -> str | None:
-    """Return the candidate with the largest difference on the first primary metric, or None."""
+    """Return the candidate with the largest difference on the first primary metric.
+
+    None if no candidate has a difference on that metric.
+    """
     rows = primary_comparisons(outcome)
     first = [row for row in rows if row.metric == rows[0].metric and row.difference is not None]
     best = max(first, key=lambda row: row.difference or 0.0, default=None)
@@ -155,7 +167,10 @@ def best_candidate(outcome: Outcome) -> str | None:
 
 
 def parent_values(bundle: Bundle) -> dict[str, float]:
-    """Return the MLflow metrics of an evaluation's run: counts, and values of the baseline and `best_candidate`."""
+    """Return the MLflow metrics of an evaluation's run, as a mapping of name -> value.
+
+    They are counts, and the values and costs of the baseline and of `best_candidate`.
+    """
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
     values: dict[str, float | None] = {
@@ -183,7 +198,8 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     """Return the MLflow metrics of a system's run: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …
 
-    moved_ranking/…, moved_judgments/…, moved_queries/…: the parts of its change since the last evaluation, if known.
+    moved_ranking/…, moved_judgments/…, moved_queries/…: the parts of the system's change since the previous evaluation,
+    attributed to each cause. A value that is unknown is left out.
     """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}

@@ -28,12 +28,18 @@ WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
-    """Return an id that depends only on the name of a view, so that a new view replaces the old one with its name."""
+    """Return the id of a saved view, which depends only on the view's name.
+
+    A new view therefore replaces the old view with its name.
+    """
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
-    """Return the tags of an experiment with the views "Latest comparison", "Every evaluation" and "Nightly trend"."""
+    """Return experiment tags that hold the views "Latest comparison", "Every evaluation" and "Nightly trend".
+
+    latest_key: the bundle key of the latest evaluation.
+    """
     primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
     others = [metric.name for metric in outcome.metrics if metric.name not in primary]
     keys = [metric_name(name) for name in [*primary, *others]]
@@ -63,7 +69,10 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
-    """Return the state of the runs list that shows the given columns in order, with their widths in pixels."""
+    """Return the state of MLflow's runs list that shows columns in order.
+
+    columns: their names.  widths: column -> width in pixels.
+    """
     widths_known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
 
@@ -75,9 +84,10 @@ def encode_view(name: str, content: dict[str, Any]) -> str:
 
 
 def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
-    """Return the state of the runs page with a search filter and a sort key, the latest first.
+    """Return the state of MLflow's runs page with a search filter, sorted in descending order.
 
-    Child runs are listed under their parents only if runs are sorted by start time.
+    search: the filter.  order: the sort key. Child runs are listed under their parents only if runs are sorted by start
+    time.
     """
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
