@@ -290,7 +290,10 @@ class CompareResult:
 
 
 def choose_name(argument: str, name: str | None, names: Sequence[str]) -> str:
-    """Return the name, or the first of the known names if it is None; raise InputError for an unknown name."""
+    """Return a name if it is among the known names; the first known name if the name is None.
+
+    Raise InputError for an unknown name. argument: the Python argument that the error names.
+    """
     if name is None or name in names:
         return name or names[0]
     among = list(dict.fromkeys(names))

@@ -78,7 +78,10 @@ class Bundle:
 
     @property
     def ended(self) -> datetime:
-        """The time at which the evaluation would have ended if it had begun at its nominal time."""
+        """The time at which the evaluation would have ended if it had begun at its nominal time.
+
+        The time of finishing if the duration is unknown.
+        """
         return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
 
     @property
@@ -105,7 +108,10 @@ class Bundle:
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def for_later_night(self) -> "Bundle":
-        """Return a copy for the report of a later night with unchanged inputs, in which no system dropped."""
+        """Return a copy for the report of a later night with unchanged inputs.
+
+        In the copy, no system has changed or dropped since the evaluation of the bundle.
+        """
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
@@ -123,10 +129,10 @@ def finish_bundle(
     query_set: str | None,
     since_last: SinceLast | None = None,
 ) -> Path:
-    """Turn a working folder into a finished bundle, enter it in the history, and return its final folder.
+    """Turn a working folder into a finished bundle, and return the bundle's folder.
 
-    The folder is renamed inside the transaction. If the process dies before the transaction ends, the next process that
-    opens the history enters the bundle (`adopt_bundles`).
+    The bundle is entered in the history, and the folder is renamed inside that transaction. If the process dies before
+    the transaction ends, the next process that opens the history enters the bundle (`adopt_bundles`).
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
@@ -160,18 +166,19 @@ def finish_bundle(
 
 
 def finishing_time(name: str) -> datetime:
-    """Return when an evaluation finished: now, or its nominal time if that is a day or more away.
+    """Return the time at which an evaluation finished: now, or its nominal time if that is a day or more away.
 
-    name: the name of its folder, which holds the nominal time. That time counts if a past night is run later.
+    The nominal time counts if a past night is run later. name: the name of the bundle's folder, which holds that time.
     """
     now, began = datetime.now(UTC), time_in_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enter the finished bundles that the history lacks because their process died or the history was recreated.
+    """Enter the finished bundles that the history lacks.
 
-    Each bundle gets its own ordinal if that is free. An unreadable bundle is reported and left out.
+    The history lacks a bundle if the process died before entering it, or if the history was made anew. A bundle keeps
+    its ordinal if no other has it. An unreadable bundle is reported and left out.
     """
     entered = database.keys(past)
     for folder in finished_bundles(parent):
@@ -188,7 +195,7 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
 
 
 def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
-    """Enter a bundle in the history with its ordinal, or with the next free ordinal if that is taken."""
+    """Enter a bundle in the history with its ordinal, or with the next free ordinal if another bundle has it."""
     with past.transaction():
         moved = bundle.ordinal in database.ordinals(past)
         if moved:
@@ -216,10 +223,10 @@ def ordinal_of(folder: Path) -> int:
 
 
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
-    """Return the readable bundles that no tracker has completely, the oldest first.
+    """Return the folders of readable bundles that no tracker has completely, the oldest first.
 
-    A bundle is also unpublished if a later night reused it and no tracker knows that night.
-    address: consider only the tracker at this address.
+    A bundle is also unpublished if a later night reused it and no tracker knows that night. address: consider only the
+    tracker at this address.
     """
     folders = []
     for folder in finished_bundles(evaluation.output_directory / evaluation.name):
@@ -255,7 +262,10 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
 
 
 def read_content(folder: Path) -> dict[str, Any]:
-    """Return the content of a bundle's JSON file; raise InputError if there is none."""
+    """Return the content of a bundle's JSON file.
+
+    Raise InputError if there is no such file, or if it is not a JSON object.
+    """
     path = folder / BUNDLE
     if not path.is_file():
         raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
@@ -269,7 +279,10 @@ def read_content(folder: Path) -> dict[str, Any]:
 
 
 def read_bundle(folder: Path) -> Bundle:
-    """Return the bundle in a folder; raise InputError if there is none or another version wrote it."""
+    """Return the bundle in a folder.
+
+    Raise InputError if there is none, if it is malformed, or if a version with another format wrote it.
+    """
     content, path = read_content(folder), folder / BUNDLE
     if "schema" in content and content["schema"] != BUNDLE_SCHEMA:
         raise InputError(
@@ -284,10 +297,10 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], time: datetime) -> Path | None:
-    """Return the bundle whose results hold for the given inputs and configuration, or None.
+    """Return the folder of the bundle whose results hold for these inputs and this configuration.
 
-    Both must equal those of the latest evaluation up to `time`: an input that went back to an earlier
-    content counts as changed. The bundle must be complete and within retention.
+    None if there is none. Inputs and configuration must equal those of the latest evaluation up to `time`: an input
+    that went back to an earlier content counts as changed. The bundle must be complete and within retention.
     """
     parent = evaluation.output_directory / evaluation.name
     if not database.history_path(evaluation).exists() and not finished_bundles(parent):
@@ -324,7 +337,10 @@ def is_complete(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def name_bundle_in_errors(final: Path) -> Iterator[None]:
-    """Raise InputError if a complete bundle cannot be entered in the history; the next run will enter it."""
+    """Raise an error in the block as InputError that names the bundle, if the bundle is already complete.
+
+    The bundle could then not be entered in the history; the next run enters it. final: the bundle's folder.
+    """
     try:
         yield
     except Exception as error:

@@ -96,9 +96,10 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 @contextlib.contextmanager
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
-    """Yield the history with all of its tables, ready for writing, after waiting for other processes that use it.
+    """Yield the history with all of its tables, ready for writing.
 
-    Raise InputError, which names the process that blocks the history, or the remedy for a damaged file.
+    Waits for other processes that have the history open. Raise InputError, which names the process that blocks the
+    history, or the remedy for a file that cannot be used. patience: seconds to wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
@@ -123,7 +124,10 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
 
 
 def storage_error_text(path: Path, patience: float, message: str) -> str:
-    """Return a sentence with the process that blocks the history, or with the damage of the file and the remedy."""
+    """Return a sentence that says why the history cannot be opened, and what to do.
+
+    message: the error of DuckDB.  patience: the seconds for which another process was waited for.
+    """
     if holder := re.search(r"PID (\d+)", message):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
     reason = " ".join(message.removeprefix(f"{path}: cannot be opened: ").split())
@@ -187,7 +191,10 @@ def configuration_key(evaluation: Evaluation) -> str:
 
 
 def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a digest of the configuration and of the content of all inputs; equal digests mean equal results."""
+    """Return a digest of the configuration, the content of all inputs and the version of ndcg-ab.
+
+    Equal digests mean equal results.
+    """
     digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
     scores = sorted(row["digest"] for row in inputs if row["kind"] == "scores")
     judged = [row["digest"] for row in inputs if row["kind"] == "judgments"]
@@ -196,7 +203,10 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
 
 
 def query_set(engine: Engine) -> str:
-    """Return a digest of the judged queries, by which the history counts how often a query set was used to decide."""
+    """Return a digest of the ids of the judged queries.
+
+    By this digest the history counts how often a query set was used to decide.
+    """
     judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     return digest_of([query_id for (query_id,) in judged])
 
@@ -206,7 +216,7 @@ def next_ordinal(history: GrowingDatabase) -> int:
 
 
 def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
-    """Return the ordinals of the evaluations with the given keys, by default of all evaluations."""
+    """Return the ordinals of evaluations. keys: only the evaluations with these keys; by default all."""
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
@@ -216,7 +226,10 @@ def keys(history: GrowingDatabase) -> set[str]:
 
 
 def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, int]]:
-    """Return (nominal time, ordinal of its evaluation) for the nights up to a time, the latest first."""
+    """Return (nominal time, ordinal) for the nights up to a time, the latest first.
+
+    The ordinal is that of the night's evaluation. A night that reused an evaluation has the ordinal of that evaluation.
+    """
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     nights_by_time = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
     nights = sorted((row for row in nights_by_time if row[0] <= time), reverse=True)
@@ -224,7 +237,10 @@ def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, in
 
 
 def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
-    """Return the keys of the evaluations with a given content key, the latest first."""
+    """Return the keys of the evaluations that have a content key, the latest evaluation first.
+
+    key: the content key.
+    """
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]
 
@@ -242,7 +258,7 @@ def enter_evaluation(
     ordinal: int,
     since: SinceLast | None = None,
 ) -> None:
-    """Add the rows of one evaluation, except per-query values (`enter_scores`), inside a transaction of the caller."""
+    """Add the rows of one evaluation, except per-query values, inside a transaction of the caller."""
     metrics = [
         {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
         for metric in outcome.metrics

@@ -19,7 +19,7 @@ TABLE = "acknowledged"
 
 @dataclass(frozen=True)
 class Drop:
-    """A drop of one system's ranking in one evaluation.
+    """A drop: one system's ranking was shown to be worse than in the previous evaluation.
 
     difference: the mean difference from the previous evaluation. changed: the inputs that had changed since then.
     moved: cause (ranking, judgments, queries) -> part of the change of the mean, if known. better_in: the ordinal of
@@ -64,7 +64,10 @@ class Digest:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the time that a text names: days before `now` (``7d``), or a date or time, by default in UTC."""
+    """Return the time that a text names: days before `now` (``7d``), or a date or time, by default in UTC.
+
+    Raise InputError if the text is neither.
+    """
     if match := DAYS.fullmatch(text):
         return now - timedelta(days=int(match[1]))
     try:
@@ -129,7 +132,8 @@ def digest_json(digest: Digest) -> str:
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
     """Mark the drops of one evaluation as acknowledged, and return the names of the dropped systems.
 
-    An earlier mark is replaced.  Raise InputError if the evaluation does not exist, or no system dropped in it.
+    An earlier acknowledgement is replaced.  Raise InputError if the evaluation does not exist, or no system dropped in
+    it.
     """
     path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:

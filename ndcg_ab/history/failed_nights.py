@@ -54,10 +54,10 @@ class FailedNight(NamedTuple):
 
 
 def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
-    """Record the reason of a failed night if there is a history; never raise an error.
+    """Record the reason of a failed night if there is a history; ignore an error of the file system.
 
     Nothing is recorded while the process is ending, or before the first successful evaluation, when the configuration
-    is still being set up.
+    is still being set up. Only the latest MOST failed nights are kept.
     """
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
         return
@@ -81,7 +81,10 @@ def failed_night_paths(evaluation: Evaluation) -> list[Path]:
 
 
 def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
-    """Return the failed nights in order, each with the addresses of the trackers that it was logged to."""
+    """Return failed night -> addresses of the trackers that it was logged to, in order of time.
+
+    A damaged file is left out.
+    """
     nights = {}
     for path in failed_night_paths(evaluation):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail

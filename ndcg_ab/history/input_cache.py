@@ -64,7 +64,11 @@ def cache_limit(evaluation: Evaluation) -> int:
 
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
-    """Put the cached table of a content at `target` and return its facts, or None if it is missing or damaged."""
+    """Put the cached table of a content at `target`, and return the facts about it.
+
+    None, with nothing at `target`, if there is no such entry, if it is damaged, or if its remarks name other files or
+    addresses than the content has now.
+    """
 
     def read(entry: Path) -> EntryFacts | None:
         facts: EntryFacts = decode(EntryFacts, read_entry(entry))
@@ -82,9 +86,10 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """Return the result of `read` on a cache entry; None if the entry is missing or damaged, or the cache is off.
+    """Return the result of `read` on a cache entry.
 
-    A damaged entry is removed.  For another entry the time of its last use is set.
+    None if the entry is missing or damaged, or the cache is off. A damaged entry is removed. For any other entry the
+    time of last use is set.
     """
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
@@ -105,7 +110,10 @@ def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | 
 
 
 def read_entry(entry: Path) -> Any:
-    """Return the facts of a cache entry; raise ValueError if the file was changed since it was written."""
+    """Return the facts of a cache entry.
+
+    Raise ValueError if the file was changed since it was written.
+    """
     content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
     if content["seal"] != digest_of(content["known"]):
         raise ValueError("it was changed")
@@ -133,7 +141,10 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
-    """Make a cache entry of a reduced ranking in a working folder."""
+    """Make a cache entry of a reduced ranking in a working folder.
+
+    key: the digest of everything that determines the reduced ranking.
+    """
     entry = make_entry(folder, key)
     for name in TABLES:
         papq.write_table(getattr(reduced, name), entry / f"{name}.parquet", compression="zstd")
@@ -142,7 +153,10 @@ def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
 
 
 def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
-    """Return a cached reduced ranking, or None if it is missing or damaged."""
+    """Return a cached reduced ranking, or None if it is missing or damaged, or the cache is off.
+
+    key: the digest of everything that determines the reduced ranking.
+    """
 
     def read(entry: Path) -> ReducedRanking:
         facts, tables = read_entry(entry), {}
@@ -157,9 +171,10 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
 
 
 def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
-    """Move the new entries of a working folder into the cache, and remove the least recently used beyond the limit.
+    """Move the new entries of a working folder into the cache, and remove the least recently used entries.
 
-    Return the reason if that is impossible, else None.
+    Entries are removed until the cache is within its limit. Return a sentence with the reason if the cache cannot be
+    written, else None.
     """
     store = cache_folder(evaluation)
     try:
@@ -191,7 +206,7 @@ def last_used(entry: Path) -> float:
 
 
 def files_in(entry: Path) -> dict[str, os.stat_result]:
-    """Return the files of an entry by name, without those that another process has just removed."""
+    """Return file name -> file status for a cache entry, without files that another process has just removed."""
     sizes = {}
     for path in entry.glob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -200,7 +215,7 @@ def files_in(entry: Path) -> dict[str, os.stat_result]:
 
 
 def link_or_copy(path: Path, target: Path) -> None:
-    """Create a hard link to a file, or a copy if the file system has no links."""
+    """Make `target` a hard link to a file, or a copy if the file system has no links; replace an old `target`."""
     target.unlink(missing_ok=True)
     try:
         os.link(path, target)

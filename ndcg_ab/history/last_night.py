@@ -41,11 +41,11 @@ Groups = Mapping[tuple[str, ...], PairedValues]
 def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, start: datetime, scores: Path
 ) -> SinceLast | None:
-    """Compare every system with itself in the latest comparable evaluation before `start`; return None without one.
+    """Compare every system with itself in the latest comparable evaluation up to `start`.
 
-    An evaluation is comparable if it has per-query values of a primary metric with the current definition.
-    engine: the tables of the current evaluation. inputs: its input records as in the bundle. scores: the file of its
-    per-query values.
+    None if there is no such evaluation. An evaluation is comparable if it has per-query values of a primary metric with
+    the current definition. engine: the tables of the current evaluation. inputs: the input records of the current
+    evaluation, as in the bundle. scores: the file of the current per-query values.
     """
     path = database.history_path(evaluation)
     if not path.exists():
@@ -93,7 +93,11 @@ def compare_with_last(
 
 
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
-    """Return the evaluation with an ordinal from the history, with its configuration if its bundle still exists."""
+    """Return the evaluation with an ordinal from the history.
+
+    Its configuration is None if its bundle no longer exists or this version cannot read it. values: its per-query
+    values.
+    """
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
     folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]
@@ -112,7 +116,8 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Return (ordinal, nominal time) of the latest comparable evaluation up to a time, or None.
 
-    hashes: the hashes of the primary metrics, of which a comparable evaluation has one.
+    A comparable evaluation has per-query values and at least one of the primary metrics. hashes: the hashes of the
+    primary metrics.
     """
     metrics = past.rows("metric", ("ordinal", "hash"))
     scored = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
@@ -123,7 +128,7 @@ def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequen
 
 
 def pair_differences(current: PairedValues | None, earlier: PairedValues | None) -> PairedValues | None:
-    """Return the differences current - earlier on the queries of both groups, or None if a group is None."""
+    """Return the differences current - earlier on the queries that are in both groups; None if a group is None."""
     if current is None or earlier is None:
         return None
     if current.query_ids != earlier.query_ids:
@@ -136,7 +141,8 @@ def changed_inputs(
 ) -> SystemSince:
     """Return a record of the inputs of a system that changed.
 
-    If none changed and values differ, the record names configuration or program as the cause.
+    A system without earlier values is recorded as new. If no input changed and values differ, the record names
+    configuration or program as the cause. pairs: (system, metric) -> differences from the earlier evaluation.
     """
     system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in system_pairs):
@@ -174,7 +180,10 @@ def compare_under_current_judgments(
 
 
 def system_digests(inputs: Inputs, system_id: str) -> list[str]:
-    """Return the digests of a system's ranking or scores, or of all scores if the system has no file of its own."""
+    """Return the digests of a system's ranking or scores.
+
+    If the system has no file of its own, the digests are those of all scores.
+    """
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
     digests_of_system = [row["digest"] for row in rows if row["name"] == system_id]
     return digests_of_system or sorted(row["digest"] for row in rows if row["kind"] == "scores")
@@ -212,7 +221,7 @@ def compare_changed(
 def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> list[LostQuery]:
-    """Return the queries with the largest losses, per metric, of each system whose ranking changed."""
+    """Return, per metric, the LOST queries with the largest losses of each system whose ranking changed."""
     changed_systems = [system.system_id for system in systems if RANKING in system.changed]
     lost = []
     for (system_id, metric), pair in pairs.items():

@@ -80,13 +80,12 @@ class Side(NamedTuple):
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: EarlierNight, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
-    """Return the parts of the change of each system's mean, and per-query values of the earlier rankings.
+    """Return the change of each system's mean with its parts by cause, and per-query values of earlier rankings.
 
-    The means are those of the primary metrics that both evaluations have.  The values are under the current judgments,
-    on the queries judged in both evaluations, for systems whose ranking and judgments both changed.  If parts are
-    unknown, the record of the change has the reason.
-    engine: the tables of the current evaluation. now: its per-query values. causes: system_id -> which of `CAUSES`
-    changed.
+    The means are those of the primary metrics that both evaluations have. The per-query values are under the current
+    judgments, on the queries judged in both evaluations, for systems whose ranking and judgments both changed. If parts
+    are unknown, the record of the change has the reason. engine: the tables of the current evaluation. now: the current
+    per-query values. causes: system_id -> which of `CAUSES` changed.
     """
     chosen: dict[Key, Metric] = {
         (metric.hash, name): metric
@@ -133,9 +132,10 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 
 @contextlib.contextmanager
 def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
-    """Yield the data of the previous evaluation; raise UnknownPartsError if they are missing or insufficient.
+    """Yield the tables, judged queries and weights of the previous evaluation.
 
-    evaluation: the current configuration, whose resource limits apply.
+    Raise UnknownPartsError if they are missing, unreadable or insufficient. evaluation: the current configuration,
+    whose resource limits apply.
     """
     limits, spill = evaluation.resources, evaluation.spill_folder
     name = f"evaluation {earlier.ordinal}"
@@ -165,7 +165,7 @@ def score_old_rankings(
 ) -> dict[Key, PairedValues]:
     """Return (metric_hash, system_id) -> per-query values of the earlier ranking under the current judgments.
 
-    Only systems whose ranking and judgments both changed are scored.
+    Only systems whose ranking and judgments both changed are scored. Raise UnknownPartsError if the data stay in Spark.
     """
     changed = [name for name, kinds in causes.items() if {RANKING, JUDGMENTS} <= kinds]
     names = [name for name in changed if name in {system for _, system in chosen}]
@@ -186,10 +186,10 @@ def score_by_old_judgments(
     earlier: EarlierNight,
     systems: Collection[str],
 ) -> dict[Key, PairedValues]:
-    """Return (metric_hash, label and system) -> per-query values of both rankings under the earlier judgments.
+    """Return (metric_hash, label and system) -> per-query values under the earlier judgments.
 
-    Raise UnknownPartsError if the earlier rankings do not reproduce the stored values, because then something else
-    influenced those.
+    The current rankings have values; the earlier rankings are only checked. Raise UnknownPartsError if an earlier
+    ranking does not reproduce its stored values, because then something else influenced the stored values.
     """
     if not systems:
         return {}
@@ -263,7 +263,7 @@ def attribution_rows(
 def cross_values(
     key: Key, causes: frozenset[str], earlier: PairedValues, current: PairedValues, mixed: Values
 ) -> list[list[PairedValues]]:
-    """Return per-query values by ranking (old, new) and judgments (old, new): ``result[ranking][judgments]``."""
+    """Return per-query values of a system as ``result[ranking][judgments]``, with index 0 for old and 1 for new."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
         return [
@@ -282,7 +282,7 @@ def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float
 def most_moved_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
-    """Return the queries that contribute most to each part of a change, gains and losses alike."""
+    """Return, for each part of a change, the BEHIND queries that contribute most, as gains or losses."""
     queries = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
@@ -294,7 +294,7 @@ def most_moved_queries(
 
 
 def summary_mean(group: PairedValues, side: Side) -> float | None:
-    """Return the mean of the values, weighted if the evaluation has weights, as its summary does."""
+    """Return the mean of the values, weighted if the evaluation has weights."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 
@@ -349,7 +349,10 @@ def score_by_judgments(
 
 
 def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
-    """Return the number of new judgments of the given queries, and the number of changed or removed ones."""
+    """Return the number of new judgments, and the number of changed or removed ones.
+
+    query_ids: the queries whose judgments are counted.
+    """
     ids = pa.array(query_ids, pa.string())
     old, new = (
         engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(ids)) for engine in (past, current)

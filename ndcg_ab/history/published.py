@@ -15,9 +15,9 @@ PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
-    """Return whether a tracker has the bundle and knows every night that reused it.
+    """Return whether a tracker has the bundle and knows every later night that reused it.
 
-    address: consider only the tracker at this address.
+    address: consider only the tracker at this address; by default any tracker.
     """
     known_nights = read_published(folder)
     records = known_nights.values() if address is None else [known_nights[address]] if address in known_nights else []
@@ -35,7 +35,8 @@ def read_published(folder: Path) -> dict[str, int]:
 def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
     """Record that a tracker has the bundle, in addition to the trackers recorded earlier.
 
-    where: the keys `uri`, `reused` and further properties of the tracker.
+    where: `uri` (the address of the tracker), `reused` (the number of reusing nights that it knows) and further
+    properties.
     """
     known_nights = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
     write_text(folder / PUBLISHED, json.dumps({**where, "places": known_nights}, indent=2) + "\n")
@@ -54,9 +55,10 @@ def add_rerun(folder: Path, began: str) -> None:
 
 @contextlib.contextmanager
 def lock_publishing(folder: Path, patience: float = 120.0) -> Iterator[None]:
-    """Hold the lock for publishing the bundles of an evaluation; raise InputError if another process holds it too long.
+    """Hold the lock for publishing the bundles of an evaluation during the block.
 
-    patience: seconds to wait for the lock.
+    Raise InputError if another process holds the lock too long, or if the folder is not writable. patience: seconds to
+    wait for the lock.
     """
     parent = resolve_path(folder).parent
     try:

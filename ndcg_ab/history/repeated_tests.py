@@ -34,7 +34,9 @@ class MonitorLook:
 
 @dataclass(frozen=True)
 class Monitor:
-    """All looks at one candidate on one metric; the probability that any look detects a true null is at most alpha.
+    """The tests of one candidate on one metric over all evaluations; each test is a look.
+
+    If there is no true difference, the probability that any look finds one is at most alpha.
 
     looks: the number of evaluations with distinct content, >= 1. latest: the look of the last evaluation. detected: the
     looks that found a difference.
@@ -57,7 +59,7 @@ class Monitor:
 
 @dataclass(frozen=True)
 class RepeatedTests:
-    """The monitors of the last evaluation's candidates on the primary metrics.
+    """The tests repeated over all evaluations: a monitor per candidate of the last evaluation and primary metric.
 
     alpha: the bound of each monitor on the probability of a false detection.
     """
@@ -67,9 +69,10 @@ class RepeatedTests:
 
 
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
-    """Return the tests repeated over all evaluations up to the ordinal `until`, or None if no comparison was tested.
+    """Return the tests repeated over all evaluations; None if no comparison was tested.
 
-    There is one monitor for each comparison that the last of these evaluations tested.
+    There is one monitor for each comparison that the last of these evaluations tested. until: the ordinal of the last
+    evaluation to include; by default all are.
     """
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
@@ -84,7 +87,7 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
 
 
 def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
-    """Test all looks at one comparison together at level alpha, and return them as its monitor.
+    """Return the monitor of one comparison, which tests all looks together at level alpha.
 
     rows: the comparison in each evaluation. Of rows with equal content the first is the look.
     """

@@ -63,12 +63,18 @@ class EvaluatedNight:
 
     @property
     def dropped(self) -> list[str]:
-        """The systems whose ranking is shown to be worse than before; losses shown to be too small are left out."""
+        """The systems whose ranking is shown to be worse than in the previous evaluation.
+
+        A loss that is shown to be smaller than the smallest effect is no drop.
+        """
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 
 class ReusedNight(NamedTuple):
-    """A night that reused the results of the evaluation with `ordinal`, whose inputs and configuration were equal."""
+    """A night that reused the results of an earlier evaluation, because inputs and configuration were equal.
+
+    began: the nominal time of the night. ordinal: the ordinal of the evaluation.
+    """
 
     began: str
     ordinal: int
@@ -81,9 +87,9 @@ class Timeline:
     systems: the baseline first, then the configured systems in order, then those no longer configured.
     reused: the nights without a change, each with the ordinal of the evaluation whose results it reused.
     failed: the nights that could not run, except those that were run later.
-    over_nights: the monitors of every primary metric; None if nothing was tested.
-    latest_value: the least number of latest evaluations that include one with a value of the metric; None if none has
-    one.
+    over_nights: the tests repeated over all evaluations, on every primary metric; None if nothing was tested.
+    latest_value: how many of the latest evaluations must be included so that one has a value of the metric; None if no
+    evaluation has one.
     """
 
     name: str
@@ -108,7 +114,7 @@ class PastComparison(NamedTuple):
     """The result of a comparison in the history.
 
     difference: the mean difference. conclusion: the verdict. verdict: the verdict in words. is_drop: for a system
-    compared with itself, whether it regressed by an amount that may matter.
+    compared with itself, whether it regressed by a loss that is not shown to be smaller than the smallest effect.
     """
 
     difference: float | None
@@ -174,7 +180,10 @@ def order_systems(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
 
 
 def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
-    """Return, by ordinal, the digests of inputs and metric; set each evaluation's `judgments_version` on the way."""
+    """Return, by ordinal, the digests of an evaluation's inputs and of the metric's definition.
+
+    Also sets `judgments_version` of each evaluation. nights: ordinal -> evaluation.
+    """
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
     for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
@@ -190,7 +199,10 @@ def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
 
 def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Set the decisions, failed gates, changes since the previous evaluation and acknowledgements of evaluations."""
+    """Set the decisions, failed gates, changes since the previous evaluation and acknowledgements of evaluations.
+
+    nights: ordinal -> evaluation.
+    """
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
         nights[ordinal].decisions[candidate] = Choice(decision)
         nights[ordinal].reasons[candidate] = why
@@ -208,7 +220,10 @@ def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: Growi
 
 
 def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Set the values of a metric or cost, and their comparisons with the baseline, in the evaluations."""
+    """Set the values of a metric or cost, and their comparisons with the baseline, in the evaluations.
+
+    nights: ordinal -> evaluation.
+    """
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
@@ -224,7 +239,10 @@ def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
 
 def is_drop(conclusion: str, size: str | None) -> bool:
-    """Return whether a comparison with the previous evaluation shows a loss that may matter."""
+    """Return whether a comparison with the previous evaluation shows a drop.
+
+    It does if the system regressed and the loss is not shown to be smaller than the smallest effect.
+    """
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
 
 
@@ -237,7 +255,10 @@ def failure_text(gate: str, systems: str | None) -> str:
 
 
 def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Return dotted key -> value for all settings that can change a result, with the versions of systems."""
+    """Return dotted key -> value for all configuration keys that can change a result.
+
+    The versions of systems are included; names of inputs are not.
+    """
     values: dict[str, Any] = {}
 
     def put(prefix: str, value: Any) -> None:
@@ -253,9 +274,10 @@ def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
-    """Return the name in the history of the metric that an option names, by default of the first configured metric.
+    """Return the name in the history of the metric that an option names.
 
-    costs: the names of cost statistics, which are also allowed.
+    By default it is the first configured metric, or the metric compared last if scores come from another tool. Raise
+    InputError if the history has no such metric. costs: the names of cost statistics, which are also allowed.
     """
     names = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]

@@ -29,7 +29,7 @@ LONGEST_NAME = 255  # bytes of a folder's name
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Lock a folder and return the open lock file, which must stay open.
+    """Lock a folder and return the open lock file; closing the file releases the lock.
 
     The lock file gets its name after it is locked, so that no other process finds it unlocked.
     """
@@ -92,10 +92,11 @@ def abandon_working_folders(patience: float = 1.0) -> None:
 
 @contextlib.contextmanager
 def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """Yield a locked working folder that readers ignore; remove it at the end unless `finish_bundle` renamed it.
+    """Yield a locked working folder that readers ignore.
 
-    at: the nominal time of the evaluation; by default now. Folders of dead processes, which have no lock, are removed
-    first.
+    The folder is removed at the end unless `finish_bundle` renamed it. Folders of dead processes, which have no lock,
+    are removed first. Raise InputError if the output directory cannot be written. at: the nominal time of the
+    evaluation; by default now.
     """
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
@@ -122,7 +123,10 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
 
 
 def make_working_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
-    """Return a new working folder and its lock file, which holds the lock while it is open."""
+    """Return a new working folder and its lock file, which holds the lock while it is open.
+
+    Raise InputError if the folder cannot be made. start: the nominal time.  output: the configured value, for messages.
+    """
     refuse_unusable_output(parent, output)
     stamp = start.strftime(STAMP)
     for attempt in range(1, 1000):
@@ -164,7 +168,10 @@ def refuse_unusable_output(parent: Path, output: str) -> None:
 
 
 def nominal_time(folder: Path) -> datetime:
-    """Return the time that the evaluation in a working folder or bundle is about, also if it runs later."""
+    """Return the nominal time of the evaluation in a working folder or bundle.
+
+    This is the time that the evaluation is about, even if it runs later.
+    """
     return time_in_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 

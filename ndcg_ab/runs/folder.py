@@ -258,9 +258,9 @@ class RunFolder(Store):
 
 
 def read_input_table(path: Path, layout: Layout) -> pa.Table:
-    """Return the table of an input with the column types of its layout.
+    """Return the table of an input, with the column types of a layout.
 
-    The remarks of its source are in the metadata of the table.
+    The metadata of the table hold the remarks of the source.
     """
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)

@@ -41,7 +41,10 @@ def tracker_libraries(evaluation: Evaluation) -> list[str]:
 
 
 def make_tracker(evaluation: Evaluation) -> Tracker:
-    """Make the tracker of an evaluation; raise InputError for an unknown name or wrong options."""
+    """Return the tracker of an evaluation.
+
+    Raise InputError if its name is unknown, its options are wrong, or a library that it needs is not installed.
+    """
     name = evaluation.tracker.name
     with translate_foreign_errors(f"tracker = {name!r} failed"):
         require_libraries("ndcg-ab publish", *tracker_libraries(evaluation))
@@ -51,10 +54,10 @@ def make_tracker(evaluation: Evaluation) -> Tracker:
 
 
 def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
-    """Make the tracker of an evaluation, or of the bundle in a folder if the evaluation is None.
+    """Return the tracker of an evaluation, or of the bundle in a folder if the evaluation is None.
 
-    A bundle may come from somebody else.  Raise InputError if it names another tracker than MLflow, which could write
-    anywhere.
+    Raise InputError if the bundle alone names another tracker than MLflow: the bundle may come from somebody else, and
+    such a tracker could write anywhere.
     """
     if evaluation is not None:
         return make_tracker(evaluation)
@@ -74,7 +77,10 @@ def refuse_unknown_tracker(evaluation: Evaluation) -> None:
 
 
 def load_added_tracker(name: str) -> type[Tracker]:
-    """Return the tracker class that an installed package adds; raise InputError if none has this name."""
+    """Return the tracker class that an installed package adds under a name.
+
+    Raise InputError if no package adds the name, or if what it adds is no subclass of Tracker.
+    """
     added = extensions(GROUP)
     if name not in added:
         names = ", ".join(sorted({*TRACKERS, *added}))

@@ -51,7 +51,7 @@ class JsonLinesTracker(Tracker):
 
 
 def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Yield a bundle as flat records, the lines of its file; the key `record` is the kind of each."""
+    """Yield the lines of a bundle's file as flat records; the key `record` is the kind of record."""
     common = {"evaluation": bundle.evaluation.name, "key": bundle.key, "began": bundle.began.isoformat()}
     outcome = bundle.outcome
     about = {
