@@ -48,10 +48,12 @@ def check_tables(
     *,
     one_query: bool = False,
 ) -> list[Finding]:
-    """Check the loaded tables and return findings; raise InputError for input that makes scores meaningless.
+    """Check the loaded judgments and rankings, and return findings.
 
-    Severities are the defaults (`apply_severities` replaces them by those of the evaluation). one_query: whether the
-    rankings hold a single query, so that other queries are not reported as missing.
+    The findings have the default severity of their code; `apply_severities` replaces it by the configured one. Raises
+    InputError for input that makes scores meaningless. Raises CompleteRankingNeededError if a check needs more than the
+    reduced rankings. one_query: True if the rankings hold a single query; then only the checks for contradictions,
+    refused grades, missing ranks and duplicates run.
     """
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
@@ -78,7 +80,7 @@ def check_tables(
 
 
 def remote_table_notes(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return notes on tables that stay on a cluster, for which some checks are skipped."""
+    """Return a note if tables stay on a cluster, where the order of their rows is not checked; else an empty list."""
     staying = ["the judgments"] * bool(judgments.elsewhere)
     staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
     if not staying:
@@ -93,9 +95,9 @@ def check_loaded_rows(
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
 ) -> list[Finding]:
-    """Return findings on the judgments, and on answered and unanswered queries.
+    """Return findings on grades and judgments, and on queries that are unanswered or not judged.
 
-    notices: the observations of the SQL.
+    notices: (code, subject) -> what the SQL table of findings reports. Notices with other codes are skipped.
     """
     findings = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
@@ -117,7 +119,11 @@ def check_loaded_rows(
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
-    """Return a hint to match queries by text, if only one of ranking and judgments uses texts as ids; else ""."""
+    """Return a hint to match queries by text, or "".
+
+    The hint is given if most ids of either the ranking or the judgments, but not of both, are texts with spaces, and no
+    file of queries is configured.
+    """
     are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
         return ""
@@ -125,16 +131,17 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
 
 
 def inflect_words(count: int) -> dict[str, str]:
-    """Return {plural: word} for nouns and verbs such as ``queries`` and ``have``, in the singular if count is 1."""
+    """Return {plural: word to print} for words such as ``queries`` and ``have``: the singular if count is 1."""
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
 
 def describe_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
-    """Return phrases on how metrics score queries: `unanswered` without results, `no_relevant` without relevant ones.
+    """Return how metrics score queries, as {"unanswered": phrase, "no_relevant": phrase}.
 
-    count: number of these queries, for singular or plural.
+    `unanswered` is about queries without results, `no_relevant` about queries without relevant documents. count: number
+    of the queries in the sentence, for singular or plural.
     """
     they_are, each = inflect_words(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
@@ -165,7 +172,10 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
 
 
 def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return a note on metrics that leave out queries that a system did not answer, if there are such queries."""
+    """Return a note on metrics that leave out unanswered queries.
+
+    The list is empty if no metric does, or if the findings report no unanswered query.
+    """
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
     if not names or not unanswered:
@@ -191,7 +201,7 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
 
 
 def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) -> None:
-    """Raise InputError for grades that a metric refuses: below 0, or above its highest grade."""
+    """Raise InputError for grades below 0 if a metric refuses them, or above the max_grade of a metric."""
     strict = next((metric for metric in metrics if metric.negative == "error"), None)
     capped = [metric for metric in metrics if metric.max_grade is not None]
     limits: list[tuple[Metric, float, float, str, str]] = []
@@ -222,9 +232,10 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings on documents that occur twice in a ranking, and drop the worse ranked copy from the tables.
+    """Drop repeated documents from the loaded rankings, and return findings on them.
 
-    Raises InputError unless every metric has duplicates = first.
+    The best ranked copy of a document stays. Reduced rankings are skipped. Raises InputError if a ranking repeats a
+    document and a metric does not have duplicates = first.
     """
     findings = []
     for system_id, pulled in rankings.items():
@@ -260,7 +271,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 
 
 def copies_hint(pulled: Pulled) -> str:
-    """Return advice on repeated documents, with the tags if the file has several."""
+    """Return advice on repeated documents as an ending of a message; it lists the tags of a file with several."""
     tags = [
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
     ]
@@ -269,7 +280,10 @@ def copies_hint(pulled: Pulled) -> str:
 
 
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if the file of queries names no judged query, since ids are probably spelt differently."""
+    """Return a warning if the file of queries names no judged query; the ids are probably spelt differently.
+
+    Nothing is returned if neither slices nor weights use the file.
+    """
     if evaluation.queries is None:
         return []
     rows = engine.rows("query", ("query_id", "is_judged", "is_named", "weight"), order="query_id")
@@ -293,7 +307,7 @@ EVERY_QUERY = 2**62
 
 
 class CompleteRankingNeededError(Exception):
-    """Raised if a reduced ranking is not enough for a check, so that rankings must be read completely."""
+    """The error that a check needs complete rankings, but rankings were reduced to the needed results."""
 
 
 def check_judged_results(
@@ -301,8 +315,8 @@ def check_judged_results(
 ) -> list[Finding]:
     """Return findings on systems without a single judged result.
 
-    explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if
-    rankings were reduced and none of the first results is judged.
+    explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if a
+    system has no judged result in the first queries and any ranking is reduced.
     """
     unjudged = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]
@@ -330,9 +344,9 @@ def check_judged_results(
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
-    """Return {system: (first query, queries, results, judged results)}, of answered judged queries.
+    """Return {system: (first query_id, answered queries, results, judged results)}, counted in judged queries.
 
-    queries: the number of judged queries that are looked up.
+    queries: the number of judged queries to look up.
     """
     counts: dict[str, tuple[str, int, int, int]] = {}
     columns = ("system_id", "query_id", "returned", "met")
@@ -343,9 +357,10 @@ def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int,
 
 
 def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Run the configured checks of extensions, in order, and return their findings, coded by the check's name.
+    """Run the configured checks of extensions, in order, and return their findings.
 
-    Raises InputError for a check that is not installed, fails, or returns anything other than findings.
+    The code of a finding is replaced by the name of the check. Raises InputError if a check is not installed, fails, or
+    returns anything other than findings.
     """
     findings = []
     for name in evaluation.checks:
@@ -361,7 +376,10 @@ def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding
 
 
 def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:
-    """Load the tables and return the findings of the data check; rankings are read completely if a check needs it."""
+    """Load the tables and return the findings of the data check.
+
+    If a check needs complete rankings, they are read completely, and loaded and checked again.
+    """
     assert read.judgments is not None
     rankings = read.rankings
     load_tables(engine, read.judgments, read.queries, rankings, evaluation)

@@ -12,13 +12,13 @@ from ndcg_ab.sources.tables.on_disk import select_queries
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
-    """Return the findings with the severities that the configuration gives, the most severe first."""
+    """Return the findings with the configured severities, the most severe first."""
     chosen = [replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings]
     return sorted(chosen, key=lambda finding: Severity(finding.severity).traits.rank)
 
 
 def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
-    """Return the severity of a finding by the keys `findings` and `strict`."""
+    """Return the severity of a finding after the configuration keys `findings` and `strict` are applied."""
     if finding.code in evaluation.findings:
         chosen = evaluation.findings[finding.code]
         return "ignored" if chosen == "ignore" else chosen
@@ -28,7 +28,10 @@ def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
 def refuse_errors(
     findings: Sequence[Finding], evaluation: Evaluation, origins: Mapping[str, str] | None = None
 ) -> None:
-    """Raise InputError that names every finding of severity error; origins: system -> source, for messages."""
+    """Raise InputError if a finding has severity error; the message lists all such findings.
+
+    origins: system -> its source, which the message names.
+    """
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
@@ -57,7 +60,10 @@ def make_finding(
     examples: tuple[str, ...] = (),
     severity: str | None = None,
 ) -> Finding:
-    """Return a finding with the usual severity of its code, or with the given one."""
+    """Return a finding.
+
+    severity: None stands for the usual severity of the code. value: a number that the code defines, such as a share.
+    """
     return Finding(code, severity or CODES[code].severity, message, count, system, metric, value, examples)
 
 
@@ -67,10 +73,10 @@ def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the first examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
+    """Return at most five examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
 
-    Examples from large tables, and from tables on a cluster, have no location. ids: (query_id, doc_id); an empty doc_id
-    stands for the query, whose first location is given.
+    Examples from tables with more than `LOCATED` rows, and from tables on a cluster, have no file and line. ids:
+    (query_id, doc_id) pairs. If a doc_id is empty, the example is the query alone, with the line of the query's first row.
     """
     return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(ids))[:MOST])
 

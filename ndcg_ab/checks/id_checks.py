@@ -40,7 +40,7 @@ class Difference(NamedTuple):
     """The spelling difference between the ids of two tables.
 
     words: its description. spellings: the spellings that make ids equal. pairs: the ids that they make equal. is_whole:
-    whether hardly any id matches unchanged.
+    True if hardly any id matches unchanged, or if the only difference is the Unicode form.
     """
 
     words: str
@@ -99,9 +99,10 @@ def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str
 
 
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
-    """Return a table with a sample of ids: the document ids of shared queries, or some thousand query ids.
+    """Return the table with a sample of ids.
 
-    shared: the queries in both tables. field: doc_id or query_id.
+    shared: the queries in both tables. field: with doc_id, the sample is the document ids of the shared queries; with
+    query_id, it is up to `SAMPLE` shared and `SAMPLE` other query ids.
     """
     if field == "query_id":
         shared_ids = set(shared)
@@ -116,10 +117,11 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 def compare_tables(
     first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
 ) -> list[Finding]:
-    """Return the finding that ids of `first` match those of `other` in another spelling; empty if they do not.
+    """Return a finding if ids of `first` match those of `other` only in another spelling; else an empty list.
 
-    changed_rankings: returns the rankings that spellings change. shared: the queries in both tables. field: query_id,
-    or doc_id for document ids of shared queries.
+    changed_rankings: a function that returns the rankings whose ids change if spellings are applied. shared: the
+    queries in both tables. field: query_id to compare query ids, or doc_id to compare the document ids of shared
+    queries.
     """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
     difference = find_difference(first.ids, other.ids)
@@ -142,9 +144,10 @@ def compare_tables(
 
 
 def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
-    """Return the spelling difference between the ids of two tables, or None if no id matches only in another spelling.
+    """Return the spelling difference between the ids of two tables, or None.
 
-    A single match among several unmatched ids does not count.
+    None if no id matches only in another spelling. A single match among several unmatched ids does not count, unless it
+    is a Unicode form.
     """
     spellings, needed = find_alike(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
@@ -168,6 +171,6 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
 
 
 def query_spelling_hint(query_ids: Iterable[str], judged: Iterable[str]) -> str:
-    """Return ``; they match if …`` if query ids match judged ones only in another spelling, else an empty text."""
+    """Return ``; they match if …`` if query ids match judged ones only in another spelling, else ""."""
     difference = find_difference({"": frozenset(query_ids)}, {"": frozenset(judged)})
     return f"; they match {difference.words}" if difference else ""

@@ -37,7 +37,10 @@ class Spelling(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """An id of a query, and the id of the other table that equals it in some spelling."""
+    """Two ids that are equal in some spelling: one of the own table, one of the other table.
+
+    query_id: the query of the document ids; "" if the pair consists of query ids.
+    """
 
     query_id: str
     own: str
@@ -66,14 +69,17 @@ UNICODE_FORMS = frozenset(SPELLINGS[2:4])
 
 
 def respell(text: str, spellings: Iterable[Spelling]) -> str:
-    """Return an id, or several ids in lines, after applying several spellings in order."""
+    """Return a text after applying several spellings in order.
+
+    text: one id, or several ids with one per line.
+    """
     for spelling in spellings:
         text = spelling.respell(text)
     return text
 
 
 def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str, str]:
-    """Return the mapping id -> id after applying several spellings in order."""
+    """Return {id: the id after applying several spellings in order}."""
     respelled = respell("\n".join(ids), spellings).split("\n")  # at once, unless an id holds a line break
     if len(respelled) != len(ids):
         respelled = [respell(text, spellings) for text in ids]
@@ -81,9 +87,10 @@ def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str
 
 
 def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
-    """Return spellings in order of application, and the pairs of unmatched ids that they make equal.
+    """Find spellings that make unmatched ids of two tables equal.
 
-    The pairs are mapped to the spellings that they need.
+    Returns the spellings in order of application, and a mapping from each pair of ids that become equal to the
+    spellings that this pair needs.
     """
     every = frozenset[str]().union(*own.values(), *other.values())
     keys, spellings = respell_all(every, SPELLINGS), SPELLINGS
@@ -100,9 +107,10 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
 
 
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
-    """Return the pairs of unmatched ids whose keys are equal; keys: id -> its spelling for the comparison.
+    """Return the pairs of unmatched ids whose keys are equal.
 
-    An id whose key belongs to several ids, or to a matched id, is left out.
+    keys: id -> its spelling for the comparison. An id is left out if several ids of the other table, or an already
+    matched id, have its key.
     """
     pairs = []
     for query_id, ids in own.items():
@@ -120,7 +128,10 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
 
 
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
-    """Return those of the spellings that are needed to make the ids of a pair equal."""
+    """Return the spellings that are needed to make the ids of a pair equal.
+
+    A spelling is dropped, the last first, if the ids are equal without it.
+    """
     needed = spellings
     for spelling in reversed(spellings):
         fewer = tuple(each for each in needed if each is not spelling)
@@ -130,10 +141,11 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
 
 
 def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
-    """Return spellings that remove affixes of unmatched ids, so that they equal unmatched ids of the other table.
+    """Return at most `MOST_AFFIXES` spellings, each of which removes a prefix or suffix, that make unmatched ids equal.
 
-    matched: (query_id, id) of ids that are equal already. keys: id -> its spelling for the comparison. If other ids
-    have the affix as well, ids with and without it are different documents, as a chapter and its sections are.
+    matched: (query_id, id) of ids that are equal already. keys: id -> its spelling for the comparison. An affix that
+    ids of the other table have, too, is skipped: ids with and without it are then different documents, such as a
+    section and its chapter.
     """
     scored = []
     for longer, shorter in ((own, other), (other, own)):
@@ -157,7 +169,11 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
 
 
 def find_excess_texts(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
-    """Yield (True, text before) or (False, text after) for each longer id that contains a shorter id."""
+    """Yield the text by which a longer id exceeds a shorter id that it begins or ends with.
+
+    Each item is (True, text before the shorter id) or (False, text after it). The cut must be at a sign other than a
+    letter or digit; a prefix may also end with a letter before a digit.
+    """
     lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
     for text in longer if lengths else ():
         for length in lengths[: bisect_left(lengths, len(text))]:
@@ -200,8 +216,9 @@ LINES = ("delimited",)  # formats in which a Unicode form of the whole line is o
 class IdTable(NamedTuple):
     """A table of judgments or of one ranking, with a sample of ids.
 
-    name: its name in messages. files: the files that were read. read: returns the (query_id, doc_id) pairs of given
-    queries. system: the system of a ranking; None for judgments.
+    name: its name in messages. files: the files that were read. read: a function that returns the (query_id, doc_id)
+    pairs of the queries passed to it. system: the system of a ranking; None for judgments. ids: query_id -> sampled
+    document ids, or "" -> sampled query ids.
     """
 
     name: str
@@ -222,8 +239,8 @@ def describe_remedy(
 ) -> str:
     """Return the commands that make pairs of ids equal, or other advice if no command does.
 
-    changed_rankings: returns the rankings whose ids would change. pairs: number of ids that become equal. field:
-    query_id or doc_id.
+    changed_rankings: a function that returns the rankings whose ids change if spellings are applied. pairs: number of
+    pairs of ids that become equal. field: query_id or doc_id.
     """
     expected = count_equal(own.ids, other.ids) + pairs
     respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}
@@ -254,16 +271,17 @@ def count_equal(own: Ids, other: Ids) -> int:
 
 
 def respell_ids(ids: Ids, spellings: Sequence[Spelling]) -> Ids | None:
-    """Return ids in another spelling, or None if different ids of a query become equal."""
+    """Return the ids of a table in another spelling, or None if different ids of a query become equal."""
     respelled = respell_all(frozenset[str]().union(*ids.values()), spellings)
     result = {query_id: frozenset(map(respelled.__getitem__, each)) for query_id, each in ids.items()}
     return result if all(len(each) == len(ids[query_id]) for query_id, each in result.items()) else None
 
 
 def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field: str, number: str) -> str | None:
-    """Return the command that writes the ids of a text file in another spelling, or None if there is none.
+    """Return the shell command that writes a file with its ids in another spelling, or None.
 
-    field: query_id or doc_id. number: the number in the name of the new file, if there are several.
+    None if the source is no file, or if its format does not allow the change by a short command. field: the column to
+    change, query_id or doc_id. number: a number for the name of the new file; "" if there is one new file.
     """
     path = Path(pulled.origin)
     if not isinstance(pulled.source, File) or not path.is_file():
@@ -290,5 +308,5 @@ def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field
 
 
 def is_broken(text: str) -> bool:
-    """Return whether a text cannot be a field of a TREC line, or would begin a comment."""
+    """Return whether an id cannot stand in a TREC line: it is empty, has white space or begins with #."""
     return text.split() != [text] or text.startswith("#")

@@ -30,7 +30,7 @@ class TieJudgments:
     """The judgments of the queries with ties.
 
     grades: query_id -> doc_id -> grade. highest: the highest grade of all judgments. weights: query_id -> weight; None:
-    equal weights. ideals: cache of `ideal`.
+    equal weights. ideals: (metric hash, query_id) -> result of `ideal`, as a cache.
     """
 
     grades: Mapping[str, Mapping[str, float]]
@@ -39,14 +39,20 @@ class TieJudgments:
     ideals: dict[tuple[str, str], float | None] = dataclasses.field(default_factory=dict)
 
     def ideal(self, metric: Metric, query_id: str) -> float | None:
-        """Return the divisor that all systems' rankings of a query share; None if it depends on the ranking."""
+        """Return the normalizing divisor that all rankings of a query share, or None.
+
+        None if the divisor depends on the ranking, or a query cannot be scored.
+        """
         key = (metric.hash, query_id)
         if key not in self.ideals:
             self.ideals[key] = shared_ideal(metric, self.grades[query_id], self.highest)
         return self.ideals[key]
 
     def mean(self, values: Mapping[str, float]) -> float:
-        """Return the mean of values by query, weighted if queries are weighted; 0 without values."""
+        """Return the mean of the values, weighted if queries have weights; 0 without values.
+
+        values: query_id -> value.
+        """
         if self.weights is None:
             return mean(list(values.values())) or 0.0
         return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
@@ -56,8 +62,8 @@ class TieJudgments:
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Return findings on ranks that ties decide, and on given ranks that disagree with scores.
 
-    Each finding is about one metric and does not depend on the others. weights: query_id -> weight; None: equal
-    weights.
+    Each finding is about one system and one metric. Metrics with ties = given are skipped. weights: query_id -> weight;
+    None: equal weights.
     """
     groups: dict[OrderCheckKey, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
@@ -77,9 +83,10 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
 
 
 class OrderCheckKey(NamedTuple):
-    """Key of the metrics that share rank rule and cutoff and are checked together.
+    """The key of a group of metrics that share rank rule and cutoff and are checked together.
 
-    is_condensed: whether unjudged results are left out. beyond: whether a value can depend on results below the cutoff.
+    rule: how results are ranked. cutoff: the depth of the metrics. is_condensed: True if unjudged results are left out.
+    beyond: True if a value can depend on results below the cutoff.
     """
 
     rule: str
@@ -101,8 +108,9 @@ OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey]) -> OwnRanks:
     """Find the first rank, per system and query, at which given ranks and scores disagree.
 
-    Returns two mappings: (system, query) -> the first rank at which they may disagree; system -> query -> the first
-    rank at which a result has another score by given ranks.
+    Returns two mappings. The first maps (system, query) to the first rank at which given ranks and scores may disagree.
+    The second maps system -> query -> the first rank at which ordering by given ranks yields another score. Both
+    mappings are empty if all rankings are reduced.
     """
     if not engine.may_have_value("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
@@ -123,10 +131,10 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
 def check_group(
     engine: Engine, key: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
-    """Return the findings on ties, and on given ranks that disagree with scores, for metrics of one group.
+    """Return the findings on ties, and on given ranks that disagree with scores, for one group of metrics.
 
-    key: the rank rule and the cutoff that the metrics share. ranks: the result of `find_rank_score_disagreements`.
-    weights: query_id -> weight; None: equal weights.
+    key: the key of the group. ranks: the result of `find_rank_score_disagreements`. weights: query_id -> weight; None:
+    equal weights.
     """
     engine.build("tied_query", cutoff=key.cutoff, rank_rule=key.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))
@@ -161,9 +169,9 @@ def check_group(
 
 
 def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
-    """Return whether more than `BOUNDED` results belong to queries whose top ranks are decided by ties.
+    """Return whether queries with ties among their top ranks have more than `BOUNDED` results in total.
 
-    The table `sensitive_doc` is made only if the results at the top ranks alone are within the bound.
+    The table `sensitive_doc` is built unless the results at the top ranks alone already exceed `BOUNDED`.
     """
     top_results = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
     if (top_results or 0) > BOUNDED:
@@ -181,10 +189,10 @@ def rank_finding(
     ranks: OwnRanks,
     reach: int,
 ) -> list[Finding]:
-    """Return a finding if given ranks order results within the first `reach` ranks differently from scores; else none.
+    """Return a finding if given ranks order the first `reach` results differently from scores; else an empty list.
 
-    values: query_id -> value of the metric by scores. Queries whose given ranks may disagree with scores (tied scores,
-    repeated ranks) are ordered by ranks for the comparison, because the metric that the advice names would do so.
+    The finding compares the mean by scores with the mean by given ranks. values: query_id -> value of the metric by
+    scores. ranks: the result of `find_rank_score_disagreements`.
     """
     suspicious, disagreeing = ranks
     queries = [
@@ -213,9 +221,10 @@ def rank_finding(
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
-    """Return the metric's value of a query from the grades of its results in order; None: unjudged.
+    """Return the value of a metric for one query whose results are given by their grades; 0 if it cannot be scored.
 
-    judged: the grades of all judged documents of the query. highest: the highest grade of all judgments.
+    grades: the grades of the results in rank order; None: unjudged. judged: the grades of all judged documents of the
+    query. highest: the highest grade of all judgments.
     """
     results = [Result(str(index), rank_given=index) for index in range(len(grades))]
     judgments = {str(index): grade for index, grade in enumerate(grades) if grade is not None}
@@ -234,8 +243,9 @@ def tie_finding(
 ) -> Finding:
     """Return a finding on the number of ranks that ties decide, with bounds of the mean over all orders of ties.
 
-    values: query_id -> value. answers: query_id -> its results; empty if bounds are not computed. tied_counts: query_id
-    -> number of tied ranks within the metric's depth.
+    Without bounds if `answers` is empty or the metric allows none. values: query_id -> value. answers: query_id -> its
+    results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied ranks within the
+    metric's depth.
     """
     decided = sum(tied_counts.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
@@ -263,8 +273,8 @@ def mean_bounds(
 ) -> tuple[float, float | None, float]:
     """Return the lowest, expected and highest mean over all orders of ties.
 
-    values: query_id -> value. tied: query_id -> its results. The expected mean is None for measures that are not sums
-    over ranks.
+    The expected mean is None for metrics that are not sums over ranks. values: query_id -> value. tied: query_id ->
+    results of a query with ties.
     """
     worst, expected, best = dict(values), dict(values), dict(values)
     for query, results in tied.items():

@@ -32,7 +32,11 @@ LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is i
 
 
 def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return findings on systems that return placeholders, or the query itself at rank 1."""
+    """Return findings on systems that return placeholders, or that return queries themselves at rank 1.
+
+    A placeholder is an unjudged document with a name such as ``null``, or the single one that most queries return.
+    Judgments and rankings on a cluster are not checked.
+    """
     if judgments.elsewhere:
         return []
     findings = []
@@ -68,7 +72,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
 
 
 def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:
-    """Return the ids that are not judged; judged: all judged ids, each once."""
+    """Return the ids that are not judged; judged: the ids of all judged documents, without repetitions."""
     known = judged.filter(pc.is_in(judged, value_set=doc_ids))
     return doc_ids.filter(pc.invert(pc.is_in(doc_ids, value_set=known)))
 
@@ -89,7 +93,11 @@ ERRORS = 3.0  # standard errors by which the mean must be below 0
 def check_grade_order(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled, rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
-    """Return a warning if no grade is <= 0, and every system ranks lower grades above higher ones."""
+    """Return a warning if grades seem reversed: every system ranks lower grades above higher ones.
+
+    The list is empty if a grade is <= 0, if there are one or more than `MOST_GRADES` grades, if no metric is graded, or
+    if a table is on a cluster.
+    """
     if judgments.elsewhere or any(pulled.elsewhere for pulled in rankings.values()):
         return []
     scale = grade_scale(judgments)
@@ -110,7 +118,7 @@ def check_grade_order(
 
 
 def grade_scale(judgments: Pulled) -> list[float]:
-    """Return the distinct grades, lowest first; reading stops after MOST_GRADES or at a grade <= 0."""
+    """Return the distinct grades in rising order; reading stops after more than `MOST_GRADES`, or at a grade <= 0."""
     grades: set[float] = set()
     for batch in read_batches(judgments.table, ["grade"]):
         grades |= set(pc.unique(batch["grade"]).to_pylist())
@@ -120,7 +128,10 @@ def grade_scale(judgments: Pulled) -> list[float]:
 
 
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
-    """Return, per system, the `concordance` of each query with two different grades at the top ranks."""
+    """Return {system: concordances}, one `concordance` of ranks and grades per query.
+
+    Only queries with two different grades at the top ranks count, among the first `QUERIES` judged queries.
+    """
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
     grades = {(query, doc): grade for query, doc, grade in judged}
@@ -151,7 +162,10 @@ def concordance(grades: Sequence[float]) -> float | None:
 
 
 def is_reversed(values: Sequence[float]) -> bool:
-    """Return whether the mean of concordances is far below 0, in value and in standard errors."""
+    """Return whether the mean of concordances is at most `REVERSED` and more than `ERRORS` standard errors below 0.
+
+    False for fewer than `FEWEST_QUERIES` values.
+    """
     if len(values) < FEWEST_QUERIES:
         return False
     mean = sum(values) / len(values)
@@ -168,7 +182,7 @@ REPEATED = 0.05  # share of the queries that must repeat the text of another que
 
 
 def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if queries look clustered but are compared as independent."""
+    """Return a warning if queries look clustered and the configuration does not say whether they are."""
     rows = engine.rows("query", ("query_id", "text", "cluster", "is_judged"), order="query_id")
     settings = evaluation.statistics
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
@@ -184,7 +198,10 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
-    """Return a description of the clusters that query ids suggest, and the number of queries in them, or None."""
+    """Return a description of the clusters that query ids suggest, and the number of queries in them.
+
+    Ids such as ``t1_1`` and ``t1_2`` suggest a cluster. None if there are too few or too large clusters.
+    """
     parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
     sizes = [size for size in groups.values() if size > 1]
@@ -198,9 +215,9 @@ def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
 
 
 def describe_repeated_texts(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
-    """Return a description of queries with equal texts, up to case and space, and their number, or None.
+    """Return a description of queries with equal texts, and their number; None if they are too few.
 
-    texts: (query_id, text) pairs.
+    Texts are compared without case and repeated spaces. texts: (query_id, text) pairs.
     """
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}

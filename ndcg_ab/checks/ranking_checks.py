@@ -36,10 +36,12 @@ HALF = 0.5  # share of the queries from which on a fault is that of the whole ra
 
 @dataclass(frozen=True)
 class TableNotice:
-    """What the SQL table of findings reports under one code about one subject: a system, or the judgments.
+    """The counts and examples that the SQL table of findings reports for one code and one subject.
 
-    count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id);
-    the doc_id is empty if the report is about a query.
+    The subject is a system, or the judgments.
+
+    count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id)
+    pairs, as examples; the doc_id is empty if the notice is about a query.
     """
 
     count: int
@@ -48,7 +50,7 @@ class TableNotice:
 
 
 class AnswerCounts(NamedTuple):
-    """Counts of the queries that one system answers, and its median number of results.
+    """The counts of the queries that one system answers, and its median number of results.
 
     queries: number of judged queries answered. depth: median number of results. several: number of queries with more
         than one result. answered: number of all queries answered.
@@ -61,7 +63,7 @@ class AnswerCounts(NamedTuple):
 
 
 def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
-    """Return the observations of the SQL by (code, subject), in the order of the codes."""
+    """Return {(code, subject): notice} from the SQL table of findings, in the order of the codes."""
     counts: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
@@ -72,7 +74,7 @@ def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
 
 
 def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
-    """Return the counts of answered queries by system_id."""
+    """Return {system_id: counts of the answered queries}."""
     columns = ("system_id", "queries", "depth", "several", "answered")
     return {name: AnswerCounts(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
 
@@ -82,7 +84,7 @@ def check_rankings(
 ) -> list[Finding]:
     """Return the findings on rankings that need neither judgments nor a metric.
 
-    notices: the observations of the SQL.
+    notices: (code, subject) -> what the SQL table of findings reports.
     """
     answers = count_answers(engine)
     findings: list[Finding] = []
@@ -95,13 +97,17 @@ def check_rankings(
 
 
 def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
-    """Return findings made from the remarks of a source; table_kind: a system's name, or a word for another table."""
+    """Return findings made from the remarks that a source made when it was read.
+
+    table_kind: the name of a system, or a word for another table, such as "judgments". system: the name of the system;
+    None for another table.
+    """
     remarks = [*form_remarks(pulled), *pulled.remarks]
     return findings_of(remarks, f"system {table_kind}" if system else table_kind, system)
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
-    """Return findings made from remarks; about: the subject of the messages."""
+    """Return one finding per remark; about: the subject with which the messages begin."""
     findings = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
@@ -127,9 +133,9 @@ REMARKS = {
 def check_ranks(
     name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
-    """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal.
+    """Return findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
 
-    name: the system.
+    name: the system. notices: (code, subject) -> what the SQL table of findings reports.
     """
     findings = []
 
@@ -180,7 +186,10 @@ def check_ranks(
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
-    """Return a finding if a ranking without ranks lists results of nearly every query by rising score; else none."""
+    """Return a finding if a ranking without ranks lists its results by rising score in nearly every query.
+
+    Else, and for reduced rankings, the list is empty.
+    """
     if pulled.reduced:  # no score of it rises
         return []
     if not pulled.lacks("rank") or pulled.lacks("score"):
@@ -199,7 +208,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
 
 
 def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
-    """Return, per query, the number of adjacent pairs of rows, and how many of these pairs have a rising score.
+    """Return two counters by query: adjacent pairs of rows, and those pairs of which the second has a higher score.
 
     Queries are in the order of the table.
     """
@@ -219,7 +228,7 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
 
 
 def find_few_queries(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
-    """Return findings on systems that answer far fewer queries than another one."""
+    """Return findings on systems that answer far fewer judged queries than the system that answers most."""
     findings = []
     most = max(answers, key=lambda name: answers[name].queries, default="")
     for name in rankings:
@@ -231,9 +240,10 @@ def find_few_queries(answers: Mapping[str, AnswerCounts], rankings: Iterable[str
 
 
 def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings, per metric, on systems with far fewer results within the metric's depth than another one.
+    """Return findings on systems with far fewer results than another one, within the depth of each metric.
 
-    A system is reported by its median, or if a tenth of the queries that it answers have far fewer results.
+    A system is reported if its median number of results is far lower, or if a tenth of the queries that it answers have
+    far fewer results.
     """
     answers = count_answers(engine)
     findings = []
@@ -267,7 +277,10 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
-    """Return, per system_id, the queries for which it returns far fewer results than another system, within `reach`."""
+    """Return {system_id: ids of the queries for which it returns far fewer results than another system}.
+
+    reach: number of ranks to look at; None: all.
+    """
     engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
     queries: dict[str, list[str]] = {}
     for system_id, query_id in engine.rows("shorter_answer", ("system_id", "query_id"), order="query_id"):
@@ -276,7 +289,7 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return findings on systems with equal rankings: often one file was given under two names."""
+    """Return a finding for each two systems with equal rankings, which are often one file under two names."""
     findings = []
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
@@ -294,9 +307,9 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that is equal for copies of a ranking; only rankings with equal values are compared row by row.
+    """Return a value that is equal for copies of a ranking, so that only rankings with equal values are compared.
 
-    scored: whether all rankings with this number of rows have scores, so that the value can contain the best score of a
+    scored: True if all rankings with this number of rows have scores; then the value contains the best score of one
     query.
     """
     if pulled.elsewhere:
@@ -312,8 +325,8 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
 def are_copies(pulled: Pulled, other: Pulled) -> bool:
     """Return whether two rankings with equal numbers of rows are copies.
 
-    Tables on a cluster are compared by digest, and never equal local tables. The rows that a reduced ranking keeps do
-    not depend on the order of its rows.
+    If one of the two is on a cluster, their digests decide; a local table never equals a table on a cluster. Of two
+    reduced rankings, the rows that were kept are compared first.
     """
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
@@ -325,9 +338,10 @@ def are_copies(pulled: Pulled, other: Pulled) -> bool:
 
 
 def is_copy(table: Any, other: Any) -> bool:
-    """Return whether two rankings have equal documents with equal scores, or ranks without scores, in any order.
+    """Return whether two rankings hold equal documents with equal scores and ranks, in any order of rows.
 
-    One query is compared first, which avoids comparing all rows of nearly all pairs of tables.
+    Scores or ranks that a ranking lacks are not compared. One query is compared first, which is enough for nearly all
+    pairs of different rankings.
     """
     if table.num_rows != other.num_rows:
         return False

@@ -21,7 +21,7 @@ NO_GAIN = "no query can be scored: no judged document has a grade that gains any
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return warnings about systems with many unjudged results, which count as not relevant."""
+    """Return warnings on low judged shares, and on judged shares that differ between systems."""
     findings = []
     for summary in sorted(systems, key=lambda summary: metric_sort_key(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
@@ -35,7 +35,11 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 
 def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return warnings about metrics with a higher judged share for one system than for another."""
+    """Return a warning for each metric whose judged share is clearly higher for one system than for another.
+
+    Clearly means by at least `DIFFERS`. The judged share is the share of the results within the metric's depth that
+    have a judgment.
+    """
     findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_sort_key):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
@@ -54,14 +58,14 @@ def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding
 
 
 def no_gain_finding(evaluation: Evaluation) -> Finding:
-    """Return the error that no query can be scored, with the file of the judgments if they have one."""
+    """Return the error finding that no query can be scored; its message names the file of the judgments, if any."""
     file = evaluation.judgments.file if evaluation.judgments else None
     is_file = file is not None and (evaluation.directory / file).is_file()
     return make_finding("nothing_scored", f"{file}: {NO_GAIN}" if is_file else NO_GAIN, 0)
 
 
 def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[Finding]:
-    """Return an error if no metric scores any query, or a warning for each metric that scores none or few.
+    """Return an error if no metric scores any query, else a warning for each metric that scores none or few.
 
     shares: one row per metric, with the number and the share of scored queries.
     """
@@ -115,10 +119,10 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
 
 
 def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on margins, smallest effects and thresholds of at least half of a metric's range.
+    """Return findings on configured differences of at least half of a metric's range.
 
-    The range of dcg is known with the highest grade, and that of another tool's metric with its values. Raises
-    InputError for a difference that exceeds the range.
+    Configured differences are margins, smallest effects and thresholds. The range of dcg depends on the highest grade;
+    that of another tool's metric is the range of the values. Raises InputError if a difference exceeds the range.
     """
     differences = list(evaluation.named_differences())
     if not differences:
@@ -140,7 +144,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def column_spreads(engine: Engine) -> dict[str, float]:
-    """Return the mapping metric hash -> highest minus lowest value."""
+    """Return {metric hash: highest minus lowest value of the metric}."""
     rows = engine.read("query_score", ("metric_id", "value"))
     least_most = rows.group_by("metric_id").aggregate([("value", "min"), ("value", "max")]).to_pylist()
     return {row["metric_id"]: row["value_max"] - row["value_min"] for row in least_most}

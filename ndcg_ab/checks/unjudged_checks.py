@@ -26,9 +26,9 @@ NOT_CHECKED = (
 def check_rankings_alone(
     evaluation: Evaluation, engine: Engine, say: Callable[[str], object]
 ) -> tuple[list[Finding], str]:
-    """Read and check the rankings of an evaluation without judgments; return findings and a summary.
+    """Read and check the rankings of an evaluation without judgments; return findings and a summary text.
 
-    Every query is treated as judged, so that the same tables can be made. say: receives progress messages.
+    say: receives progress messages. Raises InputError if a finding has severity error.
     """
     rankings = {}
     for system in evaluation.systems:
@@ -58,7 +58,10 @@ def check_rankings_alone(
 
 
 def check_order(engine: Engine, metric: Metric) -> list[Finding]:
-    """Return findings on ties within a metric's depth, and on given ranks that order these results differently."""
+    """Return findings on ties within a metric's depth, and on given ranks that order these results differently.
+
+    The list is empty for a metric with ties = given or unjudged = condense.
+    """
     if metric.ties == "given":
         return []
     cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)

@@ -54,9 +54,9 @@ def grade_by_judge(
 ) -> tuple[Pulled, int]:
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    files: the judgments of files. rankings: complete rankings. since: as for `JudgeFunctionCaller.grades_of`. Returns
-    the function's judgments, and the number of grades that were in the cache already. Raises InputError if there is no
-    document.
+    Returns the function's judgments, and the number of grades that were already in the cache. files: the judgments
+    of each file. rankings: system -> complete ranking. since: Unix time before which cached grades are not reused;
+    None: all are. Raises InputError if the pool is empty.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -90,7 +90,11 @@ def grade_by_judge(
 def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
-    """Pool the documents within the metrics' depth of any system: return their sorted keys, and doc_id -> document."""
+    """Pool the documents that any system ranks within the judged depth.
+
+    Returns the sorted (query_id, doc_id) keys, and doc_id -> document for the documents with known content. The depth
+    is that of the judge, or else of the metrics, at most `MOST_GRADED_DEPTH`.
+    """
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
     texts = list(queries.texts)
@@ -115,7 +119,10 @@ def pool_documents(
 
 
 def combine_file_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
-    """Return the grade of each document that files judge; several judgments of one document are combined."""
+    """Return {(query_id, doc_id): grade} from the judgments of all files.
+
+    Several judgments of one document are combined by the configured rule.
+    """
     if not files:
         return {}
     table = gather_judgments(files, evaluation).table
@@ -124,13 +131,16 @@ def combine_file_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict
 
 
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
-    """Sample `SAMPLED` keys by a hash of key and seed, sorted; most of them stay in the sample if keys are added."""
+    """Return a sorted sample of at most `SAMPLED` keys, chosen by a hash of key and seed.
+
+    If keys are added, most of the sample stays.
+    """
     hashed = sorted(keys, key=lambda key: hashlib.sha256("\0".join([str(seed), *key]).encode()).digest())
     return sorted(hashed[:SAMPLED])
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
-    """Summarize the judge function: number of its grades, and its agreement with the files."""
+    """Return the number of grades of the judge function, and their agreement with the judgments of the files."""
     assert evaluation.judge is not None
     ours = combine_file_grades([by_function], evaluation)
     grade_pairs = [(grade, ours[key]) for key, grade in combine_file_grades(files, evaluation).items() if key in ours]

@@ -28,7 +28,11 @@ def add_judged_shares(
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
-    """Add the judged shares of both systems to the comparisons over all queries, if the shares are known."""
+    """Add the judged shares of both systems to the comparisons over all queries.
+
+    The judged share is the share of a system's results, within the metric's depth, that have a judgment. Comparisons of
+    other families, and those without a known share, stay as they are.
+    """
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
         return list(compared)
@@ -47,11 +51,10 @@ def add_judged_shares(
 
 
 def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
-    """Return warnings of verdicts that may only favour the system from which the judgments came.
+    """Return warnings of verdicts that may only reflect that the favoured system has more judged results.
 
-    If, of the two systems, only the favoured one is named as a source of judgments, a primary verdict is compared with
-    the verdict without the judgments from that system. For all other verdicts, the judged shares of the two systems are
-    compared.
+    If the favoured system alone, of the two, is a source of judgments, the primary verdict is compared with the verdict
+    without the judgments from that system. In all other cases, the judged shares of the two systems are compared.
     """
     without = {each.system: each for each in left_out}
     findings = []
@@ -70,23 +73,26 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
 
 
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
-    """Return whether a verdict favours a system with clearly more judged results, which may be its only reason."""
+    """Return whether a verdict may be due only to a clearly larger judged share of the favoured system.
+
+    False if the verdict holds on the fully judged queries, and unjudged results cannot reverse it.
+    """
     favours = is_lead(labels) and labels.lead * favoured_side(row) > 0
     return favours and not (holds_on_fully_judged(row, labels) and not can_be_reversed(row))
 
 
 def favoured_and_other(row: Comparison) -> tuple[str, str]:
-    """Return the names of the system that a verdict favours, and of the other system."""
+    """Return the names of the system that the verdict favours, and of the other system."""
     return (row.candidate, row.baseline) if favoured_side(row) > 0 else (row.baseline, row.candidate)
 
 
 def favoured_side(row: Comparison) -> int:
-    """Return 1 if a verdict favours the candidate, -1 if it favours the baseline, else 0."""
+    """Return 1 if the verdict favours the candidate, -1 if it favours the baseline, 0 if it favours neither."""
     return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
 
 
 def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
-    """Return whether the interval on fully judged queries lies on the verdict's side; False without one."""
+    """Return whether the interval on fully judged queries supports the verdict; False if there is no interval."""
     if labels.full_low is None or labels.full_high is None:
         return False
     if row.conclusion is Verdict.NOT_WORSE:
@@ -112,7 +118,10 @@ def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Fin
 
 
 def text_without_own_judgments(left_out: LeftOut, row: Comparison) -> str:
-    """Return ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
+    """Return the verdict without a system's own judgments in words.
+
+    Such as ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``.
+    """
     judgments = "the one judgment" if left_out.hidden == 1 else f"the {left_out.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"
     return f"without {judgments} that {left_out.system} alone contributed it is {row.conclusion.words}{difference}; "

@@ -35,7 +35,10 @@ Grades = dict[str, float]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
-    """Compare the judges; return None on Spark, or if no document has several judges. Rankings must be complete."""
+    """Compare the judges: agreement, verdicts by each, and the noise of differences. Rankings must be complete.
+
+    None on Spark, if judgments were not combined, or if no document has several judges.
+    """
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
     judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
@@ -55,7 +58,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
 
 
 def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
-    """Return the numbers (`JudgmentCodes.key`) of the documents to which judges give different grades."""
+    """Return the numbers (`JudgmentCodes.key`) of the documents on whose grades judges disagree."""
     lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
     np.minimum.at(lowest, judged.key, judged.grade)
     np.maximum.at(highest, judged.key, judged.grade)
@@ -63,10 +66,10 @@ def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
 
 
 def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
-    """Return the judges by falling number of documents, the first ones with comparisons by their judgments alone.
+    """Return the judges, those with the most documents first.
 
-    enough: number of judged queries that a judge needs for comparisons. compare: a function from a judge's name to the
-    comparisons by this judge.
+    The first `MOST_TESTED` judges with enough queries get the comparisons by their judgments alone. enough: number of
+    judged queries that a judge needs. compare: a function from a judge's name to the comparisons by this judge.
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -79,7 +82,10 @@ def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tup
 
 
 def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
-    """Compare the judges in pairs on documents both judged; keep the `MOST_PAIRS` pairs with the most documents."""
+    """Return the agreement of every two judges on the documents that both judged.
+
+    Only the `MOST_PAIRS` pairs with the most such documents are returned.
+    """
     pairs = []
     for first, second in combinations(range(len(judged.judges)), 2):
         ours, theirs = judged.judge == first, judged.judge == second
@@ -94,7 +100,7 @@ def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
 
 
 def compare_by(evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str) -> tuple[Comparison, ...]:
-    """Return the primary comparisons by the judgments of one judge; empty if these cannot be scored."""
+    """Return the primary comparisons by the judgments of the judge `name`; () if they cannot be scored."""
     try:
         with rescore(evaluation, read, judged.of_judge(name), f"judgments of {name!r}") as (engine, single, _):
             return tuple(compare_primary(engine, single))
@@ -110,7 +116,7 @@ def measure_judge_noise(
 ) -> list[JudgeNoise]:
     """Measure how much differences vary if each document's grade is drawn at random from its judges' grades.
 
-    odd: numbers of the documents on which judges disagree. The result is empty if a grade cannot be scored.
+    odd: numbers of the documents on whose grades judges disagree. The result is empty if a metric cannot score a grade.
     """
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
@@ -123,7 +129,11 @@ def measure_judge_noise(
 def draw_grades(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Draw grades on which judges disagree at random, in an engine with the judgments; return how differences vary."""
+    """Draw grades at random from those of the judges, and return how much differences vary over the draws.
+
+    engine: an engine in which the combined judgments are loaded and scored. odd: numbers of the documents on whose
+    grades judges disagree.
+    """
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
@@ -146,7 +156,7 @@ def draw_grades(
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
-        """Return a system's value for a query under each drawn set of grades; NaN if the query cannot be scored."""
+        """Return a system's values for a query, one per draw of the grades; NaN if the query cannot be scored."""
         answer = results.get((system, query_id), [])
         return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 
@@ -174,10 +184,10 @@ def draw_grades(
 def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> NDArray[np.float64] | None:
-    """Return the mean difference of each draw, as (draws,); None if no query can be scored in some draw.
+    """Return the mean difference of each draw, as an array (draws,); None if a draw leaves no query to score.
 
-    differences: query_id -> (draws,) differences by drawn grades, NaN if not scored; those of other queries come from
-    `column`.
+    column: the measured differences, which are used for queries without drawn grades. differences: query_id -> array
+    (draws,) of the differences by drawn grades, NaN if not scored.
     """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[index] for index in indices), *differences]

@@ -21,7 +21,10 @@ KEYS = ["query_id", "doc_id"]
 
 
 def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> list[str]:
-    """Return the compared systems that judgments name as their source, in the order of the systems; empty on Spark."""
+    """Return the compared systems that judgments name as their source, in configured order.
+
+    Empty on Spark, and if judgments name no sources. singles: the judgments before they were combined, with sources.
+    """
     if singles is None or evaluation.engine.spark:
         return []
     names = set(pc.unique(singles["source"]).to_pylist())
@@ -31,7 +34,8 @@ def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> li
 def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
     """Repeat each primary comparison without the judgments that one system alone contributed, for every such system.
 
-    Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose.
+    Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose. Returns ()
+    if no judgment names a compared system as its source.
     """
     assert read.judgments is not None
     names = contributing_systems(evaluation, read.judgments.singles)
@@ -46,7 +50,7 @@ def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[Lef
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
-    """Return (query_id, doc_id, source) of the judged documents that a single source contributed."""
+    """Return (query_id, doc_id, source) of the judgments that exactly one source contributed; "" if it has no name."""
     texts = pa.table(
         {
             **{name: singles[name].cast(pa.string()) for name in KEYS},

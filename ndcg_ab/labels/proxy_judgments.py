@@ -59,7 +59,10 @@ SCHEMA = pa.schema(
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
-    """Open an engine with the rankings and the proxy judgments. score: whether to compute scores."""
+    """Open an engine with the rankings and the proxy judgments, and check the data.
+
+    score: True to compute scores, too.
+    """
     assert read.proxy is not None
     plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
     by_proxy = evaluation.model_copy(update={"judgments": evaluation.cheap_judgments})
@@ -67,10 +70,11 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
-    """Return the candidates' differences per query by the proxy judgments of complete rankings, and findings.
+    """Return the candidates' differences per query by the proxy judgments, and findings on these judgments.
 
     The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`. A difference
     is 0 if the metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
+    Rankings must be complete.
     """
     with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
         table = proxy_table(engine, single)
@@ -80,10 +84,10 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
-    """Return the carefully judged queries whose grades the proxy judge may have seen: those not in `careful_unseen`.
+    """Return the carefully judged queries whose grades the proxy judge may have seen, and findings.
 
-    The set is empty if that key is not set. The findings warn of ids that are not carefully judged. Raises InputError
-    if none of the ids is.
+    These are the queries that the file `careful_unseen` does not name; none without that file. The findings warn of
+    named queries that are not carefully judged. Raises InputError if none of the named queries is.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -122,7 +126,10 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Convert findings about judgments to findings about proxy judgments, with the code `cheap_judgments`."""
+    """Return the findings about proxy judgments: those about judgments, with the code `cheap_judgments`.
+
+    Findings that do not concern judgments are left out.
+    """
     rows = []
     for finding in findings:
         if finding.code in PROXY_ALONE:
@@ -140,8 +147,8 @@ def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     """Return the differences candidate - baseline by the proxy judgments, in the columns of `SCHEMA`.
 
-    One row per metric, candidate and judged query; the difference is 0 if the metric cannot score the query. engine: an
-    engine with scores by the proxy judgments.
+    The table has one row per metric, candidate and judged query. A difference is 0 if the metric cannot score the
+    query. engine: an engine with scores by the proxy judgments.
     """
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
@@ -167,7 +174,10 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """Return the proxy differences by (metric, candidate), from the table of `load_proxy_scores`."""
+    """Return {(metric, candidate): paired differences by the proxy judgments}.
+
+    table: the table of `load_proxy_scores`. baseline: name of the baseline.
+    """
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -189,9 +199,10 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
 def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Add differences corrected by proxy judgments to the primary comparisons; return findings about the sample, too.
+    """Add differences corrected by proxy judgments to the primary comparisons.
 
-    engine: an engine with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
+    Returns all comparisons, and findings on whether the carefully judged queries are a random sample. engine: an engine
+    with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.log is not None:
@@ -215,9 +226,10 @@ def add_proxy_corrections(
 def correct_by_log(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Correct the primary differences by the mean proxy difference of the log that the careful queries were drawn from.
+    """Correct the primary differences by the mean proxy difference over the log.
 
-    If changed queries of the log have no proxy judgments, nothing is corrected, and a finding says so.
+    The careful queries were drawn from this log. Returns the comparisons and findings. If queries of the log with
+    changed results have no proxy judgments, nothing is corrected, and a finding says so.
     """
     assert sampling.log is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
@@ -245,7 +257,7 @@ def correct_by_log(
 
 
 def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
-    """Restrict a column to some queries, without weights and clusters."""
+    """Return a column of paired differences reduced to some queries, without baseline values, weights and clusters."""
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
     differences = np.asarray(column.differences)[indices]
     return replace(
@@ -259,10 +271,10 @@ def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
 
 
 def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
-    """Return a warning if carefully judged queries differ from the other queries in their proxy values.
+    """Return a warning if carefully judged queries are no random sample of those with proxy judgments.
 
-    The differences of the candidates and the values of the baseline are tested, each at `SURE` over the number of
-    tests.
+    Their proxy values are compared with those of the other queries: the difference of each candidate and the value of
+    the baseline, each tested at `SURE` divided by the number of tests.
     """
     tested: dict[tuple[str, str], Balance] = {}
     for (metric, candidate), column in proxy.items():

@@ -42,7 +42,7 @@ Rescored = tuple[Engine, Evaluation, Sequence[Finding]]
 
 
 def compare_primary(engine: Engine, evaluation: Evaluation) -> list[Comparison]:
-    """Compare the candidates with the baseline on the primary metrics."""
+    """Return the comparisons of the candidates with the baseline on the primary metrics."""
     columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
     return compare_columns(columns, evaluation, PRIMARY)
 
@@ -57,10 +57,11 @@ def rescore(
     check: bool = True,
     score: bool = True,
 ) -> Iterator[Rescored]:
-    """Score rankings by other judgments; yield the engine with the scores, the reduced evaluation, and findings.
+    """Score rankings by other judgments; yield an engine, the reduced evaluation, and findings.
 
-    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: beginning of the message of an
-    InputError. check: whether to check the data. score: whether to compute scores.
+    The reduced evaluation compares the systems on the primary metrics alone. judgments: as they were pulled, or a table
+    in the columns of `JUDGMENT`. about: beginning of the message of an InputError. check: True to check the data;
+    without, there are no findings. score: True to compute scores.
     """
     if isinstance(judgments, pa.Table):
         assert read.judgments is not None

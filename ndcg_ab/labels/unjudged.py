@@ -37,8 +37,9 @@ IntArray = NDArray[np.int64]
 class AllResults:
     """The results that all systems returned for the judged queries.
 
-    query_ids: ids of the judged queries, rising, by query index. doc_ids: ids of the unjudged documents, by document
-        number. judged: numbers of judged documents by query and grade. rankings: results by (rank rule, system).
+    query_ids: ids of the judged queries, rising; results refer to them by index. doc_ids: ids of the unjudged
+    documents; results refer to them by number. judged: numbers of judged documents by query and grade. rankings: (rank
+    rule, system) -> results.
     """
 
     query_ids: pa.Array
@@ -51,12 +52,15 @@ class AllResults:
         return self.query_ids[document[0]].as_py(), self.doc_ids[document[1]].as_py()
 
     def within(self, metric: Metric, system: str) -> RankedResults:
-        """Return the results of a system within a metric's depth."""
+        """Return the results of a system within a metric's depth; no results if the system has none."""
         ranked = self.rankings.get((rank_rule(keep_unjudged_results(metric)), system))
         return no_results() if ranked is None else ranked.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> SystemPair:
-        """Return the results of two systems within a metric's depth; query indices refer to the given `query_ids`."""
+        """Return the results of two systems within a metric's depth, for the given queries.
+
+        query_ids: the queries, to which the query indices of the result refer.
+        """
         numbers = index_values(pa.array(query_ids, pa.string()), self.query_ids)
         lines = np.full(len(self.query_ids), -1)
         lines[numbers] = np.arange(len(numbers))
@@ -83,7 +87,7 @@ def add_unjudged(
 ) -> list[Comparison]:
     """Add the possible effect of unjudged results to the comparisons over all queries.
 
-    columns: the paired differences over all queries. results: from `read_ranked_results`, if already read.
+    columns: the paired differences over all queries. results: the result of `read_ranked_results`; None to read it now.
     """
     if not compared:
         return []
@@ -109,7 +113,7 @@ def add_unjudged(
 
 
 def has_expected_value(metric: Metric) -> bool:
-    """Return whether a metric is computed by ndcg-ab, and has an expected value in closed form."""
+    """Return whether ndcg-ab computes the metric and has a closed form of its expected value over unknown grades."""
     return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
@@ -155,7 +159,10 @@ def describe_unjudged(
 
 
 def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return a note to declare the judgments complete if all grades are above 0 and few of the results are judged."""
+    """Return a note that advises to declare the judgments complete, or an empty list.
+
+    The note is given if all grades are above 0 and few of the results are judged.
+    """
     shares = [row.judged for row in systems if row.judged is not None]
     if evaluation.declares_complete or not shares or max(shares) >= FEW_SHOWN:
         return []
@@ -175,7 +182,7 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
 
 
 def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults:
-    """Read the results of all systems for judged queries, to the metrics' depth, and count the grades."""
+    """Read the results of all systems for judged queries, within the metrics' depth, and the counts of grades."""
     grade_counts = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(grade_counts["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(grade_counts["grade"]).to_pylist()}))
@@ -201,7 +208,8 @@ def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
     """Raise InputError, before scoring, if the memory limit is too low for the results of the judged queries.
 
-    judged: ids of the judged queries. A metric without a cutoff needs all results of a system.
+    Only a metric without a cutoff, which needs all results of a system, can be refused. judged: ids of the judged
+    queries.
     """
     memory = engine.memory
     if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:

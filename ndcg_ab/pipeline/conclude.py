@@ -62,8 +62,8 @@ def make_outcome(
 
     findings: those of the data check. parity_queries: number of recomputed queries; None if another tool computed the
     scores. proxy: the table of `load_proxy_scores`. judges: the comparison of several judges. left_out: the comparisons
-    without the judgments that each system alone contributed. function: the summary of a judge function. ledger: rows of
-    what was read.
+    without the judgments that each system alone contributed. function: the summary of a judge function. ledger: numbers
+    of rows read, used and left out. Raises InputError if a finding has severity error.
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
@@ -113,7 +113,10 @@ def make_outcome(
 def compare_systems(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, systems: Sequence[SystemSummary]
 ) -> list[Comparison]:
-    """Return every comparison, with the effects of unjudged results and the judged shares."""
+    """Return all comparisons: those of every family, and those on the queries that a change is meant to improve.
+
+    Comparisons over all queries include the effect of unjudged results and the judged shares.
+    """
     columns = paired_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
     compared = add_unjudged(engine, evaluation, sampling, columns, compared)
@@ -122,7 +125,10 @@ def compare_systems(
 
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
-    """Return one row per metric and system, in configured order; weights: query_id -> weight; None: equal weights."""
+    """Return one summary per metric and system, in configured order.
+
+    weights: query_id -> weight; None: equal weights.
+    """
     scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
     summaries = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
@@ -140,25 +146,28 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
 
 
 def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
-    """Return the rows of one metric among a system's scores; an empty table if there are no scores."""
+    """Return the rows of one metric in a system's table of scores; an empty table if `scores` is None."""
     if scores is None:
         return pa.table({name: [] for name in ("query_id", "value", "judged")})
     return scores.filter(pc.equal(scores["metric_id"], metric_id))
 
 
 def read_query_scores(engine: Engine) -> pa.Table:
-    """Return one row per (system_id, query_id, metric) with value and hash, in the order of systems and metrics."""
+    """Return a table with one row per (system_id, query_id, metric): the value and the metric's hash.
+
+    Rows are in the order of systems, then of metrics.
+    """
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
     return engine.read("metric_value", columns, order="system_position, metric_position, query_id")
 
 
 def write_query_scores(engine: Engine, path: Path) -> None:
-    """Write one row per (system_id, query_id, metric) to a file, CSV or Parquet by its name."""
+    """Write one row per (system_id, query_id, metric) to a CSV or Parquet file, by the extension of the file name."""
     write_table(read_query_scores(engine), path)
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on differences that the configuration gives, and on its file of queries."""
+    """Return findings on configured differences, such as margins, and on the file of queries."""
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
@@ -170,7 +179,10 @@ def queries_on_page(engine: Engine) -> list[str]:
 
 
 def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
-    """Return the `most` queries that each candidate wins and loses most, in the order of metrics and systems."""
+    """Return, for every candidate and metric, the `most` queries with the largest gains and the largest losses.
+
+    Rows are in the order of metrics and systems.
+    """
     rows: list[dict[str, Any]] = engine.read(
         "extreme_difference",
         ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),
@@ -181,7 +193,10 @@ def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
 
 
 def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
-    """Return the ledger rows of click logs, judgments, rankings and answered queries; findings: of the data check."""
+    """Return the ledger rows (numbers of rows read, used and left out) of all inputs.
+
+    These are click logs, judgments, rankings and answered queries. findings: those of the data check.
+    """
     judged = {query_id: count for query_id, count in engine.rows("query", ("query_id", "judged")) if count}
     repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
     parts = [*read.files, *([read.by_function] if read.by_function else [])]
@@ -193,9 +208,10 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
 
 
 def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
-    """Return the ledger row of the judgments of all files.
+    """Return one ledger row on the judgments of all files: numbers of rows read, used and left out.
 
-    repeated: number of repeated judgments. used_count: number of documents with a grade.
+    repeated: number of judgments that repeat another one. used_count: number of pairs of query and document with a
+    grade.
     """
     comments, unrated = (sum(count_remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
     rows = sum(part.count for part in parts)
@@ -209,7 +225,7 @@ def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> 
 
 
 def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
-    """Yield the ledger row of each click log from which judgments were made."""
+    """Yield one ledger row per click log from which judgments were made: events read, used and left out."""
     for part in parts:
         for remark in part.remarks:
             if remark.code == CLICK_GRADES and remark.total is not None:
@@ -218,9 +234,10 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
 
 
 def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
-    """Yield two ledger rows per system: its results, and the judged queries that it answers, with reasons for the rest.
+    """Yield two ledger rows per system, with the reasons for what is left out.
 
-    judged: id of each judged query -> number of its judged documents.
+    The first is about its results, the second about the judged queries that it answers. judged: id of each judged query
+    -> number of judged documents.
     """
     columns = ("system_id", "results", "unjudged_results", "judged")
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
@@ -241,7 +258,10 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
 
 
 def count_scored(engine: Engine) -> Iterable[LedgerRow]:
-    """Yield the ledger rows of the drawn queries, and of each metric's queries whose value depends on the ranking."""
+    """Yield one ledger row for the drawn queries, then one per metric for the queries that it scores.
+
+    A query counts as scored if the metric's value depends on the ranking.
+    """
     flags = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
     gaining = engine.read("scored_query", ("metric_id",), where={"is_relevant": True})["metric_id"]
     possible = {row["values"]: row["counts"] for row in pc.value_counts(gaining).to_pylist()}
@@ -257,5 +277,5 @@ def count_scored(engine: Engine) -> Iterable[LedgerRow]:
 
 
 def count_remarked(pulled: Pulled, code: str) -> int:
-    """Return the count of a source's remarks with this code; 0 without one."""
+    """Return the sum of the counts of a source's remarks with this code; 0 if there is no such remark."""
     return sum(remark.count for remark in pulled.remarks if remark.code == code)

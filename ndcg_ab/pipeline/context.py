@@ -85,17 +85,20 @@ class Stage:
     task: str | None = None
 
     def part_name(self, part: str) -> str:
-        """Return the name of the stage with a part, such as ``pull bm25``."""
+        """Return the name of the stage with the name of a part filled in, such as ``pull bm25``."""
         return self.name.format(name=part)
 
     def retries(self, prefect: Prefect) -> int:
-        """Return the number of retries of a failed part."""
+        """Return how often a failed part is run again; 0 for a stage that does not use the network."""
         if not self.outside:
             return 0
         return prefect.retries if self.most_retries is None else min(prefect.retries, self.most_retries)
 
     def perform(self, context: Context, part: str) -> str | None:
-        """Do one part, mark it as done and return its message; raise InputError if a pull exceeds its time limit."""
+        """Do one part, mark it as done, and return its message or None.
+
+        An error is stored in the context and raised. Raises InputError if the part exceeds the time limit of pulls.
+        """
         seconds = context.evaluation.prefect.timeout_seconds
         try:
             if seconds is None or not self.outside or self.most_retries is not None:

@@ -39,7 +39,10 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
-    """Read one source of judgments and return a message or None; name: one of `judgment_source_names`."""
+    """Read one source of judgments, and return a message or None.
+
+    name: the name of the source, one of `judgment_source_names`.
+    """
     index = judgment_source_names(context.evaluation).index(name)
     entry, key = context.evaluation.judgment_entries[index], judgments_key(index)
     source, layout, texts = entry.source, judgments_layout(entry, context.evaluation), context.store.queries().texts
@@ -51,7 +54,10 @@ def pull_judgments(context: Context, name: str) -> str | None:
 
 
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
-    """Read the proxy judgments, and the ids of the queries that may correct them; return a message or None."""
+    """Read the proxy judgments, and the file `careful_unseen` if it is configured; return a message or None.
+
+    The file names the judged queries whose grades the proxy judge has not seen, which may therefore correct its grades.
+    """
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
     layout = with_grade_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
@@ -71,7 +77,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
 
 
 def digest_texts(texts: Mapping[str, str]) -> str:
-    """Return a digest of the texts of queries; empty without texts."""
+    """Return a digest of the texts of queries, or "" without texts. texts: query_id -> text."""
     return hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()[:32] if texts else ""
 
 
@@ -85,7 +91,7 @@ def resources_for(context: Context) -> Resources:
 def check_proxy_queries(context: Context) -> None:
     """Raise InputError if proxy judgments lack a judged query or have too few other queries.
 
-    Nothing is checked before both judgments and proxy judgments are read.
+    Do nothing until judgments and proxy judgments have been read.
     """
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
@@ -139,7 +145,10 @@ def pull_ranking(context: Context, name: str) -> str | None:
 
 
 def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
-    """Return the settings for recording costs; None if no cost is recorded."""
+    """Return what to record about the costs of requests, or None if no cost is configured.
+
+    Raises InputError if rankings stay on Spark.
+    """
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
         raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
@@ -148,7 +157,10 @@ def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
 
 
 def measure_by_turns(context: Context, _: str) -> str:
-    """Send every query once more to all systems by turns to measure costs; earlier costs count as cold."""
+    """Send every query once more to all systems by turns to measure costs, and return a message.
+
+    Costs that were recorded when the rankings were read are marked as cold.
+    """
     evaluation, store = context.evaluation, context.store
     requests, queries = costs_to_record(evaluation), store.queries()
     assert requests is not None
@@ -171,12 +183,12 @@ def measure_by_turns(context: Context, _: str) -> str:
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """Return query_id -> {column: value} of the file of queries if requests to the source use them; else empty."""
+    """Return query_id -> {column: value} of the file of queries, or {} if requests to the source use no column."""
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
 def judge_with_function(context: Context, _: str) -> str:
-    """Grade results of the systems with the judge function."""
+    """Grade results of the systems with the judge function, store the grades, and return a message."""
     evaluation, store = context.evaluation, context.store
     judge = evaluation.judge
     assert judge is not None
@@ -191,9 +203,10 @@ def judge_with_function(context: Context, _: str) -> str:
 
 
 def pull_scores(context: Context, name: str) -> str | None:
-    """Read one file of scores; after the last one, add systems and metrics to the evaluation.
+    """Read one file of scores, and return a message or None.
 
-    name: one of `score_source_names`.
+    After the last file, the systems and metrics of all files are added to the evaluation of the context. name: the name
+    of the file, one of `score_source_names`.
     """
     evaluation, store, index = context.evaluation, context.store, score_source_names(context).index(name)
     described = evaluation.scores[index]
@@ -205,7 +218,7 @@ def pull_scores(context: Context, name: str) -> str | None:
 
 
 def score_source_names(context: Context) -> list[str]:
-    """Return a distinct name for each source of scores: the system or file, numbered if it is repeated."""
+    """Return a distinct name for each source of scores: its system or file, numbered if several are equal."""
     names = [each.display_name for each in context.evaluation.scores]
     return [
         name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)

@@ -46,7 +46,7 @@ Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage a
 
 
 def check_data(context: Context, _: str) -> None:
-    """Load the tables, and store the findings of the data check in the context."""
+    """Load the tables, check them, and store the findings and the ledger in the context."""
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
@@ -73,32 +73,38 @@ def verify_sample(context: Context, _: str) -> None:
 
 
 def score_by_proxy_judgments(context: Context, _: str) -> None:
-    """Score by the proxy judgments in temporary tables, and add findings on them to the context."""
+    """Score the rankings by the proxy judgments, in an engine of their own.
+
+    The scores are stored in the context, and findings on the proxy judgments are added to its findings.
+    """
     with context.store.memory() as memory:
         context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, complete=True))
     context.findings = [*context.findings, *findings]
 
 
 def score_by_judges(context: Context, _: str) -> None:
-    """Compare the systems by the judgments of each of several judges, in temporary tables."""
+    """Compare the systems by the judgments of each of several judges, and store the result in the context."""
     with context.store.memory() as memory:
         context.judges = compare_judges(context.evaluation, context.store.read(memory, complete=True))
 
 
 def leave_out_labels(context: Context, _: str) -> None:
-    """Compare the systems without the judgments that each system alone contributed."""
+    """Compare the systems without the judgments that one system alone contributed, for each such system.
+
+    The comparisons are stored in the context.
+    """
     with context.store.memory() as memory:
         context.left_out = compare_leaving_out(context.evaluation, context.store.read(memory, complete=True))
 
 
 def has_several_judges(context: Context) -> bool:
-    """Return whether judgments of several judges or files were combined."""
+    """Return whether the judgments, once read, were combined from several judges or files."""
     judgments = context.store.judgments()
     return judgments is not None and judgments.singles is not None
 
 
 def names_sources(context: Context) -> bool:
-    """Return whether judgments name compared systems as their source."""
+    """Return whether the judgments, once read, name compared systems as their source."""
     judgments = context.store.judgments()
     return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
 
@@ -134,7 +140,7 @@ def has_rankings(context: Context) -> bool:
 
 
 def is_new(context: Context) -> bool:
-    """Return whether the evaluation is computed, instead of reusing an earlier one."""
+    """Return whether the evaluation must be computed, because no stored evaluation is reused."""
     return context.bundle is None
 
 
@@ -215,9 +221,9 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 
 
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
-    """Do every part of the stages that applies and is not done yet, in order.
+    """Do, in order, every part of the stages that apply, except parts that are done already.
 
-    call: does one part of a stage; its errors are raised.
+    call: a function that does one part of a stage, and returns a message or None; its errors are not caught.
     """
     for stage in stages:
         parts = stage.parts(context) if stage.applies(context) else ()
@@ -230,9 +236,9 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
 def evaluate(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, complete: bool = True
 ) -> tuple[Outcome, MemoryStore]:
-    """Run a complete evaluation in memory, and return its outcome and the store with its inputs.
+    """Run a complete evaluation in memory; return its outcome, and the store with its inputs.
 
-    complete: whether complete rankings are needed afterwards, as for the page. Raises InputError and ParityError.
+    complete: True if complete rankings are needed afterwards, as for the page. Raises InputError and ParityError.
     """
     store = MemoryStore(evaluation, engine, complete=complete)
     context = Context(evaluation, store, say)
@@ -248,7 +254,7 @@ def score_systems(
 ) -> list[Finding]:
     """Run the stages until everything is scored and verified, and return the findings.
 
-    summed_up: whether summaries of each system are computed, too.
+    No costs are measured. summed_up: True to compute summaries of each system, too.
     """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
@@ -257,7 +263,10 @@ def score_systems(
 
 
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
-    """Read and check all inputs without scoring; return the findings, and a sentence with the numbers of rows."""
+    """Read and check all inputs without scoring; return the findings, and a text with the numbers of rows.
+
+    Raises InputError if a finding has severity error.
+    """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, measures=False)
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])

@@ -26,7 +26,10 @@ KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", 
 
 
 def judgments_key(index: int) -> str:
-    """Return the key of a source of judgments; index: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    """Return the key in the store of a source of judgments.
+
+    index: 0 for `judgments`, 1 for the first of `more_judgments`.
+    """
     return f"judgments{index or ''}"
 
 
@@ -77,62 +80,66 @@ class Store(ABC):
 
     @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
-        """Yield the memory limit for reading, with the folder for data that exceed it; None without a limit."""
+        """Open the memory limit for reading, with the folder for data that exceed it; None without a limit."""
 
     # ---- inputs
 
     @abstractmethod
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Read an input unless its content is known, and return a message or None.
+        """Read an input and store it, unless its unchanged content is stored already; return a message or None.
 
-        read: reads the input. force: whether to read an input whose content is known.
+        read: a function that reads the input. force: True to read the input in any case.
         """
 
     @abstractmethod
     def has(self, key: str) -> bool:
-        """Return whether an input with this key was read."""
+        """Return whether the input with this key has been read."""
 
     @abstractmethod
     def get(self, key: str) -> Pulled | None:
-        """Return an input as it was read, or None if there is none with this key."""
+        """Return the input with this key as it was read, or None if none has been read."""
 
     @abstractmethod
     def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
-        """Return the writer that receives the rows of an input while it is read."""
+        """Return the writer that receives the rows of the input `key` while it is read."""
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return the mapping system -> ranking; each is complete, or reduced to the needed results.
+        """Return the mapping system -> ranking.
 
-        force: whether to ignore results that earlier runs stored.
+        complete: True for complete rankings; else they may be reduced to the needed results. force: True to ignore what
+        earlier runs stored.
         """
 
     def needed_results(self) -> NeededResults | None:
-        """Return the part of a ranking that must be read; None for all of it."""
+        """Return which results of a ranking must be read, or None if all of them must."""
         return None
 
     def covers_enough_queries(self, pulled: Pulled) -> bool:
-        """Return whether the part of a ranking that was read is enough for the checks."""
+        """Return whether the part of a ranking that was read covers enough queries for the checks."""
         return True
 
     @abstractmethod
     def put_costs(self, key: str, costs: pa.Table) -> None:
-        """Replace the costs of the requests for an input."""
+        """Replace the recorded costs of the requests for the input `key`."""
 
     def answers_folder(self, key: str) -> Path | None:
-        """Return the folder in which a source may cache answers during the run, or None."""
+        """Return the folder in which a source may cache its answers during the run; None if it must not."""
         return None
 
     def asked_since(self, force: bool) -> float | None:
-        """Return the Unix time from which stored answers of a judge function are valid; None if all are valid."""
+        """Return the Unix time before which cached answers of a judge function are outdated; None if none is."""
         return None
 
     def files(self) -> list[Pulled]:
-        """Return the judgments of each file, in configured order."""
+        """Return the judgments of each configured source that has been read, in configured order."""
         return self.get_all(judgments_key(index) for index in range(len(self.evaluation.judgment_entries)))
 
     def judgments(self) -> Pulled | None:
-        """Return all judgments as one table; None if there are none, or not all have been read."""
+        """Return all judgments as one table, those of the judge function included.
+
+        None until all of them have been read, and for scores of another tool.
+        """
         keys = [judgments_key(index) for index in range(len(self.evaluation.judgment_entries))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
         if self.evaluation.scores or not all(map(self.has, keys)):
@@ -145,15 +152,19 @@ class Store(ABC):
         return Queries(self.get(QUERIES), tuple(self.evaluation.slices.by), self.get(INTENDED))
 
     def scores(self) -> list[Pulled]:
-        """Return the scores of another tool, one table per source."""
+        """Return the scores of another tool, one table per source that has been read."""
         return self.get_all(scores_key(index) for index in range(len(self.evaluation.scores)))
 
     def get_all(self, keys: Iterator[str]) -> list[Pulled]:
-        """Return the inputs with these keys that were read."""
+        """Return those inputs with these keys that have been read."""
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> PulledInputs:
-        """Return all inputs, complete, or reduced to what the stages need."""
+        """Return all inputs.
+
+        complete: True for complete rankings; else they may be reduced to what the stages need. force: True to ignore
+        rankings that earlier runs stored.
+        """
         return PulledInputs(
             self.judgments(),
             self.queries(),
@@ -228,9 +239,9 @@ class MemoryStore(Store):
         return judgments is None or covers_enough_queries(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
-        """Return a description of every input, as in bundles.
+        """Return one dictionary per input, with name, kind, version, origin, number of rows and digest.
 
-        An input with more than `digested` rows has no digest; None: every input has one.
+        digested: number of rows up to which an input gets a digest; None: every input gets one.
         """
         inputs = []
         for key, entry in self._entries.items():
@@ -243,6 +254,6 @@ class MemoryStore(Store):
         return sorted(inputs, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
-        """Return all inputs; rankings are reduced, unless complete ones are needed."""
+        """Return all inputs; rankings are reduced to the needed results, unless the store is for complete ones."""
         with self.memory() as memory:
             return self.read(memory)

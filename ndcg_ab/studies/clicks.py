@@ -22,8 +22,8 @@ KEY = "judgments.clicks."
 class ClickStudy(NamedTuple):
     """The grades from a click log.
 
-    described: the configured click model, and the rule that turns its values into grades. judgments: the grades.
-    findings: findings about the log.
+    described: the configuration: the click model, and the rule that turns its values into grades. judgments: the
+    grades. findings: findings about the log.
     """
 
     described: Clicks
@@ -32,9 +32,10 @@ class ClickStudy(NamedTuple):
 
 
 def make_click_evaluation(clicks: Mapping[str, Any], queries: str | None) -> Evaluation:
-    """Make an evaluation that has a click log as its judgments; an InputError names the option of the command.
+    """Make an evaluation that has a click log as its judgments.
 
-    clicks: the configuration below `judgments: clicks:`. queries: path of the query file, or None.
+    clicks: the configuration below `judgments: clicks:`. queries: path of the query file, or None. Raises InputError,
+    which names the option of the command instead of the key.
     """
     content: dict[str, Any] = {"name": "clicks", "judgments": {"clicks": dict(clicks)}}
     content |= {"queries": queries} if queries else {}
@@ -42,7 +43,10 @@ def make_click_evaluation(clicks: Mapping[str, Any], queries: str | None) -> Eva
 
 
 def option_name(setting: Setting) -> str:
-    """Return the command's option for a configuration key: ``--model`` for ``judgments.clicks.model``."""
+    """Return the command's option for a configuration key: ``--model`` for ``judgments.clicks.model``.
+
+    A key outside ``judgments.clicks`` is returned as it is.
+    """
     first, _, _ = setting.key.removeprefix(KEY).partition(".")
     if not setting.key.startswith(KEY):
         return str(setting)

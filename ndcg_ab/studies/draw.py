@@ -53,13 +53,14 @@ NOBODY = "(nobody judged)"  # placeholder for judgments that do not exist yet
 
 
 class DrawPlan(NamedTuple):
-    """The difference that drawn queries detect, and the number of queries that the smallest effect needs.
+    """The difference that the drawn queries detect, and the number of queries that the smallest effect needs.
 
     effect: smallest effect that matters. alpha, power: level and power of the test. deviation: standard deviation of
         the differences over the whole log, in the metric's unit. judged: number of judged queries from which the
-        deviation was estimated; None if it was given or assumed. is_supposed: whether the deviation was assumed.
+        deviation was estimated; None if it was given or assumed. is_supposed: True if the deviation was assumed.
     detected: mean difference that the drawn queries detect; None for fewer than two queries.
-    drawn, random: number of drawn queries, and number of randomly sampled queries, that detect `effect`; None if the
+    drawn, random: number of queries that detect `effect` if they are drawn, or if they are sampled at random; None if
+    the
         log has too few.
     """
 
@@ -147,11 +148,12 @@ def draw_from_log(
     power: float = POWER,
     say: Say = lambda step: None,
 ) -> DrawStudy:
-    """Draw `count` queries from the evaluation's log, or all queries with different results if there are fewer.
+    """Draw queries from the evaluation's log for judging.
 
-    evaluation: its judgments are ignored. earlier_draw: the file of an earlier draw, whose queries are drawn again.
-    deviation: standard deviation of the differences over the log, if known. judgments: judgments of some queries of the
-    log, from which the deviation is estimated. Raises InputError, ParityError.
+    evaluation: its judgments are ignored. count: number of queries to draw; all queries with different results are
+    drawn if there are fewer. earlier_draw: the file of an earlier draw, whose queries are drawn again. deviation:
+    standard deviation of the differences over the log, if known. judgments: judgments of some queries of the log, from
+    which the deviation is estimated. Raises InputError, ParityError.
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
@@ -188,8 +190,9 @@ def draw_from_log(
 class Sample(NamedTuple):
     """The queries drawn from a log.
 
-    draw: the drawn queries and their probabilities. relative: (N,) relative disagreements. weights: (N,) frequencies;
-    None for equal ones. kept, gone: as in `DrawStudy`.
+    draw: the drawn queries and their probabilities. relative: (N,) relative disagreements of the queries of the log.
+    weights: (N,) frequencies of the queries; None for equal ones. kept: number of drawn queries taken over from an
+    earlier draw. gone: number of earlier drawn queries that are missing in the log.
     """
 
     draw: Draw
@@ -200,7 +203,11 @@ class Sample(NamedTuple):
 
 
 def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: FileSource | None) -> Sample:
-    """Draw queries with the configured seed; raise InputError if no results differ, or an earlier draw does not fit."""
+    """Draw queries with the configured seed.
+
+    earlier_draw: the file of an earlier draw, whose queries are drawn again. Raises InputError if no results differ
+    between systems, or if the earlier draw has more queries than `count` or another seed.
+    """
     query_ids = log.table["query_id"].to_pylist()
     weights = None  # of the queries, where they count: all have one, or none has
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
@@ -226,7 +233,10 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, earlier_draw: 
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
-    """Read the log and the rankings, and compute the disagreements of the queries."""
+    """Read the log and the rankings, and compute how far the rankings of each query disagree.
+
+    Raises InputError if a ranking answers no query of the log.
+    """
     of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
@@ -254,10 +264,11 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
 
 
 def estimate_deviation(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
-    """Estimate the deviation of differences at a disagreement of 1, from judged queries whose results differ.
+    """Estimate the standard deviation of the differences of queries with a disagreement of 1.
 
-    The differences are those of the first metric. relative: (N,) relative disagreements. Returns the deviation, and the
-    number of queries that it was estimated from.
+    The estimate is made from judged queries whose results differ, on the first metric. relative: (N,) relative
+    disagreements. Returns the deviation, and the number of queries that it was estimated from. Raises InputError if no
+    difference deviates.
     """
     pulled = pull_source(judgments, with_grade_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
@@ -279,7 +290,11 @@ def estimate_deviation(log: ReadLog, judgments: FileSource, relative: FloatArray
 
 
 def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[EarlierDraw, int]:
-    """Read an earlier draw in the order of the log; also return how many of its drawn queries the log lacks."""
+    """Read an earlier draw in the order of the log.
+
+    Returns the draw, and the number of drawn queries that the log lacks. Raises InputError if it has no drawn
+    query.
+    """
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
@@ -305,7 +320,7 @@ def earlier_draw_error(
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
-    """Make the error that says why the queries of an earlier draw cannot be drawn again."""
+    """Return the error that says why the queries of an earlier draw cannot be drawn again."""
     assert earlier is not None and earlier_draw is not None
     name = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())
@@ -322,7 +337,10 @@ def earlier_draw_error(
 def make_plan(
     population: Population, count: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
 ) -> DrawPlan:
-    """Plan the difference that the drawn queries detect, and the number of queries that the smallest effect needs."""
+    """Return the difference that `count` drawn queries detect, and the number of queries for the smallest effect.
+
+    judged, is_supposed: as in `DrawPlan`.
+    """
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     if count >= 2:
@@ -334,9 +352,10 @@ def make_plan(
 
 
 def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:
-    """Add probability (0 for unchanged queries, null for those not drawn) and disagreement to the log's table.
+    """Return the log's table with the columns probability and disagreement.
 
-    is_weighted: if False, weights were not used, and are left out.
+    The probability is 0 for queries with equal results, and null for other queries that were not drawn. Columns without
+    a value are left out. is_weighted: False if weights were not used; then they are left out, too.
     """
     assert queries.pulled is not None
     rows, draw, relative = queries.pulled.table, sample.draw, sample.relative

@@ -26,7 +26,10 @@ from ndcg_core.measures.score import Result
 
 @dataclasses.dataclass(frozen=True)
 class SystemExplanation:
-    """The explanations of one system, one per metric, and the steps from the first metric to each other metric."""
+    """The explanations of one system, one per metric, and the steps from the first metric to each other metric.
+
+    A step is a change of the definition, with the value after the change.
+    """
 
     system_id: str
     explanations: tuple[Explanation, ...]
@@ -34,9 +37,10 @@ class SystemExplanation:
 
 
 def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[SystemExplanation]:
-    """Explain the value of every system and metric on one query, and verify it against the SQL.
+    """Explain the value of every system and metric on one query, and verify each value against the SQL.
 
-    Raises InputError if the query is not judged, ParityError if core and SQL disagree.
+    Raises InputError if the query is not judged or another tool computes a metric, ParityError if Python and SQL
+    disagree.
     """
     for metric in metrics_of_other_tools(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
@@ -78,7 +82,10 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
 
 def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> str:
-    """Return each system's ranking and ideal by metric, and the steps from the first metric to the others, as JSON."""
+    """Return the explanations of all systems as a JSON text.
+
+    It has each system's ranking and ideal ranking by metric, and the steps from the first metric to each other metric.
+    """
     systems = [
         {
             "system_id": each.system_id,

@@ -47,7 +47,7 @@ WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: f
 
 
 def write_example(folder: Path) -> list[Path]:
-    """Write the example's files into a folder, and return their paths; raise InputError if one exists."""
+    """Write the example's files into a folder, and return their paths; raise InputError if a file exists already."""
     package = Path(__file__).parent.parent
     # in a checkout the example is among the tests
     source = package / "example" if (package / "example").is_dir() else package.parent / "tests" / "data"
@@ -73,9 +73,10 @@ class RecognisedFile(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationFiles:
-    """The files of an evaluation, as they were named or recognised.
+    """The files of an evaluation, as options named them or their content was recognised.
 
-    systems: ranking files by name, the baseline first. grades: the number for each grade that is written as a word.
+    judgments, queries: None if there is no such file. systems: system -> ranking file, the baseline first. grades: word
+    -> number, for grades that are written as words.
     """
 
     judgments: RecognisedFile | None
@@ -84,7 +85,7 @@ class EvaluationFiles:
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def describe_files(self) -> list[str]:
-        """Return a line for each file: its path and its role (judgments, ranking of a system, queries)."""
+        """Return one line per file: its path and its role (judgments, ranking of a system, queries)."""
         lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
@@ -100,9 +101,11 @@ def guess_inputs(
     *,
     needs_judgments: bool = True,
 ) -> EvaluationFiles:
-    """Assign files to judgments, rankings and queries by their content.
+    """Find out by their content which files are judgments, rankings and queries.
 
-    files: files to recognise. judgments, systems, queries: files whose role an option names.
+    files: the files to recognise. judgments, systems, queries: files whose role an option names; systems: system ->
+    file. needs_judgments: True to raise InputError without judgments. Raises InputError also for an unknown form, a
+    repeated role or no ranking.
     """
     by_system = {name: recognise_input(path, RANKING) for name, path in systems.items()}
     single = {kind: recognise_input(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
@@ -132,7 +135,10 @@ def guess_inputs(
 
 
 def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
-    """Recognise the form of a file; raise InputError if the file is missing or empty. kind: its role, if known."""
+    """Return a file with its recognised form; raise InputError if the file is missing or empty.
+
+    kind: the role of the file; None if it is to be found out.
+    """
     first = path
     if kind == RANKING and stands_for_many(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
@@ -141,7 +147,7 @@ def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
 
 
 def evaluation_name(folder: Path) -> str:
-    """Return a name for the evaluation, made from the name of the configuration's folder."""
+    """Return a name for the evaluation, made from the name of `folder`, or "evaluation" if that gives none."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", resolve_path(folder).name).strip("-._")
     return name if re.fullmatch(NAME, name) else "evaluation"
 
@@ -149,9 +155,10 @@ def evaluation_name(folder: Path) -> str:
 def configuration_text(
     files: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
-    """Write the text of a configuration.
+    """Return the text of a configuration in YAML.
 
-    folder: folder of the configuration file. is_weighted: whether the queries have weights.
+    folder: folder of the configuration file, to which the paths are relative. is_weighted: True if the queries have
+    weights; then a comment says so.
     """
     assert files.judgments is not None
     systems = [
@@ -222,7 +229,10 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
 
 
 def is_configuration(files: Sequence[Path]) -> bool:
-    """Return whether the only file is a configuration, by its name or content."""
+    """Return whether the command got one file, which is a configuration by its name or content.
+
+    A missing file counts as one.
+    """
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
     if not files[0].is_file():
@@ -244,8 +254,9 @@ def check_files(
 ) -> tuple[list[Finding], str]:
     """Check files without a configuration; return the findings, and a text about the content of each file.
 
-    keys: other keys of the evaluation: metrics, findings, strict, documents. words: the numbers for grades that are
-    words. duplicates: "first" to count the first rank of a repeated document.
+    files: files whose role is found out. systems: system -> ranking file. keys: other keys of the evaluation -> value:
+    metrics, findings, strict, documents. words: word -> number, for grades that are words. duplicates: "first" to count
+    the first rank of a repeated document; None: it is refused.
     """
     inputs = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read
@@ -263,6 +274,6 @@ def check_files(
 
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
-    """Return the counts of the content, and the findings, as JSON."""
+    """Return the findings, and the text about the files line by line, as JSON. counts: the text of `check_files`."""
     content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

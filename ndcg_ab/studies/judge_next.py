@@ -39,8 +39,8 @@ Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> 
 class ToJudge:
     """One unjudged document of a query, with the reasons to judge it.
 
-    place: number in the list, from 1. text: text of the query. title, url: of the document. All three are None if
-        unknown.
+    place: number in the list, from 1. text: text of the query; None if unknown. title, url: of the document; None if
+    unknown.
     ranks: (system, rank) for every system that returned the document, in the order of the systems.
     effect: expected change of the comparison's difference by the grade (root mean square), in the unit of the metric;
         None, like lowest and highest, if the query has no judgment yet.
@@ -83,9 +83,10 @@ class ToJudgeNext:
 
 
 def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
-    """Reduce an evaluation to one metric: the named one, or the first primary one.
+    """Return the evaluation reduced to one metric, without slices, guardrails, gate and proxy judgments.
 
-    Raises InputError if the metric has no expected value, or the systems' rankings are unknown.
+    metric: name of the metric; None for the first primary one. Raises InputError if the effect of a grade on the metric
+    cannot be computed, or if there are not two systems with rankings on this machine.
     """
     refuse_no_rankings(
         evaluation,
@@ -107,7 +108,10 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
 
 
 def refuse_no_rankings(evaluation: Evaluation, why_no_scores: str, why_no_spark: str) -> None:
-    """Raise InputError unless an evaluation has rankings of at least two systems on this machine."""
+    """Raise InputError unless an evaluation has rankings of at least two systems on this machine.
+
+    why_no_scores, why_no_spark: reasons that the messages give.
+    """
     if evaluation.scores:
         raise InputError(f"scores: {why_no_scores}")
     if evaluation.engine.spark:
@@ -127,8 +131,9 @@ def find_documents_to_judge(
 ) -> ToJudgeNext:
     """Find at most `count` documents whose grades would decide the comparisons soonest.
 
-    evaluation: from `with_one_metric`. candidates: names of candidates; by default those whose comparison is undecided
-        or could be reversed by unjudged results, or all if there is none. Raises InputError, ParityError.
+    evaluation: the result of `with_one_metric`. candidates: names of candidates. By default they are those whose
+    comparison is undecided or could be reversed by unjudged results, or all if there is none. Raises InputError,
+    ParityError.
     """
     names = candidate_names(evaluation)
     for name in candidates:
@@ -175,7 +180,8 @@ def label_effects(
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Yield each unjudged document whose grade can change the mean difference, with the effect as fields of `ToJudge`.
 
-    A query without a relevant judgment is counted in the mean once it has a relevant document.
+    A document is (query number, document number). A query that has no relevant judgment yet enters the mean if the
+    document is relevant.
     """
     ids = results.query_ids.to_pylist()
     pair = results.pair(metric, column.candidate, column.baseline, ids)
@@ -198,7 +204,10 @@ def label_effects(
 
 
 def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
-    """Return the ranks of documents by system, within the metric's depth."""
+    """Return (query_id, doc_id) -> system -> rank, within the metric's depth.
+
+    documents: (query number, document number) of the documents to look up.
+    """
     ranks: Ranks = {results.ids_of(document): {} for document in documents}
     for system in evaluation.systems:
         ranked = results.within(metric, system.name)
@@ -215,9 +224,10 @@ def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, docu
 def list_documents(
     query_ids: Sequence[str], depth: int | None, engine: Engine, evaluation: Evaluation
 ) -> tuple[ToJudge, ...]:
-    """List the documents to judge for all drawn queries, within the top `depth` ranks of any system.
+    """Return the documents to judge for drawn queries: those within the top `depth` ranks of any system.
 
-    depth: None for `DEFAULT_DEPTH`. engine: the engine that was used to draw the queries.
+    query_ids: ids of the drawn queries. depth: None for `DEFAULT_DEPTH`. engine: the engine with which the queries were
+    drawn.
     """
     depth = depth or DEFAULT_DEPTH
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
@@ -231,7 +241,7 @@ def list_documents(
 
 
 def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """List the documents to judge for drawn queries without judgments, from the tables of the evaluation."""
+    """Return the documents to judge for drawn queries that have no judgment yet."""
     ranks: Ranks = defaultdict(dict)
     for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
         ranks[query_id, doc_id][system] = rank
@@ -239,7 +249,10 @@ def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Make one row per query and document to judge, sorted by ids, so that the order does not reveal the system."""
+    """Return one row per query and document to judge, without an effect.
+
+    Rows are sorted by ids, so that the order does not reveal the system. ranks: (query_id, doc_id) -> system -> rank.
+    """
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := documents_source(evaluation)):

@@ -186,7 +186,10 @@ def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
 
 
 def single_grades(judgments: Pulled) -> pa.Table:
-    """Return one row for each pair of query and document; raise InputError for a pair with two grades."""
+    """Return a table with one row (query_id, doc_id, grade) for each judged pair of query and document.
+
+    Raises InputError if a pair has two grades.
+    """
     table = judgments.table.select(GRADES.names).cast(GRADES)
     grades = table.group_by(PAIR).aggregate([("grade", "min"), ("grade", "max")])
     split = grades.filter(pc.not_equal(grades["grade_min"], grades["grade_max"])).sort_by(
@@ -218,7 +221,10 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
 
 
 def compare_orders(first: Outcome, second: Outcome) -> list[OrderAgreement]:
-    """Compare the order of the systems by two sets of judgments, for each metric."""
+    """Return, for each metric, how far two sets of judgments agree on the order of the systems.
+
+    first, second: the outcome by each set.
+    """
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
     orders = []
     for metric in first.metrics:
@@ -246,7 +252,7 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
 
 
 def compare_verdicts(first: Outcome, second: Outcome) -> list[VerdictPair]:
-    """Pair the verdicts of two outcomes on equal comparisons."""
+    """Return pairs of verdicts of two outcomes on the same metric and candidate."""
     others = {(row.metric, row.candidate): row for row in second.main}
     rows = []
     for row in first.main:

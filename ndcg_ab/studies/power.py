@@ -53,14 +53,14 @@ class PowerSettings:
 
     @property
     def holds(self) -> str:
-        """Return the conditions under which the plan is valid, in words."""
+        """Return for how many comparisons the plan holds, in words."""
         if self.comparisons == 1:
             return ALONE
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
 
 
 class Requirement(NamedTuple):
-    """An effect, and the number of queries needed to detect it; None if 10^12 are not enough."""
+    """An effect (a mean difference), and the number of queries needed to detect it; None if 10^12 are not enough."""
 
     effect: float
     queries: int | None
@@ -122,12 +122,12 @@ class Plan:
         return max(1.0, n * effective / self.queries - 1)
 
     def detectable(self, queries: Sequence[int], settings: PowerSettings) -> list[float]:
-        """Return the mean difference that each number of queries like the present ones detects."""
+        """Return the mean difference that each number of queries detects, if they vary as the present queries do."""
         assert self.deviation is not None
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
     def needed_for(self, effect: float, settings: PowerSettings) -> Requirement:
-        """Return the fewest queries like the present ones that detect the effect."""
+        """Return the smallest number of queries that detect the effect, if they vary as the present queries do."""
         assert self.deviation is not None
         if self.detectable([MOST], settings)[0] > effect:
             return Requirement(effect, None)
@@ -141,7 +141,10 @@ class Plan:
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> PowerSettings:
-    """Make settings from options, without duplicate values; raise InputError that names a wrong option."""
+    """Return settings made from options, without duplicate values; raise InputError that names a wrong option.
+
+    effects, queries: None for the defaults `EFFECTS` and `QUERIES`.
+    """
     for effect in effects or ():
         if not 0 < effect < math.inf:
             raise InputError(
@@ -173,11 +176,13 @@ def make_plans(
     clusters: Path | FileSource | None = None,
     cluster_prefix: str | None = None,
 ) -> list[Plan]:
-    """Make one plan from a deviation, or one for each candidate and metric of per-query values.
+    """Make one plan from a standard deviation, or one for each candidate and metric of per-query values.
 
-    scores: per-query values, or the path of their file. weights, clusters: files with weights and clusters of the
-        queries, as in the comparison that the values come from.
-    cluster_prefix: a text; query ids that are equal up to its last occurrence are one cluster.
+    deviation: standard deviation of the differences, in the metric's unit. scores: per-query values, or the path of
+    their file; exactly one of deviation and scores is needed. baseline, candidates, metrics: names to choose from the
+    values; None for the first system, all others and all metrics.
+    weights, clusters: files with weights and clusters of the queries, as in the comparison that the values come from.
+    cluster_prefix: a text; query ids that are equal up to its last occurrence are one cluster. Raises InputError.
     """
     if (deviation is None) == (scores is None):
         problem = "neither is given" if scores is None else "both are given"
@@ -237,7 +242,10 @@ def plans_from_scores(
     settings: PowerSettings,
     sampling: Sampling = PLAIN,
 ) -> list[Plan]:
-    """Make plans for candidates and metrics in the given order; raise InputError for an unknown name."""
+    """Make one plan for each chosen candidate and metric; raise InputError for an unknown name.
+
+    baseline: None for the first system. candidates: None for all other systems. metrics: None for all metrics.
+    """
     if len(scores.systems) < 2:
         raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")
     base = scores.systems[0] if baseline is None else check_known_name(scores, "--baseline", baseline, scores.systems)
@@ -313,10 +321,10 @@ def plan_from_differences(
 
 
 def question_effects(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
-    """Return warnings, as questions, about effects that are very large in the metric's unit.
+    """Return warnings, as questions, about effects of at least half of the metric's range.
 
-    The range of the built-in metric of this name is used, if the values fit into it. Raises InputError for an
-    effect that the metric cannot have.
+    The range is that of the built-in metric of this name. Without such a metric, or if the values do not fit into its
+    range, there is no warning. Raises InputError for an effect that exceeds the range.
     """
     limits = value_range(ExternalMetric(external_name=metric))
     if limits is None or max(values, default=0.0) - min(values, default=0.0) > limits.width:
@@ -333,9 +341,10 @@ def question_effects(effects: Sequence[float], metric: str, values: Sequence[flo
 def values_in_query_order(
     option: str, noun: str, queries: Sequence[str], values: Mapping[str, Known] | None
 ) -> list[Known] | None:
-    """Return the known values in the order of the queries, or None if nothing is known.
+    """Return the values in the order of the queries, or None if `values` is None.
 
-    Raises InputError, which names the option, if a query lacks a value.
+    values: query_id -> value. option, noun: the option and the word for a value in messages. Raises InputError if a
+    query has no value.
     """
     if values is None:
         return None
@@ -368,7 +377,11 @@ def format_query_count(queries: int | None) -> str:
 
 
 def format_answer(plan: Plan, settings: PowerSettings) -> str:
-    """Return a sentence: the number of queries for the first effect, and the difference that present queries detect."""
+    """Return a sentence on a plan.
+
+    It has the number of queries that the first effect needs, and the difference that the present queries detect, or
+    else the reason why nothing can be planned.
+    """
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]

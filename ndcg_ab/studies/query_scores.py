@@ -16,7 +16,7 @@ from ndcg_core.measures.external_metric import canonical_name
 class Scores(NamedTuple):
     """The values of several systems and metrics by query.
 
-    path: path of the file, or name of the argument. values: values by query_id, by (system_id, metric); metrics have
+    path: path of the file, or name of the argument. values: (system_id, metric) -> query_id -> value; metrics have
     canonical names.
     """
 
@@ -34,13 +34,20 @@ class Scores(NamedTuple):
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a file of per-query values; raise InputError for a value that is missing, repeated or no number."""
+    """Read a file of per-query values; raise InputError for a missing, repeated or non-numeric value.
+
+    Rows with means are left out.
+    """
     table = external_scores.Scores(ScoresSource(file=path), Path()).from_file()
     return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
 
 
 def parse_scores(table: pa.Table, path: Path) -> Scores:
-    """Convert a table with the columns of SCORE to values; raise InputError for a value that is missing or repeated."""
+    """Convert a table with the columns of SCORE to values by system, metric and query.
+
+    path: the file that messages name. Raises InputError for a repeated or too large value, or two definitions of a
+    metric.
+    """
     columns = [table[field.name].to_pylist() for field in SCORE.fields]
     spelt = {text: canonical_name(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}

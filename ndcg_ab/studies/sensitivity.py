@@ -34,8 +34,8 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # k
 class Sensitivity:
     """The comparisons of every candidate under every definition of a metric.
 
-    comparisons: the comparisons by (candidate, metric name). Each definition is tested as if it were the only metric,
-    in a family of all candidates, to show the verdict that it alone would have led to.
+    comparisons: (candidate, metric name) -> comparison. Each definition is tested as if it were the only metric, in a
+    family of all candidates, to show the verdict that it alone would have led to.
     """
 
     baseline: str
@@ -54,7 +54,7 @@ def metric_grid(
     ideals: Sequence[str] = IDEALS,
     cutoffs: Sequence[int] = CUTOFFS,
 ) -> list[Metric]:
-    """Return nDCG with every combination of the choices: 72 definitions by default."""
+    """Return nDCG metrics with every combination of the choices: 72 definitions by default."""
     return [
         Metric(measure="ndcg", cutoff=cutoff, gain=gain, discount=discount, ideal=ideal)
         for gain, discount, ideal, cutoff in itertools.product(gains, discounts, ideals, cutoffs)
@@ -62,7 +62,10 @@ def metric_grid(
 
 
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
-    """Score all metrics of an evaluation at once, and compare the systems on each metric by itself."""
+    """Score all metrics of an evaluation at once, and compare the systems on each metric by itself.
+
+    Raises InputError if a finding has severity error.
+    """
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
@@ -83,7 +86,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
 
 
 def verdict_kind(comparison: Comparison) -> str:
-    """Return the kind of a verdict for the summary: one of KINDS, such as "improved" or "undecided"."""
+    """Return one of KINDS for a verdict; verdicts that are not among them count as "undecided"."""
     word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 
@@ -108,14 +111,14 @@ def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
 
 
 def matrix_axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
-    """Return the rows (gain, discount) and columns (ideal, cutoff) of the matrix."""
+    """Return the labels of the matrix of definitions: a (gain, discount) per row, an (ideal, cutoff) per column."""
     rows = dict.fromkeys((str(metric.gain), metric.discount) for metric in sensitivity.metrics)
     columns = dict.fromkeys((metric.ideal, metric.cutoff) for metric in sensitivity.metrics)
     return list(rows), list(columns)
 
 
 def comparison_matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
-    """Arrange the comparisons of a candidate: a row per (gain, discount), a column per (ideal, cutoff)."""
+    """Return the comparisons of a candidate as a matrix: a row per (gain, discount), a column per (ideal, cutoff)."""
     rows, columns = matrix_axes(sensitivity)
     names = {
         ((str(metric.gain), metric.discount), (metric.ideal, metric.cutoff)): metric.name

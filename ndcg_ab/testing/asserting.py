@@ -102,8 +102,9 @@ def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
 def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
     """Compare a baseline and a candidate; raise AssertionError if the comparison fails a condition of the gate.
 
-    options: those of `assert_not_worse`. An InputError is raised without the frames of this package, so that pytest
-    shows the line of the test. Metrics that stay undecided are added to `UNDECIDED`.
+    systems: {"baseline" or the name of a stored baseline: ranking, "candidate": ranking}. options: the arguments of
+    `assert_not_worse`. An InputError is raised without the frames of this package, so that pytest shows the line of the
+    test. Sentences about metrics that stay undecided are added to `UNDECIDED`.
     """
     __tracebackhide__ = True
     try:
@@ -122,7 +123,7 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
 def format_undecided(result: CompareResult) -> Iterator[str]:
     """Yield a sentence for each metric that passed undecided: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
 
-    Nothing is yielded if only margins were tested, which are proven, or if the test would have found the smallest
+    Nothing is yielded for metrics with a margin, which is proven, nor if the queries would have detected the smallest
     effect.
     """
     proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
@@ -171,7 +172,7 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
 
 
 def canonical_metric_name(name: Any) -> Any:
-    """Return the canonical name of a metric; return anything but text unchanged."""
+    """Return the canonical name of a metric; a value other than a text is returned unchanged."""
     return canonical_name(translate(name)) if isinstance(name, str) else name
 
 
@@ -188,7 +189,7 @@ def format_failure(result: CompareResult) -> Iterator[str]:
 
 
 def fails_gate(row: Comparison) -> bool:
-    """Return whether a guardrail or margin is not proved, or a primary metric regressed."""
+    """Return whether a comparison fails: a margin is not proved, or a primary metric regressed."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

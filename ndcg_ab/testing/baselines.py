@@ -131,14 +131,21 @@ class RankingBaseline:
         return result
 
     def path(self, depth: int | None) -> Path:
-        """Return the path of the file with the top `depth` results of every query; None: with all results."""
+        """Return the path of the baseline's file, whose name contains `depth`.
+
+        depth: number of results of each query in the file; None: all results.
+        """
         return self.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
 
     def relative_path(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[RankedRow]) -> None:
-        """Write the rows and their digest, each file completely or not at all; do nothing if both are unchanged."""
+        """Write the rows to the baseline's file, and their digest to the file beside it.
+
+        Each file is replaced completely or not at all. Nothing is written if both are unchanged. Raises InputError for
+        wrong rows.
+        """
         check_rankings(path, rows, self.test)
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
@@ -161,7 +168,7 @@ def digest_path(path: Path) -> Path:
 def digest_text(path: Path, text: bytes) -> str:
     """Return the content of a digest file: the number of rows, and the digest as ``sha256sum`` writes it.
 
-    Line ends do not matter.
+    text: the content of the baseline's file. CRLF and LF line ends give equal digests.
     """
     text = text.replace(b"\r\n", b"\n")
     rows = text.count(b"\n") - 1
@@ -169,18 +176,24 @@ def digest_text(path: Path, text: bytes) -> str:
 
 
 def damaged_baseline(path: Path, problem: str, test: str) -> InputError:
-    """Make the error for a damaged baseline, with the command that writes it again."""
+    """Return the error for a damaged baseline; its message has the command that writes the baseline again.
+
+    test: id of the test, for the command.
+    """
     return InputError(f"{path}: {problem}: write it again with: python -m pytest --update-rankings {test}")
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
-    """Return the largest cutoff of the metrics, or None if one of them uses all results."""
+    """Return the largest depth of the metrics, or None if a metric may use all results."""
     depths = [metric.depth for metric in metrics if metric.depth and metric.unjudged != "condense"]
     return max(depths) if len(depths) == len(metrics) else None
 
 
 def refuse_several_orders(metrics: Sequence[Metric]) -> None:
-    """Raise InputError if the metrics order equal scores by different rules, since a baseline has one order."""
+    """Raise InputError if a baseline, which has one order and no scores, cannot serve all metrics.
+
+    That is so if metrics order equal scores by different rules, or if one averages over the orders of ties.
+    """
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
         names = ", ".join(metric.name for metric in metrics)
@@ -212,8 +225,8 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Ran
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     """Read a baseline as query_id -> doc_id -> score; raise InputError if the file was changed by hand.
 
-    The scores fall with the rank. `compare` gets this mapping instead of the path, so that settings for the columns of
-    the candidate's file do not apply to the baseline.
+    The score is minus the rank. `compare` gets this mapping instead of the path, so that options for the columns of the
+    candidate's file do not apply to the baseline.
     """
     passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
@@ -237,7 +250,10 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
 
 
 def check_rankings(path: Path, rows: Sequence[RankedRow], test: str) -> None:
-    """Raise InputError unless ranks are 1, 2, 3 … in each query, documents distinct, and ids not empty."""
+    """Raise InputError unless the ranks of each query are 1, 2, 3 … in order and its documents distinct.
+
+    Ids must not hold control characters.
+    """
     queries: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:
         documents = queries.setdefault(query_id, set())

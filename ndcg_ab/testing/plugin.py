@@ -30,15 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
-    """Provide baselines of the repository by name: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
+    """Yield a function that returns a stored baseline by its name.
+
+    Used as ``ranking_baseline("shop").assert_not_worse(judgments, candidate)``.
+    """
     from ndcg_ab.testing.baselines import NAME, RankingBaseline
 
     baselines: list[RankingBaseline] = []
 
     def named(name: str | None = None, directory: str | Path | None = None) -> RankingBaseline:
-        """Return the baseline of a name, by default the name of the test.
+        """Return the baseline of a name.
 
-        directory: relative to rootdir, by default tests/baselines.
+        name: None for the name of the test. directory: folder of the baselines, relative to rootdir; None for the
+        configured folder, by default tests/baselines.
         """
         __tracebackhide__ = True
         own = request.node.name
@@ -57,14 +61,14 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Record the metrics that the comparisons of a test leave undecided, whether or not the test uses the fixture."""
+    """Add to a test's properties the metrics that its comparisons leave undecided, with or without the fixture."""
     pop_undecided()
     yield
     item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(pop_undecided())]
 
 
 def pop_undecided() -> list[str]:
-    """Return and clear the sentences about undecided metrics; empty if no test has compared yet."""
+    """Return and clear the sentences about undecided metrics; [] if no test has imported the comparison yet."""
     asserting = sys.modules.get(ASSERTING)
     if asserting is None:
         return []
