@@ -36,10 +36,10 @@ SIDE_BY_SIDE = 10  # ranks that are shown side by side
 
 
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
-    """Return one record per candidate of its changes in the top ranks.
+    """Return one record of changes in the top ranks per candidate.
 
-    The result is empty without rankings, if another tool computed the first metric, and if there are too many results.
-    Raises ParityError if the core finds another overlap for a sample of the queries.
+    Empty without rankings or candidates, if another tool computed the first metric, and if there are more than
+    `MOST_DOCUMENTS` results. Raises ParityError if the core finds another overlap for a sample of the queries.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
@@ -70,8 +70,11 @@ def make_changes(
 ) -> Changes:
     """Make the record of one candidate's changes.
 
-    rows: rows of the table `query_change`, by rising query_id. moved: documents that entered and left, by grade.
-    largest: the queries with the largest differences. about: the evaluation and the depth.
+    rows: rows of the table `query_change`, by rising query_id. moved: numbers of documents that entered and left the
+    top
+    ranks, by grade. largest: the queries with the largest differences. about: the evaluation, and the number of ranks
+    that
+    are compared.
     """
     evaluation, depth = about
     is_changed = longer_lengths(rows) != rows["at_same_rank"].to_numpy()
@@ -116,7 +119,10 @@ def overlaps_of(rows: pa.Table) -> list[float]:
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
-    """Return, per candidate, how many documents of each grade entered and left the top ranks, unjudged ones last."""
+    """Return, per candidate, the numbers of documents of each grade that entered and left the top ranks.
+
+    Grades fall; unjudged documents come last.
+    """
     moved_by_candidate: dict[str, list[MovedDocuments]] = defaultdict(list)
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
         moved_by_candidate[candidate].append(MovedDocuments(grade, entered, left))
@@ -126,7 +132,10 @@ def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
 
 
 def most_changed(rows: pa.Table) -> pa.Table:
-    """Select the queries with a candidate's largest wins and losses, the wins first."""
+    """Return the rows of the queries with a candidate's largest wins and losses, the wins first.
+
+    rows: one row per query. At most `LARGEST` wins and `LARGEST` losses are returned.
+    """
     query_ids, differences = rows["query_id"].to_pylist(), rows["difference"].to_pylist()
     order = sorted(range(len(query_ids)), key=lambda at: (-abs(differences[at]), query_ids[at]))
     wins = [at for at in order if differences[at] > TIE_TOLERANCE][:LARGEST]
@@ -135,7 +144,7 @@ def most_changed(rows: pa.Table) -> pa.Table:
 
 
 def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
-    """Return, per candidate, the chosen queries with the top results of baseline and candidate.
+    """Return, per candidate, records of the chosen queries with the top results of baseline and candidate.
 
     chosen: rows from `most_changed`, by candidate.
     """
@@ -171,7 +180,10 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
 
 
 def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
-    """Recompute overlap and RBO of sampled queries with the core; raise ParityError at a difference."""
+    """Recompute overlap and RBO of sampled queries with `ndcg_core`; raise ParityError if a value differs.
+
+    rows: rows of `query_change`. systems: number of systems, which determines the size of the sample.
+    """
     sample = sample_queries(pc.unique(rows["query_id"]).to_pylist(), systems)
     if not sample:
         return
@@ -201,7 +213,10 @@ def intended_ids(engine: Engine) -> list[str]:
 
 
 def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning about intended ids that no judged query has; raise InputError if no id is judged."""
+    """Return a warning if some intended query ids are not judged; empty if all are, or if none are configured.
+
+    For drawn queries, every query of the log counts as judged. Raises InputError if no intended id is judged.
+    """
     if evaluation.intended is None:
         return []
     intended = intended_ids(engine)
@@ -231,7 +246,10 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
-    """Compare every candidate on every primary metric, on intended queries and on the others, as one max-T family."""
+    """Compare every candidate on every primary metric, on intended queries and on the others, as one max-T family.
+
+    Empty if no intended queries are configured.
+    """
     if evaluation.intended is None:
         return []
     intended = set(intended_ids(engine))

@@ -109,7 +109,10 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
 
 
 class Estimates:
-    """Computes values, intervals and differences of the statistics of one cost; all quantiles share their draws."""
+    """Values, intervals and differences of the statistics of one cost; all quantiles are computed from shared draws.
+
+    cost: the cost on the common queries. statistics: the mean or the quantiles to compute. evaluation: the settings.
+    """
 
     def __init__(self, cost: RecordedCost, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
         self.cost = cost
@@ -131,9 +134,9 @@ class Estimates:
         return int(self.cost.failed[:, system].sum())
 
     def value(self, system: int, which: int) -> Interval:
-        """Compute a statistic of one system, as (value, value), or as its lower and upper bound if requests failed.
+        """Return a statistic of one system as an interval (value, value), or as its two bounds if requests failed.
 
-        The upper bound is infinite if failed requests leave it open.  system: index of the system. which: index of the
+        The upper bound is infinite if failed requests leave it open. system: index of the system. which: index of the
         statistic.
         """
         values, share = self.cost.values[:, system].tolist(), self.statistics[which].share
@@ -146,7 +149,10 @@ class Estimates:
         return Interval(value, math.inf if self.count_failed(system) else value)
 
     def interval(self, system: int, which: int) -> Interval:
-        """Compute the interval of a statistic. system, which: indices of the system and of the statistic."""
+        """Return the confidence interval of a statistic of one system. system, which: indices of system and statistic.
+
+        The upper end is infinite for a mean if requests failed.
+        """
         tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
             ends = mean_interval(self.cost.values[:, system], tails, self.cost.sample)
@@ -155,7 +161,10 @@ class Estimates:
         return interval_from_draws(self.low[:, system, column], self.high[:, system, column], tails)
 
     def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
-        """Compute the interval of candidate - baseline. pair: indices of the baseline and of the candidate."""
+        """Return the confidence interval of candidate - baseline in one statistic.
+
+        pair: indices of the baseline and of the candidate. which: index of the statistic. tails: error probabilities.
+        """
         base, other = pair
         if self.statistics[which].share is None:
             ends = mean_interval(self.cost.values[:, other] - self.cost.values[:, base], tails, self.cost.sample)
@@ -198,7 +207,10 @@ def compare_pair(
 
 
 def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: Tails) -> CostDifference:
-    """Add the verdict of its guardrail to a difference, and if it is open, the number of queries needed."""
+    """Return a cost difference with the verdict of the guardrail.
+
+    If the guardrail is neither shown to hold nor to be exceeded, the number of queries needed is added as well.
+    """
     margin = row.margin or 0.0
     if row.high is not None and row.high <= margin:
         return replace(row, conclusion=Verdict.NOT_WORSE)
@@ -208,7 +220,7 @@ def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: 
 
 
 def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tails) -> int | None:
-    """Return how many queries decide an open cost guardrail; None if unknown or more than a million.
+    """Return the number of queries that decide an open cost guardrail; None if unknown or more than a million.
 
     If the interval has no upper bound, the result is the number of queries with which it has one. Otherwise it is the
     number with which the nearer bound reaches the margin: its distance to the estimate falls as 1 / sqrt(number).
@@ -234,9 +246,10 @@ def finite_or_none(end: float) -> float | None:
 def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
 ) -> RecordedCost:
-    """Read one cost of all systems, on the queries that all systems have it for, with weights and clusters.
+    """Return one cost of all systems on the queries for which every system has the cost, with weights and clusters.
 
-    Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster.
+    Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster. Raises
+    InputError if no query is left.
     """
     rows: dict[str, dict[str, tuple[float, bool]]] = defaultdict(dict)
     columns = ("query_id", "system_id", "value", "is_failed")
@@ -267,7 +280,10 @@ def read_cost(
 
 
 def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
-    """Raise InputError because a system has a cost for no query, or because no query has it for all systems."""
+    """Raise InputError because no query has a cost for all systems, or because a system has the cost for no query.
+
+    missing: the ids of queries without the cost, by system.
+    """
     query_count = len(set().union(*missing.values()))
     for system in evaluation.systems:
         if len(missing[system.name]) == query_count:
@@ -283,7 +299,10 @@ def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequ
 
 
 def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Interval]:
-    """Return the quantiles that the SQL computed, by (system, cost, statistic), as bounds if requests failed."""
+    """Return the quantiles that the SQL computed, by (system, cost, statistic), as intervals (lower, upper).
+
+    Lower and upper value are equal unless requests failed.
+    """
     columns = ("system_id", "cost", "statistic", "value", "at_most")
     rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
     return {

@@ -63,7 +63,7 @@ class DrawnQueries:
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
 
     def share_of_log(self, query_ids: Collection[str]) -> float:
-        """Return the share of some queries in the log, by frequency, in [0, 1]."""
+        """Return the share, in [0, 1], that some queries have of the log, by frequency."""
         if self.frequencies is None:
             return len(query_ids) / self.queries
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
@@ -77,9 +77,9 @@ class DrawnQueries:
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
-    """Describe the query log that the judged queries were drawn from.
+    """Return the record of the query log that the judged queries were drawn from.
 
-    None if no query has a probability, no queries are given, or weights are switched off.
+    None if no query has a probability, no queries are configured, or weights are switched off.
     """
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
@@ -100,9 +100,9 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
 
 
 def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
-    """Describe a log from rows (query_id, weight, probability, disagreement), of which the last three may be None.
+    """Return the record of a log made from rows (query_id, weight, probability, disagreement).
 
-    parts: query ids by part of the log, including `WHOLE`.
+    The last three values of a row may be None. parts: query ids by part of the log, including `WHOLE`.
     """
     frequencies = {row["query_id"]: row["weight"] for row in query_rows if row["weight"] is not None}
     disagreements = {
@@ -126,14 +126,21 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """List (candidate, query_id, first differing rank) of queries that count as unchanged but have changed results."""
+    """Return (candidate, query_id, rank) for log queries that were unchanged at the draw, and whose results differ now.
+
+    The differences of these queries count as 0. rank: the first rank at which the results differ. Empty if another tool
+    computed the scores.
+    """
     if evaluation.scores:
         return []
     return engine.rows("no_longer_zero", ("candidate", "query_id", "first_rank"), order="query_id, candidate")
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
-    """Return the share of the log whose differences count as 0 but may not be 0, by (metric, candidate)."""
+    """Return the share of the log whose differences count as 0 but may not be 0, by (metric, candidate).
+
+    A query counts if its results differ at a rank that the metric reads. Pairs without such a query are absent.
+    """
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
@@ -145,7 +152,10 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
 
 
 def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
-    """Remove the number of needed queries from comparisons if it exceeds the number of the log's changed queries."""
+    """Return the comparisons, without `queries_needed` if the log has fewer changed queries than needed.
+
+    log: None if queries were not drawn. Comparisons with clusters are not changed.
+    """
     most = math.inf if log is None else len(log.disagreements)
     return [
         replace(row, queries_needed=None) if row.clusters is None and (row.queries_needed or 0) > most else row
@@ -156,13 +166,21 @@ def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -
 def add_drawn_findings(
     findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 ) -> list[Finding]:
-    """Add findings about drawn queries; remove `unjudged_query` if queries were drawn."""
+    """Return the findings with those about drawn queries added.
+
+    If queries were drawn, findings with the code `unjudged_query` are left out. log: None if queries were not drawn.
+    """
     others = [each for each in findings if log is None or each.code != "unjudged_query"]
     return [*others, *check_drawn(engine, evaluation, log)]
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None) -> list[Finding]:
-    """Return findings about drawn queries: on their log, and on queries not judged, not drawn, or changed since."""
+    """Return findings about drawn queries; empty if queries were not drawn.
+
+    The findings describe the log, drawn queries that are not judged, judged queries that were not drawn, and queries
+    whose
+    results have changed since the draw.
+    """
     if log is None:
         return []
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
@@ -198,8 +216,9 @@ def find_disagreements(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return each query's disagreement of rankings, and whether any candidate's results differ from the baseline's.
 
-    The disagreement is the root mean square over the candidates, >= 0. The tables must treat all queries as judged.
-    metric: the first metric. Raises ParityError if the core finds another disagreement for a sample of the queries.
+    Both arrays have the order of `query_ids`. The disagreement is the root mean square over the candidates, >= 0. All
+    queries must count as judged in the engine's tables. metric: the first metric. Raises ParityError if the core finds
+    another disagreement for a sample of the queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")
     indices = {query_id: index for index, query_id in enumerate(query_ids)}
@@ -213,7 +232,10 @@ def find_disagreements(
 
 
 def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:
-    """Recompute the disagreements of sampled queries with the core; raise ParityError at a difference."""
+    """Recompute the disagreements of sampled queries with `ndcg_core`; raise ParityError if a value differs.
+
+    squares: squared disagreement by (candidate, query_id). Nothing is checked if the metric averages ties.
+    """
     if metric.ties == "average":
         return  # tied documents share a rank here, but not in the core
     names = sorted({name for name, _ in squares})

@@ -40,7 +40,10 @@ NOTHING = PairedValues((), np.array([]), np.array([]))
 def make_families(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, columns: Sequence[Column]
 ) -> list[Comparison]:
-    """Return every comparison of the evaluation, the primary family first. columns: from `paired_columns`."""
+    """Return every comparison of the evaluation, the primary family first; empty without columns.
+
+    columns: from `paired_columns`.
+    """
     if not columns:
         return []
     comparisons = whole_families(columns, evaluation)
@@ -152,7 +155,11 @@ def candidate_names(evaluation: Evaluation) -> list[str]:
 
 
 def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
-    """Group the differences in a table by the columns `keys`; groups with equal query ids share one tuple of ids."""
+    """Return the differences in a table as groups, by the values of the columns `keys`.
+
+    rows: query_id, difference, baseline_value and the columns `keys`. Groups with equal query ids share one tuple of
+    ids.
+    """
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     names: list[list[str]] = []
     for key in keys:
@@ -193,7 +200,12 @@ def make_column(
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
-    """Make the column of one comparison with the settings of the metric: range, smallest effect, weights, clusters."""
+    """Make the column of one comparison with the settings of the metric: range, smallest effect, weights, clusters.
+
+    group: the differences. part: (attribute, slice) of the queries; (None, None) for all queries. baseline: None for
+    the
+    evaluation's baseline.
+    """
     limits = evaluation.range_of(metric, width=largest_difference(group.differences))
     scales, weights = sampling.scales_and_weights(group.query_ids, part)
     return Column(
@@ -239,25 +251,31 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
-    """Group the column `value` of a table by the columns `keys`, used both as differences and as baseline values."""
+    """Return the values in a table as groups, by the values of the columns `keys`.
+
+    Each group has the column `value` both as its differences and as its baseline values.
+    """
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     return group_values(rows, *keys)
 
 
 def shared_rows(group: PairedValues, other: PairedValues) -> PairedValues:
-    """Return the part of `group` with the queries that are in `other`, too."""
+    """Return the part of `group` with the queries that `other` has as well."""
     return only_queries(group, set(other.query_ids))
 
 
 def only_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValues:
-    """Return the part of a group with some queries."""
+    """Return the part of a group with the queries in `query_ids`."""
     indices = [index for index, query_id in enumerate(group.query_ids) if query_id in query_ids]
     kept_ids = tuple(group.query_ids[index] for index in indices)
     return PairedValues(kept_ids, group.differences[indices], group.baseline_values[indices])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return warnings of verdicts over all queries that contradict the verdicts of all tested slices."""
+    """Return a warning for each verdict over all queries that contradicts the verdicts of the tested slices.
+
+    Only primary comparisons with at least two tested slices of an attribute are checked.
+    """
     findings = []
     overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
     for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
@@ -278,7 +296,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return warnings of comparisons that are not tested, since one query has all the weight."""
+    """Return one warning about all comparisons that are not tested because one query has all the weight; else empty."""
     heavy = [row for row in comparisons if row.obstacle is Obstacle.ONE_HEAVY_QUERY]
     if not heavy:
         return []
@@ -294,9 +312,10 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
     """Return a sentence if the verdict over all queries contradicts the tested slices, else None.
 
-    It contradicts them if a difference is detected over all queries but not in this direction in any slice, or if it is
-    detected in every slice but not over all queries.  Reasons are weights, small slices that are not tested, and slices
-    with opposite effects.
+    There is a contradiction if a difference is detected over all queries but no slice has this direction, or if a
+    difference is detected in every slice but not over all queries. Reasons are weights, small slices that are not
+    tested,
+    and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion
@@ -312,7 +331,10 @@ def decide_by_all(
 ) -> tuple[Decision, ...]:
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
-    compared: the comparisons on which the decisions are based. All metrics are tested as one primary family.
+    compared: the comparisons on which the actual decisions are based. All metrics are tested as one primary family.
+    Empty if
+    the configuration assigns roles to metrics: only the default roles, with the first metric as the primary one, are
+    questioned.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

@@ -31,9 +31,10 @@ NOBODY = "there is no candidate to compare"
 
 
 def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | None = None) -> tuple[GateResult, ...]:
-    """Return a result for every gate that the configuration names; empty if it names none.
+    """Return a result for every configured gate condition; empty without a gate.
 
-    since: the comparison with the previous evaluation; None without a history.
+    The checks of scored queries and of the baseline's answers add a result even if they are not configured, but only if
+    they fail. since: the comparison with the previous evaluation; None without a history.
     """
     gate = evaluation.gate
     if gate is None:
@@ -46,10 +47,11 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 
 
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
-    """Check that each primary metric scores enough of the judged queries, for the baseline and in each comparison.
+    """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    least_share: the share that must be scored, in [0, 1]. since: if there is a previous evaluation, `MUCH_AS_BEFORE` of
-        its share must be scored, too.
+    The baseline and each comparison must score enough. least_share: the share that must be scored, in [0, 1]. primary:
+    names of the primary metrics. since: if there is a previous evaluation, `MUCH_AS_BEFORE` of the share that it scored
+    must be scored, too.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
@@ -73,7 +75,7 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a failed gate if the baseline answers far fewer queries than a candidate, like a truncated file."""
+    """Yield a failed result if the baseline answers far fewer queries than a candidate, as a truncated file does."""
     rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
     unanswered = {row.system_id: row.unanswered or 0 for row in rows}
     of_baseline, fewest = unanswered.get(outcome.baseline, 0), min(unanswered.values(), default=0)
@@ -87,7 +89,7 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
 
 
 def mark_unscored(outcome: Outcome) -> Outcome:
-    """Mark comparisons on metrics that score no query as not testable."""
+    """Return the outcome with comparisons marked as not testable if their metric scores no query."""
     unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
     empty: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
     empty |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
@@ -137,7 +139,12 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
 
 
 def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
-    """Check that enough results of each system are judged, on the metric with the fewest judged results."""
+    """Return the result of the check that enough results of each system are judged.
+
+    limit: the least share of judged results, in [0, 1]. summaries: one per system and metric; the metric with the
+    fewest
+    judged results counts.
+    """
     rows: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
         if row.judged is not None and row.judged < limit:
@@ -155,11 +162,13 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
 def margin_gate(
     name: str, outcome: Outcome, family: str, proof: bool, costs: Sequence[CostDifference] = ()
 ) -> GateResult:
-    """Check that every comparison of a one-sided family stays within its margin.
+    """Return the result of the check that every comparison of a one-sided family stays within its margin.
 
     The gate fails if harm is shown or an estimate is beyond the margin, and with `proof` also if a guardrail is not
     shown to hold. A pair without any difference passes: it shows no loss, and the message says what is not ruled out.
-    costs: guardrails on the costs of requests, to which the same rules apply.
+    name: name of the gate. family: name of the family. costs: guardrails on the costs of requests, to which the same
+    rules
+    apply.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
@@ -172,14 +181,17 @@ def margin_gate(
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
-    """Return whether a cost guardrail fails its gate. proof: whether an undecided guardrail fails, too."""
+    """Return whether a cost guardrail fails its gate: it is exceeded, its estimate is beyond, or it has no query.
+
+    proof: whether an undecided guardrail fails, too.
+    """
     if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
 
 def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
-    """Return the messages for cost guardrails, none of which fails."""
+    """Return the messages about cost guardrails if none of them fails; empty without cost guardrails."""
     unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
     if unproven:
         return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
@@ -187,7 +199,7 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
-    """Return whether a guardrail fails its gate: it is worse, has no difference, or its loss is beyond the margin.
+    """Return whether a guardrail fails its gate: harm is shown, the loss is beyond the margin, or no query is scored.
 
     proof: whether an undecided guardrail fails, too.
     """
@@ -197,7 +209,7 @@ def breaks_margin(row: Comparison, proof: bool) -> bool:
 
 
 def passed_text(rows: Sequence[Comparison]) -> str:
-    """Return the message for a gate that passed."""
+    """Return the message about the comparisons of a gate that passed."""
     alike = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
     if unproven:

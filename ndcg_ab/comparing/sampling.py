@@ -34,9 +34,11 @@ class Sampling:
     def scales_and_weights(
         self, query_ids: Sequence[str], part: Part = WHOLE
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return factors that scale the differences of queries, and weights of the scaled differences; None for all 1.
+        """Return the factors that scale the differences of queries, and the weights of the scaled differences.
 
-        part: the part of the log over which the mean is taken.
+        The factors are None if queries were not drawn; the weights are None if they are equal. part: the part of the
+        log over
+        which the mean is taken.
         """
         weights = self.weights_in_order(query_ids)
         if self.log is None or weights is None:
@@ -48,7 +50,10 @@ class Sampling:
         return 1.0 if self.log is None else self.log.largest_scale(part)
 
     def of_log(self) -> "Sampling":
-        """Return the sampling for values that are known for every query of the log, drawn or not."""
+        """Return the sampling for values that are known for every query of the log, drawn or not.
+
+        The weights are then the frequencies in the log. Without a log, the sampling is unchanged.
+        """
         return self if self.log is None else replace(self, weights=self.log.frequencies, log=None)
 
     def weights_and_total(self, query_ids: Sequence[str], scored: Sequence[str]) -> tuple[NDArray[np.float64], float]:
@@ -74,9 +79,9 @@ PLAIN = Sampling()
 
 
 def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
-    """Return the cluster of each query id: its part before the last occurrence of `prefix`, or the whole id.
+    """Return the cluster of each query id: the part of the id before the last occurrence of `prefix`.
 
-    Raises InputError if no id contains the prefix, since every query would be its own cluster.
+    An id without `prefix` is its own cluster. Raises InputError if no id contains `prefix`.
     """
     clusters = {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
     if clusters and not any(prefix in query_id for query_id in clusters):
@@ -88,7 +93,10 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
 
 
 def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
-    """Make the sampling from a query file with weights or probabilities (or None), and from clusters."""
+    """Make the sampling from a query file with weights or probabilities, and from clusters.
+
+    log: the query file; None for equal weights. clusters: name of the cluster by query_id, or None.
+    """
     if log is None:
         return Sampling(None, clusters)
     rows = log.text_table().to_pylist()
@@ -107,7 +115,10 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
 
 def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """Return each query's cluster, which is a part of its id, or None if the configuration has no `cluster_prefix`."""
+    """Return the cluster of each query by query_id, which is a part of the id (`clusters_by_prefix`).
+
+    None if the configuration has no `cluster_prefix`.
+    """
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:
         return None
@@ -117,9 +128,11 @@ def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] 
 
 
 def query_values(engine: Engine, evaluation: Evaluation, column: str, without: str) -> dict[str, Any] | None:
-    """Return the weight or cluster of each query, or None if not used; raise InputError if a scored query lacks one.
+    """Return the weight or cluster of each query, by query_id; None if weights or clusters are not used.
 
-    column: "weight" or "cluster". without: name of the SQL table of scored queries that lack the value.
+    column: "weight" or "cluster". without: name of the SQL table of scored queries that lack the value. Raises
+    InputError
+    if that table has a row.
     """
     key = f"{column}ed"
     is_used = getattr(evaluation.statistics, key)

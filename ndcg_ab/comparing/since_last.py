@@ -52,7 +52,7 @@ class SystemSince:
 
     @property
     def is_mixed(self) -> bool:
-        """Return whether anything besides the ranking changed."""
+        """Return whether the ranking and another input changed."""
         return RANKING in self.changed and len(self.changed) > 1
 
 
@@ -95,7 +95,7 @@ class MeanChange:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Return the parts of the change by cause, sorted by falling magnitude; empty if unknown."""
+        """Return the parts of the change by cause, by falling magnitude, without parts of 0 and unknown parts."""
         told = {cause: getattr(self, cause) for cause in CAUSES}
         moved = {cause: part for cause, part in told.items() if part is not None and abs(part) > STILL}
         return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
@@ -131,7 +131,7 @@ class SinceLast:
 
     @property
     def dropped(self) -> list[Comparison]:
-        """Return the comparisons of systems whose ranking got worse, except falls shown to be too small to matter."""
+        """Return the comparisons of systems whose ranking got worse, without falls shown to be smaller than matters."""
         return [row for row in self.regressions if not is_small(row)]
 
     @property
@@ -152,7 +152,7 @@ class SinceLast:
 
 
 def is_small(row: Comparison) -> bool:
-    """Return whether a fall is shown to be smaller than the smallest effect, so that it is a note and no drop."""
+    """Return whether a comparison shows a fall that is smaller than the smallest effect: a note instead of a drop."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
 
@@ -167,7 +167,7 @@ def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateRe
 
 
 def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
-    """Make the result of the gate `no_drop`, which passes without a previous evaluation."""
+    """Make the result of the gate `no_drop`, which passes if there is no previous evaluation."""
     if since is None:
         return GateResult(NO_DROP, True, WHY_NONE)
     failed = list(disallowed_drops(evaluation, since))
@@ -179,9 +179,11 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 
 
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
-    """Yield the falls that the gate `no_drop` forbids, and comparisons without a query.
+    """Yield the comparisons with the previous evaluation for which the gate `no_drop` fails.
 
-    By configuration, the gate forbids drops, every fall, or falls of named metrics by more than a given difference.
+    By configuration, the gate forbids drops, every fall, or falls of named metrics by more than a given difference. It
+    also
+    fails for comparisons without a query.
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
@@ -204,7 +206,10 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
-    """Return gate results for a later night in which nothing changed: the same, but with `no_drop` passed."""
+    """Return the gate results for a later night in which nothing changed: those of `gates`, with `no_drop` passed.
+
+    ordinal: number of the evaluation since which nothing changed.
+    """
     passed = GateResult(NO_DROP, True, f"nothing changed since evaluation {ordinal}")
     return tuple(passed if gate.name == NO_DROP else gate for gate in gates)
 

@@ -21,12 +21,12 @@ def open_engine(
     cluster: Cluster | None = None,
     files: Mapping[str, SqlFile] | None = None,
 ) -> Engine:
-    """Open the engine that runs the SQL of an evaluation; use it as a context manager.
+    """Open the engine that runs the SQL of an evaluation; use the engine as a context manager.
 
     threads: number of threads; None for all cores.  memory_limit: limit of the whole process; None lets DuckDB take 80
     % of the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
     cluster: the cluster that holds judgments and rankings; None for this machine.  files: SQL files by table name; None
-    for those of the pipeline. Raises InputError for an invalid limit.
+    for those of the pipeline. Raises InputError for an invalid memory limit, and SqlError if DuckDB cannot start.
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 

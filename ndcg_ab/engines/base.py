@@ -56,23 +56,26 @@ class Engine(ABC):
         """Close the engine; tables written by `write_tables` stay."""
 
     def set(self, **settings: Value) -> None:
-        """Set default values of SQL parameters; `build` and `read` can give other values for their targets."""
+        """Set default values of SQL parameters, by name; `build` and `read` can give other values for their targets."""
         self.settings |= settings
 
     def expect_rows(self, rows: int) -> None:  # noqa: B027
         """Announce how many rows of rankings and judgments will be added; the number does not change any result."""
 
     def declare_values(self, **column_values: Collection[str]) -> None:
-        """Declare all values that columns of input tables have, so that parts of SQL files without rows are skipped.
+        """Declare all values of columns of input tables, so that parts of SQL files that give no rows are skipped.
 
-        column_values: the values by name of the column.
+        column_values: all values that any input table has in a column, by name of the column.
         """
         self.held |= {column: frozenset(values) for column, values in column_values.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
 
     def may_have_value(self, column: str, value: str) -> bool:
-        """Return whether a column of the input tables can have a value, by `declare_values`; True if not declared."""
+        """Return whether a column of the input tables can have a value; True if the column is not declared.
+
+        Columns are declared with `declare_values`.
+        """
         return value in self.held.get(column, {value})
 
     @abstractmethod
@@ -83,12 +86,12 @@ class Engine(ABC):
         """
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Add or replace an input table; tables made from an earlier one of this name will be made again."""
+        """Add or replace an input table; tables made from an earlier table of the same name will be made again."""
         self._add_table(name, table)
         self._forget(name)
 
     def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
-        """Add or replace an input table given in several parts, some of which may be remote."""
+        """Add or replace an input table that consists of several parts, some of which may be remote."""
         self._add_parts(name, list(parts))
         self._forget(name)
 
@@ -110,13 +113,13 @@ class Engine(ABC):
         self.put(name, pa.concat_tables(tables))
 
     def replace_input_with(self, name: str, input_name: str) -> None:
-        """Replace the rows of an input table by those of another table. name: the other table."""
+        """Replace the rows of the input table `input_name` by the rows of the table `name`."""
         self.put(input_name, self.read(name))
 
     def put_computed(self, name: str, table: pa.Table) -> None:
-        """Add a table that a SQL file would make; neither the file nor the files that it needs are run.
+        """Add a table that a SQL file would otherwise make; the file is then not run.
 
-        Tables that read it will be made again, even if they were added by this method: add those later.
+        Tables that read the added table will be made again, even if they were added by this method: add those later.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}
@@ -142,9 +145,9 @@ class Engine(ABC):
                 self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
-        """Drop tables and the views that read them; each is made again when it is next read.
+        """Drop tables, and the views that read these tables, to free memory; each is made again when it is next read.
 
-        Tables computed from them stay. This frees the memory of tables that are not needed any more.
+        Stored tables that were computed from a dropped table stay.
         """
         for name in names:
             if self.made.pop(name, None) is not None:
@@ -154,25 +157,31 @@ class Engine(ABC):
     def read(self, name: str, columns: Sequence[str] = (), **selection: Any) -> pa.Table:
         """Return a table's rows; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.  selection: `where`, the value or list of values that a
-        column must have, by column; `order`, columns to sort by, separated by commas (any order without it); and the
-        parameters of the SQL file.
+        columns: names of the columns; empty for all.  selection: keyword arguments. `where`: column -> value or list of
+        values
+        that the column must have. `order`: columns to sort by, separated by commas; without it the order is arbitrary.
+        Others
+        are parameters of the SQL file.
         """
         return self._table(name, *self._selected(name, columns, **selection))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
-        """Yield a table's rows in pieces, in any order; the engine must not be used otherwise before the last piece.
+        """Yield a table's rows in pieces, in any order; do not use the engine otherwise before the last piece.
 
-        An engine that has the rows on this machine reads them piece by piece.
+        columns: names of the columns. where: column -> value or list of values that the column must have. By default
+        there is
+        one piece.
         """
         yield self.read(name, columns, where=where)
 
     def _selected(
         self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
-        """Make a table; return the select that reads it, the select's parameters, and the table's SQL file.
+        """Make a table, and return the select that reads it, the select's parameters, and the table's SQL file.
 
-        If the file is of kind ``query``, only the tables that it reads are made, and its text is part of the select.
+        The file is None for an input table. If the file is of kind ``query``, only the tables that it reads are made,
+        and its
+        text is part of the select.
         """
         file = self.files.get(name)
         bound: Bound = {}
@@ -204,7 +213,10 @@ class Engine(ABC):
         yield from as_tuples(self.read(name, columns, **selection))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
-        """Return the number of rows of a table; make the table first if needed. parameters: as for `build`."""
+        """Return the number of rows of a table; make the table first if needed.
+
+        where: column -> value or list of values that the column must have. parameters: as for `build`.
+        """
         if name in self.files:
             self.build(name, **parameters)
         bound: Bound = {}
@@ -213,13 +225,17 @@ class Engine(ABC):
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
     def leave_room(self, size: int) -> bool:
-        """Limit the engine's memory so that `size` more bytes fit beside it; return whether it can spill to disk."""
+        """Limit the engine's memory so that the process can use `size` more bytes.
+
+        Return whether the engine is limited, and spills to disk what does not fit.
+        """
         return False
 
     def has_room(self, name: str, size: int, rows_name: str = "", **parameters: Value) -> bool:
-        """Return whether the rows of a table fit into memory, at `size` bytes each.
+        """Return whether the rows of a table fit into memory, at `size` bytes each; True without a limit.
 
-        rows_name: words for the rows in an InputError, which is raised if they do not fit; if empty, False is returned
+        rows_name: words for the rows in an InputError, which is raised if the rows do not fit; if empty, False is
+        returned
             instead.
         """
         if self.memory is None or self.memory.limit is None:
@@ -240,7 +256,10 @@ class Engine(ABC):
 
     @abstractmethod
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether rows of an input table may be equal in some columns; True can be wrong, False cannot."""
+        """Return whether two rows of an input table may have equal values in some columns.
+
+        True may be wrong, if the engine does not check; False is certain. columns: names of the columns.
+        """
 
     @abstractmethod
     def write_tables(self, path: Path) -> None:
@@ -275,7 +294,10 @@ class Engine(ABC):
         """Return the result of a select; raise SqlError, which names the SQL file."""
 
     def _condition(self, column: str, value: Value, bound: Bound) -> str:
-        """Return the SQL condition that a column has a value, or one of several, and add the values to `bound`."""
+        """Return the SQL condition that a column has a value, or one of several values.
+
+        The values are added to `bound` as parameters of the condition.
+        """
         if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
             return any_of_values(column, value, bound)
         bound[f"where_{column}"] = value
@@ -283,7 +305,10 @@ class Engine(ABC):
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
     def _bind_parameters(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
-        """Return the values of a SQL file's parameters, given or default; raise SqlError if one is missing."""
+        """Return the values of a SQL file's parameters, by name: those in `parameters`, or else the defaults.
+
+        Raises SqlError if a parameter has no value.
+        """
         values = {**self.settings, **self.usual.get(file.name, {}), **parameters}
         for name in file.params:
             if name not in values:
@@ -296,7 +321,7 @@ class Engine(ABC):
         return made_with is not None and all(made_with.get(name, value) == value for name, value in parameters.items())
 
     def _forget(self, name: str) -> None:
-        """Drop the records of all tables made from a table, so that they are made again."""
+        """Mark all tables that were made from the table `name` as not made, so that a later read makes them again."""
         for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
 
@@ -307,7 +332,10 @@ def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def any_of_values(column: str, values: Sequence[str], bound: Bound) -> str:
-    """Return the condition that a column has one of several values, and add each value to `bound` as a parameter."""
+    """Return the SQL condition that a column has one of several values.
+
+    Each value is added to `bound` as a parameter of the condition.
+    """
     names = {f"where_{column}_{index}": each for index, each in enumerate(values)}
     bound |= names
     return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'

@@ -94,7 +94,7 @@ class BoundaryEngine(Engine):
         self.remote_names = set()
 
     def _is_remote(self, name: str) -> bool:
-        """Return whether a table exists only on the cluster; tables of `CROSSING` exist on both sides."""
+        """Return whether a table exists only on the cluster; tables of `CROSSING` exist on this machine, too."""
         return name in self.remote_names and name not in CROSSING
 
     def _open_remote(self) -> Engine:
@@ -136,7 +136,10 @@ class BoundaryEngine(Engine):
 
 
 def remote_tables(files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the tables that are made on the cluster: they read a large table, or a table that is only there."""
+    """Return the names of the tables that are made on the cluster.
+
+    A table is made there if it reads a table of `LARGE`, or a table that exists only on the cluster.
+    """
     names: set[str] = set()
     for file in files.values():
         if any(name in LARGE or (name in names and name not in CROSSING) for name in file.reads):

@@ -8,10 +8,11 @@ from sqlglot import exp
 
 @functools.lru_cache(maxsize=1000)
 def translate_for_spark(text: str) -> str:
-    """Translate SQL for Spark, with parameters as ``:name``; raise ValueError if Spark has no equivalent.
+    """Return DuckDB's SQL translated for Spark, with parameters as ``:name``.
 
-    Differences beyond the grammar: 1.0 is a double in DuckDB and a decimal in Spark, and a list in Spark has neither
-    nulls nor an order.
+    Raises ValueError if Spark has no equivalent. Differences beyond the grammar: 1.0 is a double in DuckDB and a
+    decimal in
+    Spark, and a list in Spark has neither nulls nor an order.
     """
     tree = sqlglot.parse_one(text, read="duckdb").transform(translate_node)
     try:
@@ -21,7 +22,10 @@ def translate_for_spark(text: str) -> str:
 
 
 def translate_node(node: exp.Expr) -> exp.Expr:
-    """Translate one node of a parsed statement: decimal numbers and ordered lists; return other nodes unchanged."""
+    """Return one node of a parsed statement, translated if it is a decimal number or an ordered list.
+
+    Other nodes are returned unchanged.
+    """
     if isinstance(node, exp.Literal) and not node.is_string and "." in node.this and "e" not in node.this.lower():
         return exp.Literal.number(f"{node.this}e0")
     if isinstance(node, exp.ArrayAgg) and isinstance(node.this, exp.Order):
@@ -30,7 +34,10 @@ def translate_node(node: exp.Expr) -> exp.Expr:
 
 
 def ordered_list(order: exp.Order) -> exp.Expr:
-    """Translate a list ordered by one column, such as ``list(grade order by rank)``; nulls stay in it."""
+    """Return the Spark expression for a list ordered by one column, such as ``list(grade order by rank)``.
+
+    Nulls stay in the list. Raises ValueError for a falling order.
+    """
     (ordered,) = order.expressions
     if ordered.args.get("desc"):
         raise ValueError(f"{order.sql()}: a list in falling order is not translated")

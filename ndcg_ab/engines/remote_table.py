@@ -24,7 +24,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Return the address for messages, without parts after the host, which may be secret."""
+        """Return the address for messages, without the parts after the host, which may hold secrets."""
         return (self.master or self.remote or "").partition("/;")[0]
 
 

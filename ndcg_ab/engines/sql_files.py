@@ -70,10 +70,10 @@ def read_sql_file(path: Path) -> SqlFile:
 
 
 def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    """Remove the optional parts of a SQL file that give no rows, and the tables that only these parts read.
+    """Return a SQL file without the optional parts that give no rows, and the tables that only these parts read.
 
     An optional part is between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if
-    the column has one of these values. values: pairs of a column and all of its values; other columns may have any
+    the column has one of these values. values: pairs of a column and all values that it has; other columns may have any
     value. The first select of a union can be an optional part, too.
     """
     return _remove_parts(file, values) if "-- only " in file.text else file
@@ -119,7 +119,7 @@ def history_files() -> dict[str, SqlFile]:
 
 
 def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing: Container[str] = ()) -> list[SqlFile]:
-    """Return the SQL files of the targets and of all tables that they need, in the order in which they must run.
+    """Return the SQL files of the targets and of all tables that the targets need, in the order in which they must run.
 
     existing: tables that exist already, and whose inputs are not needed. Raises KeyError if no file makes a target.
     """
@@ -134,7 +134,7 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing:
 
 
 def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the names of all tables that SQL files read, directly or through views."""
+    """Return the names of all tables that some SQL files read, directly or through views."""
     names = {name for file in readers for name in file.reads}
     views = [files[name] for name in names if name in files and files[name].kind == "view"]
     return names | tables_behind(views, files) if views else names

@@ -13,9 +13,9 @@ VIEW = "view "  # prefix in the state of the names of views
 
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
-    """Return rows (name, parameters as JSON), one for each table that was made and one named "" for the settings.
+    """Return a table (name, parameters as JSON) with one row per table that was made.
 
-    views: the names of tables that are views; their rows begin with `VIEW`.
+    A row with the name "" has the settings. views: the names of tables that are views; their rows begin with `VIEW`.
     """
     states = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
     texts = [json.dumps(parameters) for parameters in states.values()]
@@ -25,7 +25,7 @@ def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """Choose the tables that a database file holds as views; return their selects by name, in order of creation.
+    """Return the selects of the tables that a database file holds as views, by name, in order of creation.
 
     made_with: parameters by name of the table that was made with them. tables: names of the stored tables. are_small:
         whether the tables are so small that they, too, become views.
@@ -46,7 +46,7 @@ def text_literal(text: str) -> str:
 
 
 def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
-    """Return a file's select with its parameter values filled in, for a view."""
+    """Return the select of a SQL file with its parameter values filled in, for a view."""
     lines = [line for line in file.text.splitlines() if not line.startswith("--")]
     return re.sub(r"\$(\w+)", lambda match: sql_literal(parameters[match[1]]), "\n".join(lines))
 

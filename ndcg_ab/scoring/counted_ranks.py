@@ -31,7 +31,7 @@ UNJUDGED = RankedDoc("", 0)  # placeholder for every unjudged document; no docum
 class Order(NamedTuple):
     """The kind of key that orders results, highest first.
 
-    by_rank: whether the key is the negative of the given rank, not the score. in_single: whether scores are compared as
+    by_rank: whether the key is the negative of `rank_given`, not the score. in_single: whether scores are compared as
         32-bit floats.
     """
 
@@ -45,7 +45,11 @@ def result_order(metric: Metric) -> Order:
 
 
 class TiedGroup:
-    """Judged documents that tie in one order, with the numbers of results above, tied with and between them."""
+    """The judged documents of one ranking that have equal keys, with counts of the other results.
+
+    above: number of results with a higher key. size: number of results with an equal key. between: number of the latter
+    whose doc_id comes after 0, 1, 2 … of `doc_ids`.
+    """
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
         self.doc_ids = sorted(doc_ids)
@@ -53,7 +57,7 @@ class TiedGroup:
         self.between = [0] * (len(self.doc_ids) + 1)  # results whose id comes after as many of `doc_ids`
 
     def before(self) -> list[int]:
-        """Return, for each judged document, how many results of the group have a lower doc_id."""
+        """Return, for each judged document, the number of results of the group that have a lower doc_id."""
         return list(accumulate(self.between))[:-1]
 
 
@@ -76,7 +80,10 @@ class LongAnswer:
         self.found += map(Result, *(column.to_pylist() for column in judged.columns))
 
     def begin_to_count(self) -> None:
-        """Form the groups of tied judged results (after the first reading); raise ValueError if some have no score."""
+        """Form the groups of tied judged results, between the first and the second reading.
+
+        Raises ValueError if some results have a score and some have none.
+        """
         if self.unscored not in (0, self.returned):
             raise ValueError("some results have a score and some have none")
         for order, groups in self.groups.items():
@@ -126,7 +133,12 @@ RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_giv
 
 
 def sort_keys(rows: pa.Table, order: Order) -> Keys:
-    """Return the sort key of each result, larger first, for a kind of order; raise ValueError if a rank is missing."""
+    """Return the sort key of each result, larger first.
+
+    order: the kind of key. The rank is used if the order is by rank, or if a score is missing. Raises ValueError if a
+    rank
+    is missing then.
+    """
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:
@@ -143,7 +155,7 @@ def count_long_answers(
 ) -> dict[Answer, LongAnswer]:
     """Read results twice, and return the counted answer of each (system_id, query_id).
 
-    pieces: function that starts reading the results of these answers, and perhaps of others, from the beginning.
+    pieces: function that starts reading the results from the beginning; results of other answers are ignored.
     grades: query_id -> doc_id -> grade.
     """
     orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
@@ -161,7 +173,11 @@ def count_long_answers(
 def results_of_answers(
     pieces: Iterable[pa.Table], answers: Mapping[Answer, object]
 ) -> Iterator[tuple[Answer, pa.Table]]:
-    """Yield each of the answers that is in a piece, with its results there."""
+    """Yield (answer, results) for each answer that a piece has results of.
+
+    answers: the answers to yield; results of others are skipped. An answer is yielded once for each piece that it is
+    in.
+    """
     for piece in pieces:
         if not piece.num_rows:
             continue

@@ -54,7 +54,10 @@ Values = dict[str, float]  # query_id -> value
 
 
 def add_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
-    """Add the systems and the primary metric of the scores to an evaluation, unless it names its own."""
+    """Return the evaluation with the systems and the primary metric of the scores, unless it names its own.
+
+    Raises InputError if the scores lack a configured system or metric, or if the primary metric is not clear.
+    """
     table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
     refuse_two_definitions(table, origins)
@@ -107,7 +110,7 @@ def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: st
 
 
 def named_system(name: str) -> System:
-    """Make a system without a ranking, by its name; raise InputError if the name cannot be printed on one line."""
+    """Return a system that has a name and no ranking; raise InputError if the name cannot be printed on one line."""
     before = READING_SCORES.set(True)
     try:
         return System(name=name)
@@ -213,7 +216,10 @@ def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
 
 
 def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
-    """Return the rows of `pulled_metric` for metrics of another tool: name and position; all choices are null."""
+    """Return the table `pulled_metric` for metrics of another tool.
+
+    Only the id, the position and the names are filled in; all choices are null.
+    """
     schema = SCHEMAS["pulled_metric"]
     rows = [
         dict.fromkeys(schema.names)
@@ -224,12 +230,18 @@ def metric_table(metrics: Sequence[ExternalMetric]) -> pa.Table:
 
 
 def drawn_query_ids(queries: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
-    """Return the ids of the queries that were drawn for judging, or None if none was."""
+    """Return the ids of the queries that were drawn for judging; None if no query has a probability.
+
+    queries: query_id -> row of the query file.
+    """
     return {query_id for query_id, row in queries.items() if row["probability"]} or None
 
 
 def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]]) -> pa.Table:
-    """Return the table `query`: the scored queries, which count as judged, and the other queries of the query file."""
+    """Return the table `query`: the scored queries, which count as judged, and the other queries of the query file.
+
+    scored: ids of the scored queries. queries: query_id -> row of the query file.
+    """
     scored_ids, drawn_ids = set(scored), drawn_query_ids(queries)
     rows = [
         {
@@ -248,7 +260,7 @@ def query_table(scored: Sequence[str], queries: Mapping[str, Mapping[str, Any]])
 
 
 def check_negated(metrics: Sequence[ExternalMetric]) -> Iterator[Finding]:
-    """Yield a finding for each metric of which lower values are better, since its signs are reversed."""
+    """Yield a finding for each metric whose signs are reversed because lower values are better."""
     for metric in metrics:
         if metric.is_negated:
             message = f"{metric.name}: the values of {metric.source_name} with their signs turned, as lower is better"
@@ -290,7 +302,10 @@ def check_means(
     values: dict[tuple[str, str], Values],
     means: dict[tuple[str, str], Values],
 ) -> Iterator[Finding]:
-    """Yield findings on means in the scores that differ from the means of the values by more than rounding."""
+    """Yield findings on means in the scores that differ by more than rounding from the mean of the queries' values.
+
+    values, means: (system, metric) -> query_id -> value.
+    """
     for metric in metrics:
         for system in systems:
             key = (system, metric.source_name)
@@ -325,5 +340,5 @@ def check_rounding(
 
 
 def count_decimals(values: NDArray[np.float64]) -> int:
-    """Return the least number of decimals that represents all values exactly; 15 if more are needed."""
+    """Return the least number of decimals with which all values are exact; 15 if more than 14 are needed."""
     return next((digits for digits in range(15) if bool(np.all(np.round(values, digits) == values))), 15)

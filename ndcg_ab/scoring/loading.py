@@ -71,7 +71,7 @@ def load_tables(
 
 
 def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """Put the metrics into the engine: their definitions, their rules, and the depth of the deepest one."""
+    """Put the metrics into the engine: definitions, rules, the largest cutoff, and the number of ranks to read."""
     tables = metric_tables(metrics)
     for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
         holding = (table[column] for table in tables.values() if column in table.column_names)
@@ -85,7 +85,7 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
 
 
 def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
-    """Return all query ids of the inputs; an empty set if any input is not in memory."""
+    """Return all query ids of the inputs; an empty set if any input is on a cluster."""
     pulled = [judgments, *rankings.values()]
     if any(each.elsewhere for each in pulled):
         return set()
@@ -94,7 +94,7 @@ def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
-    """Put all rankings into the table `pulled_ranking`; the engine reads rankings in files."""
+    """Put all rankings into the table `pulled_ranking`; rankings that are in files are read there by the engine."""
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
@@ -106,14 +106,20 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return one row per reduced ranking and query: number of documents, lowest and highest rank and score."""
+    """Return the table `pulled_answer`, with one row per query of each reduced ranking.
+
+    The columns are the number of documents, and the lowest and highest rank and score of the whole ranking.
+    """
     return stack_by_system(
         ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
     )
 
 
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Combine tables of one schema in one table, with the name of the system in every row."""
+    """Return tables of one schema as one table, with the name of the system in every row.
+
+    tables: table by name of the system.
+    """
     schema = pa.schema([("system_id", pa.string()), *schema])
     parts = [schema.empty_table()]
     for name, table in tables.items():
@@ -136,7 +142,7 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
 
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return the titles and URLs in rankings, one row per document, from the first system that returned it."""
+    """Return the titles and URLs of documents, one row per document, from the first system that returned it."""
     documents: dict[str, dict[str, Any]] = {}
     for pulled in rankings.values():
         for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
@@ -169,7 +175,10 @@ def repeat_text(text: str, count: int) -> pa.Array:
 def read_by_system(
     engine: Engine, name: str, columns: Sequence[str], where: Mapping[str, Value] | None = None
 ) -> dict[str, pa.Table]:
-    """Return the rows of a table for each system_id, in any order; systems without rows are absent."""
+    """Return the rows of a table by system_id, in any order; systems without rows are absent.
+
+    name: name of the table. columns: columns of the result. where: column -> value that the column must have.
+    """
     table = engine.read(name, ("system_id", *columns), where=where)
     codes, system_ids = number_ids(table["system_id"])
     order = np.argsort(codes, kind="stable")
@@ -179,18 +188,21 @@ def read_by_system(
 
 
 def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
-    """Return the index at which each run of equal codes begins, and the index after the last run."""
+    """Return the index at which each run of equal codes begins, and the number of codes; [0] without codes."""
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
 def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:
-    """Return a system's rows as tuples of Python objects; an empty list if it has none."""
+    """Return the rows of a system as tuples of Python objects; an empty list if the system has no table.
+
+    tables: table by system_id.
+    """
     table = tables.get(system_id)
     return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """Encode ids: return the index of each row's id, and the list of distinct ids."""
+    """Return the index of each row's id in the list of distinct ids, and this list."""
     whole = ids.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()

@@ -59,7 +59,10 @@ def discount_rule(metric: Metric) -> str:
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
-    """Return the tables of metrics, and of the distinct rank, gain and discount rules of the metrics, by table name."""
+    """Return, by table name, the tables of metrics and of the distinct rules that the metrics use.
+
+    The rules are for ranks, gains and discounts.
+    """
     rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
     # Coverage (judged@k) is computed for every metric.
     rows["pulled_gain_rule"] = {"judged": {"gain_rule": "judged", "kind": "judged"}}
@@ -124,7 +127,7 @@ def keep_unjudged_results(metric: Metric) -> Metric:
 
 
 def depth_of(metrics: Sequence[Metric]) -> int:
-    """Return the largest number of ranks that any of the metrics reads; EVERYTHING if it is unlimited."""
+    """Return the largest number of top ranks that any of the metrics reads; EVERYTHING if a metric reads all ranks."""
     return max(metric.depth or EVERYTHING for metric in metrics)
 
 
@@ -151,7 +154,8 @@ def own_metrics(metrics: Sequence[Metric]) -> list[Metric]:
 def add_external_values(engine: Engine, metrics: Sequence[ExternalMetric]) -> None:
     """Compute the values of another tool's metrics, and add them to the score tables of the engine.
 
-    Queries with a grade above 0 count, except those on which a system's request failed.
+    Queries with a grade above 0 count, except those on which a system's request failed. Raises InputError if a metric
+    cannot be computed.
     """
     if not metrics:
         return
@@ -191,7 +195,7 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def append_rows(table: pa.Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    """Append rows, as tuples in the order of the columns, to a score table."""
+    """Return a score table with rows added at the end. rows: tuples in the order of the columns."""
     first = plain_texts(table)
     columns = list(zip(*rows, strict=True)) or [()] * first.num_columns
     return pa.concat_tables([first, pa.table([pa.array(each) for each in columns], schema=first.schema)])

@@ -20,10 +20,12 @@ LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up;
 
 
 def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
-    """Return which part of each ranking the metrics and checks need; None if they need all of it.
+    """Return which part of each ranking the metrics and checks need.
 
-    systems: number of compared systems. The part includes one rank more than any metric counts (to detect a tie at
-        the last rank), and the judged documents of some queries (to detect ids that never match).
+    None if they need all of the ranking, or if the judgments are on a cluster. systems: number of compared systems. The
+    part
+    includes one rank more than any metric counts (to detect a tie at the last rank), and the judged documents of some
+    queries (to detect ids that never match).
     """
     if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None
@@ -33,7 +35,7 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
-    """Return the doc_ids of the judged documents of each query."""
+    """Return the ids of the judged documents of each of some queries, by query_id."""
     rows = select_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
     rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
     rows = rows.combine_chunks()
@@ -59,10 +61,10 @@ def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
 
 
 def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
-    """Reduce a ranking in memory to the part that metrics need, with the ranks of relevant documents.
+    """Return the part of a ranking in memory that metrics need, with the ranks of relevant documents.
 
-    systems: number of compared systems. The ranks are by the first metric. The result is None if all of the ranking is
-    needed, or if it is not in memory.
+    The ranks are by the first metric. None if all of the ranking is needed, or if the ranking is not in memory.
+    systems: number of compared systems.
     """
     needed = find_needed_results(metrics, judgments, systems)
     if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
@@ -75,10 +77,10 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
 
 def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:
-    """Return the ranks, by a metric's rules, of the relevant documents of a ranking.
+    """Return rows (query_id, doc_id, rank) of the relevant documents of a ranking, ranked by a metric's rules.
 
     table: the ranking, sorted by query and falling score, with one chunk per column. judgments: query_id, doc_id,
-        grade.
+        grade. Documents with a grade above 0 are relevant.
     """
     keys = ["query_id", "doc_id"]
     relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])

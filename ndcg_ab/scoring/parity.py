@@ -30,7 +30,10 @@ SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
-    """Return the sample of queries to recompute: the `sample_size` queries with the lowest hashes of their ids."""
+    """Return the sorted ids of the queries to recompute: the `sample_size` ids with the lowest hashes.
+
+    systems: number of systems.
+    """
     by_hash = sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())
     return sorted(by_hash[: sample_size(systems)])
 
@@ -60,9 +63,11 @@ class Recomputation:
         self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
     def compare(self, answer: Answer, results: Sequence[Result], rank: Callable[[Metric], list[RankedDoc]]) -> None:
-        """Recompute every metric's value of one answer; raise ParityError if it differs from that of the SQL.
+        """Recompute every metric's value of one answer; raise ParityError if the value of the SQL differs.
 
-        rank: returns the documents in a metric's rank order; called once for each ranking rule.
+        answer: (system_id, query_id). results: the results of this answer. rank: function that returns the documents in
+        a
+        metric's rank order; called once for each ranking rule.
         """
         system_id, query_id = answer
         grades = self.judgments[query_id]
@@ -134,9 +139,11 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
 def batch_answers(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield batches (systems, queries) of answers with at most about `BATCH_RESULTS` results, unless one has more.
+    """Yield batches (systems, queries) of answers that are read together.
 
-    returned: number of results of each answer. is_uniform: whether one batch can hold several systems.
+    A batch has at most about `BATCH_RESULTS` results, unless a single answer has more. returned: number of results of
+    each
+    answer. is_uniform: whether one batch may hold several systems.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -158,9 +165,10 @@ def batch_answers(
 def read_results(
     engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
 ) -> Iterator[tuple[tuple[str, str], list[Result]]]:
-    """Yield each (system, sampled query) with the results that can affect a metric.
+    """Yield (answer, results) for each answer, an answer being a pair (system, query).
 
-    The SQL's ranks are not read, so that the recomputation does not depend on them.
+    Results that cannot affect any metric are left out. The SQL's ranks are not read, so that the recomputation does not
+    depend on them.
     """
     columns = ("system_id", "query_id", *RESULT.names)
     depth = relevant_depth(metrics)
@@ -178,7 +186,7 @@ def read_results(
 
 
 def relevant_depth(metrics: Sequence[Metric]) -> int | None:
-    """Return how many top ranks can affect any of the metrics; None for all ranks."""
+    """Return the number of top ranks that can affect any of the metrics; None for all ranks."""
     return None if any(reads_below_cutoff(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 
@@ -201,7 +209,7 @@ def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
 
 
 def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
-    """Return a number for each row that identifies its system and query."""
+    """Return an integer for each row, equal for rows of one answer (system and query)."""
     systems, (queries, query_ids) = number_ids(rows["system_id"])[0], number_ids(rows["query_id"])
     codes: NDArray[np.int64] = systems.astype(np.int64) * max(1, len(query_ids)) + queries
     return codes
@@ -233,7 +241,7 @@ def reachable_mask(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDA
 
 
 def refuse_disagreement(about: str, sql: float | None, core: float | None, result_name: str = "evaluation") -> None:
-    """Raise ParityError if the SQL and the core have different values.
+    """Raise ParityError if the values of the SQL and of `ndcg_core` differ by more than `TOLERANCE`.
 
     about: words for the values in the message. result_name: words for the result that the difference makes invalid.
     """

@@ -42,7 +42,9 @@ def open_engine_for(
 ) -> Engine:
     """Open the engine that an evaluation configures, with its limits of threads and memory.
 
-    spill: folder for temporary files; None for the evaluation's folder. resources: the limits, if evaluation is None.
+    evaluation: None to open an engine without a configuration. spill: folder for temporary files; None for the
+    evaluation's
+    folder. resources: the limits, if evaluation is None.
     """
     if evaluation is None:
         limits = resources or Resources()
@@ -61,7 +63,7 @@ def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool 
 
 
 def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """Raise InputError if a gain table lacks a grade above 0 that occurs, or if a gain is too large to sum."""
+    """Raise InputError if a gain table lacks a grade above 0 that occurs, or if a gain is too large to add up."""
     impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
     for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
         raise InputError(

@@ -87,7 +87,9 @@ OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own docu
 
 
 def excludes_own_document(metric: Any) -> bool:
-    """Return whether a metric, as text or mapping, has a preset whose tool leaves out the query's own document.
+    """Return whether a metric has a preset of a tool that leaves out a query's own document before it scores.
+
+    The own document is the one whose id is the query's id. metric: text, or mapping of choices.
 
     >>> excludes_own_document("ndcg(preset=beir)@10"), excludes_own_document("ndcg@10")
     (True, False)

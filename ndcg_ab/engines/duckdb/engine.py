@@ -90,7 +90,10 @@ class DuckDBEngine(Engine):
 
     @functools.cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """Open the database on first use: the shared one for few rows without limits, else one of its own."""
+        """Return the connection to the database, which is opened on first use.
+
+        With few rows and no limits it is the shared database (`shared_database`), else one for this engine alone.
+        """
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect_rows(self, rows: int) -> None:
@@ -110,9 +113,10 @@ class DuckDBEngine(Engine):
             super().release(*names)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether rows may be equal in some columns: False if the 64-bit hashes of all rows are distinct.
+        """Return whether two rows may have equal values in some columns: False if the 64-bit hashes of all rows differ.
 
-        Sorting hashes is several times faster than grouping by texts. If there are too many for memory, DuckDB groups
+        Sorting hashes is several times faster than grouping by texts. If there are too many hashes for memory, DuckDB
+        groups
         them, on disk if need be.
         """
         names = ", ".join(f'"{column}"' for column in columns)
@@ -169,9 +173,10 @@ class DuckDBEngine(Engine):
         self._forget(name)
 
     def _register(self, name: str, table: pa.Table) -> str:
-        """Make an Arrow table readable; return the select that reads it, with enum numbers instead of declared texts.
+        """Make an Arrow table readable; return the source to select from, a name or a join in parentheses.
 
-        Texts of a dictionary column are converted once by a join, in a third of the time of a cast in every row.
+        Declared texts of a dictionary column become enum numbers by a join, in a third of the time of a cast in every
+        row.
         """
         source = f'"{name}"'
         are_many = table.num_rows >= thresholds.JOINED_ROWS
@@ -188,13 +193,13 @@ class DuckDBEngine(Engine):
         return source
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
-        """Return a select of columns from a source, with enum numbers instead of declared texts."""
+        """Return a select of columns from a source, in which declared texts become enum numbers."""
         kinds = ((column, self.numbered.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
     def replace_input_with(self, name: str, input_name: str) -> None:
-        """Give a table the name of an input table, without a copy; the table itself is made again on demand."""
+        """Rename the table `name` to the input table `input_name`, without a copy; `name` is made again on demand."""
         self.build(name)
         self._clear(input_name)
         self.connection.execute(f'alter table "{name}" rename to "{input_name}"')
@@ -203,7 +208,7 @@ class DuckDBEngine(Engine):
         self._forget(input_name)
 
     def _clear(self, name: str) -> None:
-        """Drop the Arrow table, view or table of a name."""
+        """Remove whatever has a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
         self.answers.pop(name, None)
@@ -277,7 +282,10 @@ class DuckDBEngine(Engine):
         return list(self._cached_answer(name, f"rows {text} {parameters}", ask))
 
     def _cached_answer(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
-        """Return the answer to a query, cached if there are few rows and only the table `name` is read."""
+        """Return the result of `ask`, cached if there are few rows and the result depends only on the table `name`.
+
+        question: text that identifies the query and its parameters.
+        """
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
             return ask()
         answers = self.answers.setdefault(name, {})
@@ -301,9 +309,11 @@ class DuckDBEngine(Engine):
             self.connection.unregister("incoming")
 
     def write_tables(self, path: Path) -> None:
-        """Write the tables to a database file; small tables that a SQL file makes are written as views.
+        """Write the tables to a database file.
 
-        A separate connection writes the file, in small blocks, so that a full disk breaks no other connection.
+        If the inputs are small, tables that a SQL file makes are written as views. A separate connection writes the
+        file, in
+        small blocks, so that a full disk breaks no other connection.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
@@ -339,10 +349,10 @@ def encode_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
 
 @functools.cache
 def shared_database(process: int) -> duckdb.DuckDBPyConnection:
-    """Open the database that all engines with few rows in a process share, each with its own temporary tables.
+    """Return the database that all engines with few rows in a process share, each with its own temporary tables.
 
-    process: id of the process, since a forked one needs a database of its own. Opening a database takes as long as
-    twenty statements. It has one thread, so that a fork of the process loses none.
+    process: id of the process, since a forked process needs a database of its own. Opening a database takes as long as
+    twenty statements. The database has one thread, so that a fork of the process loses none.
     """
     atexit.register(shared_database.cache_clear)
     atexit.register(parse_statement.cache_clear)
@@ -354,7 +364,10 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=1000)
 def parse_statement(process: int, text: str) -> duckdb.Statement:
-    """Parse a SQL statement, cached per process: for few rows, parsing takes a sixth of the time. process: its id."""
+    """Return a parsed SQL statement, cached per process: for few rows, parsing takes a sixth of the time.
+
+    process: id of the process.
+    """
     (statement,) = shared_database(process).extract_statements(text)
     return statement
 
@@ -369,7 +382,12 @@ def small_settings() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a database file") -> Iterator[None]:
-    """Turn DuckDB's errors into SqlError, which names the SQL file, or InputError for a full disk."""
+    """Raise errors of DuckDB as SqlError that names the SQL file, or as InputError.
+
+    InputError is raised for a full disk, and for a query or view that reads another file; `where` names the place in
+    the
+    message. If `file` is None, other errors are raised unchanged.
+    """
     try:
         yield
     except duckdb.Error as error:
@@ -383,12 +401,12 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a da
 
 
 def is_duckdb_error(error: BaseException) -> bool:
-    """Return whether an error comes from DuckDB, directly or through a SQL file."""
+    """Return whether an error, or the error that caused it, comes from DuckDB."""
     return isinstance(error, duckdb.Error) or isinstance(error.__cause__, duckdb.Error)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether DuckDB ran out of memory, directly or in a SQL file."""
+    """Return whether an error, or the error that caused it, says that DuckDB ran out of memory."""
     return any(isinstance(each, duckdb.OutOfMemoryException) for each in (error, error.__cause__))
 
 

@@ -32,7 +32,7 @@ SORTING = 0.5  # share of DuckDB's memory for sorting, besides the tables of an 
 
 
 def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
-    """Forbid an open database, and so its views, to read any other file.
+    """Forbid an open database to read any other file, also through its views.
 
     Attached files and the temporary folder stay accessible.
     """
@@ -65,7 +65,7 @@ class StoredTables(DuckDBEngine):
         super()._make(file, parameters)
 
     def _attach_file(self, path: Path) -> None:
-        """Attach the database file and record its tables; raise InputError if it is missing or empty."""
+        """Attach the database file, and make its tables readable; raise InputError if the file is missing or empty."""
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {text_literal(str(path))} as {KEPT} (read_only)")
@@ -109,7 +109,10 @@ class GrowingDatabase(DuckDBEngine):
         self.__exit__(None, None, None)
 
     def append(self, name: str, table: pa.Table) -> None:
-        """Add rows to a table, which is created if missing; new columns are null in older rows."""
+        """Add rows to a table, which is created if missing.
+
+        A column that the table lacks is added to it, with null in older rows.
+        """
         columns = self.columns(name)
         lacking = set(table.column_names) - columns
         if not lacking and not table.num_rows:
@@ -125,7 +128,7 @@ class GrowingDatabase(DuckDBEngine):
             self.connection.execute(f'insert into "{name}" by name select * from incoming')
 
     def columns(self, name: str) -> set[str]:
-        """Return the columns of a table; an empty set if it does not exist."""
+        """Return the names of the columns of a table; an empty set if the table does not exist."""
         if not self._columns:
             with name_file_in_errors(None, self.memory):
                 text = "select table_name, column_name from duckdb_columns() where not internal"
@@ -135,7 +138,7 @@ class GrowingDatabase(DuckDBEngine):
         return self._columns.get(name, set())
 
     def delete(self, name: str, column: str, values: Sequence[int]) -> None:
-        """Delete the rows of a table that have one of these values in a column."""
+        """Delete the rows of the table `name` that have one of `values` in a column."""
         self.connection.execute(
             f'delete from "{name}" where "{column}" in (select unnest($values))', {"values": values}
         )
@@ -154,9 +157,11 @@ class GrowingDatabase(DuckDBEngine):
 
 
 def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
-    """Open the history's database file; wait at most `patience` seconds for another process that is writing it.
+    """Return the history's database, opened; wait at most `patience` seconds if another process is writing it.
 
-    Raises InputError, which names the process that holds the lock.
+    Raises InputError if the file cannot be opened, or if it is still locked then; the message names the process that
+    holds
+    the lock.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -174,9 +179,11 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 
 
 def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file sorted by columns (texts by their bytes), equal rows in their given order.
+    """Yield the rows of a Parquet file, sorted, in batches.
 
-    Raises InputError if there is no room to sort them.
+    columns: columns of the result. by: columns to sort by; texts are compared by their bytes, and equal rows keep the
+    order
+    of the file. Raises InputError if the disk has no room to sort the rows.
     """
     names = ", ".join(f'"{column}"' for column in columns)
     order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
@@ -187,9 +194,11 @@ def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory
 
 
 def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
-    """Yield the schema and then the batches of a query's result from a database file of the user, opened read-only.
+    """Yield the schema of a query's result, and then the batches of the result, from a database file of the user.
 
-    memory: limit and temporary folder; None for no limit, and a new folder.
+    The file is opened read-only. memory: limit and temporary folder; None for no limit, and a new folder. Raises
+    InputError
+    if the file cannot be opened or the query fails, and SilentError if the file is locked.
     """
     with contextlib.ExitStack() as stack:
         memory = memory or stack.enter_context(Memory())

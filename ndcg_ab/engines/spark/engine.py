@@ -115,7 +115,7 @@ class SparkEngine(Engine):
         return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
     def _send(self, name: str, table: pa.Table) -> DataFrame:
-        """Send an Arrow table to the cluster; a large one is materialised there."""
+        """Return an Arrow table as a table on the cluster; a large one is materialised there."""
         plain = pa.schema(
             (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
             for field in table.schema
@@ -128,9 +128,11 @@ class SparkEngine(Engine):
         return self._materialise(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
     def _materialise(self, name: str, frame: DataFrame) -> DataFrame:
-        """Compute a table and return it; many rows go to disk, under a new name, since it may read the old one.
+        """Return a table of computed rows. Many rows are written to disk under a new name.
 
-        Few rows are computed when first read, and stay in memory.
+        The name is new since the rows may depend on an earlier table `name`. Few rows are computed when first read, and
+        stay in
+        memory.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)
@@ -150,7 +152,7 @@ def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
 
 
 def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
-    """Summarize a remote table: one row per query with lowest values, number of rows, invalid values, and hashes.
+    """Return a summary of a remote table, with one row per query.
 
     longest: largest allowed number of characters of a text, by column.
     The columns are the lowest value of each column under its name, ``rows``, the number of invalid values of each
@@ -175,7 +177,10 @@ def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[st
 
 
 def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
-    """Return a digest (32 hex digits) of a remote table from its summary; it does not depend on the order of rows."""
+    """Return a digest (32 hex digits) of a remote table, made from its summary (`summarize_queries`).
+
+    The digest does not depend on the order of the rows.
+    """
     digest = hashlib.sha256(repr([column.name for column in remote.columns if column.source]).encode())
     ordered = summary.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
     for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
@@ -184,7 +189,10 @@ def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
 
 
 def breaks_rules(column: Column, longest: int | None) -> Any:
-    """Return the Spark condition for invalid values: missing, empty, too long, not finite, or too large as a rank."""
+    """Return the Spark condition for invalid values: missing, empty, too long, not finite, or too large as a rank.
+
+    longest: largest allowed number of characters of a text; None for no limit.
+    """
     value = F.col(column.name)
     if column.type == "string":
         wrong = (value == "") if longest is None else (value == "") | (F.length(value) > longest)
@@ -196,7 +204,10 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 
 def read_column(column: Column) -> Any:
-    """Return the Spark expression for a column in its type; null if a value is not a number in the type's range."""
+    """Return the Spark expression that converts a column to its type.
+
+    The value is null if it cannot be converted, or if a whole number would lose digits.
+    """
     column_value = F.col(quote_name(str(column.source)))
     value = column_value.try_cast(column.type)
     if column.type == "string":
@@ -209,7 +220,7 @@ def read_column(column: Column) -> Any:
 
 
 def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
-    """Return a remote table's requested columns; a number that cannot be read is null."""
+    """Return a remote table's requested columns as a query; a number that cannot be read becomes null."""
     frame = select_remote_rows(session, remote)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
@@ -235,7 +246,7 @@ def quote_name(name: str) -> str:
 
 @contextlib.contextmanager
 def name_table_in_errors(table_name: str) -> Iterator[None]:
-    """Raise errors of Spark as InputError in one sentence that names a table."""
+    """Raise every error within the context as InputError, in one sentence that begins with `table_name`."""
     try:
         yield
     except InputError:
@@ -246,7 +257,7 @@ def name_table_in_errors(table_name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None) -> Iterator[None]:
-    """Raise errors of Spark as SqlError that names the SQL file."""
+    """Raise every error within the context as SqlError, which names the SQL file unless `file` is None."""
     try:
         yield
     except Exception as error:  # of Spark, of its gateway to Java, of the network

@@ -44,7 +44,10 @@ for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they pr
 
 
 def open_session(cluster: Cluster) -> SparkSession:
-    """Open a new session on the cluster; raise InputError, in one sentence, if it does not begin to work in time."""
+    """Return a new session on the cluster.
+
+    Raises InputError, in one sentence, if the cluster cannot be reached or does not begin to work in time.
+    """
     refuse_unreachable(cluster)
     wait = ClusterWait(cluster)
     try:
@@ -65,9 +68,11 @@ NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
 class ClusterWait:
-    """The time limit for a cluster to begin its work: its patience, or several times as long while an executor starts.
+    """The time limit for a cluster to begin its work: `patience`, or several times as long while an executor starts.
 
-    look: function that returns the state of the cluster. seen: the last state. seconds: seconds waited so far.
+    look: function that returns the state of the cluster; None for `query_master`. seen: the last state. seconds:
+    seconds
+    waited so far.
     """
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
@@ -92,14 +97,17 @@ class ClusterWait:
 
 
 def query_master(cluster: Cluster) -> Seen:
-    """Ask a standalone master for the state of this application; return NOTHING_SEEN for other kinds of clusters."""
+    """Return the state of this application, as a standalone master reports it.
+
+    The result is `NOTHING_SEEN` for other kinds of clusters, and if the master does not answer.
+    """
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
         return run_with_timeout(REACHED, lambda: read_master_state(cluster))
     return NOTHING_SEEN
 
 
 def read_master_state(cluster: Cluster) -> Seen:
-    """Read the state of this application from the master's web page; raise OSError if the page does not answer.
+    """Return the state of this application from the master's web page; raise OSError if the page does not answer.
 
     Without a ``spark://`` master there is no page, and the result is `NOTHING_SEEN`.
     """
@@ -116,7 +124,10 @@ def read_master_state(cluster: Cluster) -> Seen:
 
 
 def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
-    """Return the state of one application. state: content of the master's page /json/. application: its id."""
+    """Return the state of one application: whether an executor is starting, and a description.
+
+    state: content of the master's page /json/. application: id of the application.
+    """
     apps = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if apps and apps[0]["state"] == "RUNNING":
         message = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
