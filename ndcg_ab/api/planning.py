@@ -157,13 +157,19 @@ def check_number(argument: str, value: Any, *, is_integer: bool = False) -> Any:
 
 
 def list_numbers(argument: str, numbers: Any, *, is_integer: bool = False) -> Any:
-    """Return the checked numbers of an argument as a list, also if the argument is a single number; None stays None."""
+    """Return the numbers of an argument as a list, even if the argument is a single number; None stays None.
+
+    Raise InputError, which names the argument, if an item is no number. is_integer: accept whole numbers only.
+    """
     values = [numbers] if isinstance(numbers, Real) else numbers
     return None if values is None else [check_number(argument, value, is_integer=is_integer) for value in values]
 
 
 def read_scores_argument(scores: Data | CompareResult | None) -> Path | Scores | None:
-    """Return the path of the scores, the scores themselves if they are in memory, or None if there are none."""
+    """Return the path of the scores, or the scores themselves if they are in memory.
+
+    None if the argument is None.
+    """
     if scores is None:
         return None
     if isinstance(scores, str | os.PathLike):

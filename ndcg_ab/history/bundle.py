@@ -177,8 +177,8 @@ def finishing_time(name: str) -> datetime:
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
     """Enter the finished bundles that the history lacks.
 
-    The history lacks a bundle if the process died before entering it, or if the history was made anew. A bundle keeps
-    its ordinal if no other has it. An unreadable bundle is reported and left out.
+    The history lacks a bundle if the process died before entering it, or if the history was recreated. A bundle keeps
+    its ordinal if no other bundle has it. An unreadable bundle is reported and left out.
     """
     entered = database.keys(past)
     for folder in finished_bundles(parent):

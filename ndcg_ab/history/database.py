@@ -96,7 +96,7 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 @contextlib.contextmanager
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
-    """Yield the history with all of its tables, ready for writing.
+    """Yield the history with a table for every kind of record, ready for writing.
 
     Waits for other processes that have the history open. Raise InputError, which names the process that blocks the
     history, or the remedy for a file that cannot be used. patience: seconds to wait.

@@ -294,7 +294,7 @@ def most_moved_queries(
 
 
 def summary_mean(group: PairedValues, side: Side) -> float | None:
-    """Return the mean of the values, weighted if the evaluation has weights."""
+    """Return the mean of the values, weighted if the evaluation has weights; None if there are no values."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 

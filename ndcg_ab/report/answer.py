@@ -159,7 +159,10 @@ def make_answer(outcome: Outcome) -> Answer:
 
 
 def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[str, Cell]]:
-    """Return system -> metric -> cell; systems without a decision come last."""
+    """Return system -> metric -> cell; systems without a decision come last, and secondary metrics come last.
+
+    systems: the baseline and the candidates, in the order of the rows.
+    """
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
     names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
@@ -172,7 +175,7 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
 
 
 def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
-    """Yield the decision record of each candidate, in the order of `order_candidates`."""
+    """Yield each candidate that has a decision, with its comparisons, in the order of `order_candidates`."""
     doubts = reasons_for_doubt(outcome)
     decisions = {decision.candidate: decision for decision in outcome.decisions}
     for name in order_candidates(outcome):
@@ -188,7 +191,7 @@ def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
 
 
 def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
-    """Return the warnings that question the answer, one per cause over all systems, errors first."""
+    """Return the warnings about the answer as lines, one per cause over all systems, errors first."""
     lines = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
     lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
@@ -228,7 +231,10 @@ def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[
 
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
-    """Return candidate -> decision, the best first; a name in doubt gets the suffix "(in doubt)"."""
+    """Return candidate -> decision, the best decision first.
+
+    The name of a candidate in doubt has the suffix "(in doubt)".
+    """
     return {
         f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
     }
@@ -270,7 +276,8 @@ def format_headline(outcome: Outcome) -> str:
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     """Return the best decision with its first candidate and difference: ``ship hybrid +0.0762 ndcg@10 and 1 more``.
 
-    A long decision comes last, since MLflow cuts a run's name: ``hybrid +0.0732 ndcg@10: judge more results``.
+    Decisions other than to ship or not are long and come last, because MLflow cuts a run's name: ``hybrid +0.0732
+    ndcg@10: judge more results``.
     """
     best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]

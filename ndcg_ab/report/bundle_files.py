@@ -25,10 +25,10 @@ STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says 
 
 
 def render_bundle_page(folder: Path) -> Path:
-    """Draw the page of a bundle if it is missing, and return its path.
+    """Draw the page of a bundle if it is missing, and return the path of the page.
 
-    An error while drawing is written into the page, which the next call tries to draw again. Raise NoRoomError if the
-    disk is full, and leave no page.
+    An error while drawing is written into the page, which the next call tries to draw again. Raise NoRoomError, without
+    leaving a page, if the disk is full.
     """
     page = folder / PAGE
     if not is_page_drawn(page):
@@ -62,7 +62,10 @@ def write_report(folder: Path) -> None:
 
 
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
-    """Return the evaluations up to a bundle, and their repeated tests; both are None if the history is unreadable."""
+    """Return the table of evaluations up to a bundle, and the tests repeated over them.
+
+    Both are None if the history is unreadable. The tests are None if nothing was tested.
+    """
     try:
         with database.open_history_to_read(resolve_path(bundle.folder).parent / database.HISTORY) as past:
             rows, nights = database.read_timeline_rows(past), read_repeated_tests(past, bundle.ordinal)

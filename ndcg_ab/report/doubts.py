@@ -58,7 +58,7 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
 def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
     """Yield a doubt for each code of `GRAVE` among the findings, with all systems concerned in one sentence.
 
-    If a system has such a finding on several metrics, only the finding with the largest value counts.
+    If a system has findings with this code on several metrics, only the finding with the largest value counts.
     """
     for code, reason in GRAVE.items():
         most: dict[str, Finding] = {}
@@ -74,12 +74,15 @@ def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
 
 
 def is_grave(finding: Finding) -> bool:
-    """Return whether a finding questions every number of a system; a note does not."""
+    """Return whether a finding questions every number of a system: a warning or error with a code of `GRAVE`."""
     return finding.code in GRAVE and finding.severity in ("warning", "error")
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
-    """Yield a doubt that names, per cutoff of a deciding metric, the systems with hardly any judged result."""
+    """Yield at most one doubt, which names the systems with hardly any judged result.
+
+    The systems are named per cutoff of the deciding metrics.
+    """
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems
     }
@@ -105,7 +108,10 @@ def warn_of_few_weights(outcome: Outcome) -> list[str]:
 
 
 def comparison_notes(outcome: Outcome) -> list[str]:
-    """Return remarks about the comparisons, slices and sampling; comparisons with equal remarks share a line."""
+    """Return remarks about the comparisons, slices, pairs and sampling.
+
+    Comparisons with equal remarks share a line.
+    """
     groups: dict[str, list[str]] = {}
     for row in outcome.main:
         for text in row.notes:
@@ -132,7 +138,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
 
 
 def describe_slices(outcome: Outcome) -> str:
-    """Return the slices that show a difference, in a sentence; an empty text without slices."""
+    """Return a sentence with the slices that show a difference, or that none does; empty without slices."""
     rows = [row for row in outcome.slices if row.conclusion.is_detected]
     if not rows:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
@@ -152,7 +158,7 @@ SET_EFFECT = "--smallest-effect 0.01"
 
 
 def lacks_smallest_effect(outcome: Outcome) -> bool:
-    """Return whether no smallest effect is set and setting one could change a decision."""
+    """Return whether no smallest effect is set although setting one could change a decision."""
     has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
     return not has_effects and any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions)
 
@@ -186,9 +192,10 @@ Kind = tuple[str, str, str]  # severity and code of findings of one line, and wh
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
-    """Return the findings as lines, one per kind over all systems, without the codes of `GRAVE`.
+    """Return the findings as lines, one per kind over all systems.
 
-    Ties whose order hardly changes a value are left out.
+    Left out are warnings and errors with a code of `GRAVE`, and ties whose order hardly changes a value. Ignored
+    findings are counted in one line.
     """
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
@@ -218,7 +225,7 @@ ABOUT: dict[str, Callable[[str], str]] = {
 
 
 def format_ignored(findings: Sequence[Finding]) -> list[str]:
-    """Return a list of one line with the number of ignored findings by code; empty if no finding is ignored."""
+    """Return one line with the number of ignored findings by code, in a list; empty if no finding is ignored."""
     counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
     if not counts:
         return []
@@ -228,7 +235,7 @@ def format_ignored(findings: Sequence[Finding]) -> list[str]:
 
 
 def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
-    """Merge groups of `few_judged` findings that differ only in the cutoff.
+    """Return groups of findings, with `few_judged` groups merged if they differ only in the cutoff.
 
     Shares at several cutoffs are equal if rankings are shorter than the cutoffs.
     """
@@ -241,7 +248,10 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
-    """Return one line for a group of findings about systems, or else a line for each finding."""
+    """Return one line for a group of findings about systems, or a line per finding if one names no system.
+
+    about: what the findings are about, such as a metric.  systems: the number of systems of the evaluation.
+    """
     if any(finding.system is None for finding in group):
         return [finding.message for finding in group]
     if code in SHORT:

@@ -136,7 +136,10 @@ def explain_verdict(row: Comparison) -> str:
 
 
 def explain_effect_size(row: Comparison) -> str:
-    """Return the end of a sentence: by more or by less than the smallest effect, or open; empty if none is set."""
+    """Return the end of a sentence: the difference is more or less than the smallest effect, or that is open.
+
+    Empty if no smallest effect is set.
+    """
     if row.smallest_effect is None:
         return ""
     if row.size is None:
@@ -145,7 +148,10 @@ def explain_effect_size(row: Comparison) -> str:
 
 
 def format_means(outcome: Outcome, row: Comparison) -> str:
-    """Return means, difference, and wins, losses and ties; empty for guardrails and without a difference."""
+    """Return the end of a sentence with both means, the difference, and wins, losses and ties.
+
+    Empty for a guardrail, without a difference, and if all values are equal.
+    """
     if row.family == GUARDRAILS or row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     others = f"worse on {row.losses}, equal on {row.ties}"
@@ -193,7 +199,7 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
 
 
 def format_chance(chance: float) -> str:
-    """Return how often chance alone would give this p-value: ``4 times in 100 evaluations``."""
+    """Return a p-value as the frequency with which chance alone would give it: ``4 times in 100 evaluations``."""
     if chance < 1e-4:
         return "less than once in 10,000 evaluations"
     scale = next(scale for scale in (100, 1000, 10_000) if chance * scale >= 0.95)
@@ -226,7 +232,10 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield a line for each verdict that differs by one judge alone, or without what one system alone contributed."""
+    """Yield a line for each verdict that other judgments would change.
+
+    These are the judgments of one judge alone, or all without those that one system alone contributed.
+    """
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
         (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)
@@ -253,9 +262,9 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 
 
 def explain_label_effect(row: Comparison) -> str:
-    """Return how unjudged results could change a verdict.
+    """Return how unjudged results could change a verdict, or that they could not.
 
-    The text is empty for an undecided or untestable comparison, and if no unjudged result is known.
+    The text is empty for an undecided or untestable comparison, and if no result is unjudged.
     """
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
@@ -303,9 +312,9 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:
-    """Return how many further queries would settle a comparison; empty if it is settled or the number is unknown.
+    """Return advice on how many further queries would settle a comparison; empty if none is needed.
 
-    kind: the word before "queries", such as drawn.
+    Without a smallest effect, the advice is to set one. kind: the word before "queries", such as drawn.
     """
     count, units = row.queries, f"{kind} queries" if kind else "queries"
     if row.clusters is not None:

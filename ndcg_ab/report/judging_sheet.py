@@ -25,7 +25,10 @@ def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[fl
 
 
 def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
-    """Return the judging sheet for the given pairs as HTML. grades: the grades of the judgments, in any order."""
+    """Return the judging sheet for query-document pairs as HTML.
+
+    rows: the pairs.  grades: the grades of the judgments, in any order.
+    """
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
     levels = grade_levels(grades)
     content = {
@@ -55,7 +58,10 @@ def grade_levels(grades: Sequence[float]) -> list[float]:
 
 
 def levels_with_keys(grades: Sequence[float]) -> list[float]:
-    """Return the grades that get a key: all, or ten evenly spaced ones with 0, the lowest and the highest."""
+    """Return the grades that can be entered with one key: all, or ten evenly spaced ones.
+
+    The ten always include 0, the lowest and the highest.
+    """
     if len(grades) <= KEYS:
         return list(grades)
     indices = {round(step * (len(grades) - 1) / (KEYS - 1)) for step in range(KEYS)}

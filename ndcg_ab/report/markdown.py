@@ -117,7 +117,10 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
 
 
 def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
-    """Return answer, changes since the previous evaluation, costs and notes, as the description of a tracker's run."""
+    """Return the description of a tracker's run: the answer, costs and notes.
+
+    since: the changes since the previous evaluation to include, or None.
+    """
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)
     if since is not None:
@@ -136,7 +139,7 @@ def format_since(since: SinceLast) -> str:
 
 
 def format_decision_note(outcome: Outcome, decision: Decision) -> str:
-    """Return the decision on one candidate with reason and explanation, as the description of a tracker's run."""
+    """Return the description of a candidate's run in a tracker: the decision, its reason and the explanation."""
     head = f"**{decision.decision.mark} {decision.decision.words}**: {escape_text(decision.reason)}"
     return f"{head}\n\n{format_words(explain_candidate(outcome, decision.candidate))}"
 
@@ -202,7 +205,10 @@ def format_costs(outcome: Outcome) -> str:
 
 
 def notes_to_keep(answer: Answer) -> list[str]:
-    """Return warnings, one for each cause, and notes, each with its severity."""
+    """Return the warnings and notes of an answer as texts, each with its severity first.
+
+    There is one text per cause of warnings.
+    """
     return [f"{line.severity}: {' · '.join(line.texts)}" for line in answer.findings]
 
 

@@ -41,7 +41,7 @@ def wrap_preformatted(text: str) -> str:
 
 
 def format_printed(printer: Callable[..., None], *things: object) -> str:
-    """Return the text that `printer` prints for `things` at the terminal's width, also in a notebook."""
+    """Return the text that `printer` prints for `things`, without colours, at the width of the terminal."""
     page = io.StringIO()
     width = printable_width(shutil.get_terminal_size((WIDTH, 24)).columns)
     plain: dict[str, Any] = {"color_system": None, "force_jupyter": False, "force_terminal": False}

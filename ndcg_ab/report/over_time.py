@@ -48,10 +48,10 @@ def since_title(since: SinceLast) -> str:
 
 
 def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
-    """Yield lines on what changed since the last evaluation.
+    """Yield lines on what changed since the previous evaluation.
 
     First the new systems and a line per changed system and metric, with the queries that lost most below a drop; then
-    the unchanged systems and notes on queries. most_lost: number of these queries.
+    the unchanged systems and notes on queries. most_lost: the largest number of queries below a drop.
     """
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
@@ -86,12 +86,12 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
 
 
 def since_mark(row: Comparison) -> str:
-    """Return the mark of a comparison's verdict; empty for a change that the ranking did not cause."""
+    """Return the mark of the verdict of a comparison; empty if the ranking did not cause the change."""
     return "" if is_note(row) else comparison_mark(row)
 
 
 def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeLine]:
-    """Yield the changed means of a system, one per metric, if the cause of the change is unknown."""
+    """Yield, per metric, a line with the means of a system before and now, if the cause of the change is unknown."""
     for moved in since.moved:
         if moved.system_id == system.system_id:
             means = f"{format_plain(moved.before)} → {format_plain(moved.now)}"
@@ -101,12 +101,15 @@ def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeL
 
 
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
-    """Return whether other causes than the ranking contributed to the change of a system's mean."""
+    """Return whether a cause other than the ranking contributed to the change of a system's mean.
+
+    False if the parts are unknown.
+    """
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
 
 def format_mean_change(moved: MeanChange) -> str:
-    """Return a changed mean with its parts: ``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, …``."""
+    """Return a changed mean with its parts by cause: ``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new …``."""
     assert moved.before is not None and moved.now is not None
     parts = [f"{signed(part)} from {format_cause(moved, cause)}" for cause, part in moved.parts.items()]
     means = f"{format_plain(moved.before)} → {format_plain(moved.now)} ({signed(moved.now - moved.before)})"
@@ -137,7 +140,10 @@ class ChangePart(NamedTuple):
 
 
 def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
-    """Return the parts of each changed mean that has several causes, with the queries that contributed most."""
+    """Return the parts by cause of each changed mean that has a cause besides the ranking.
+
+    Each part has the queries that contributed most to it. Empty if `since` is None.
+    """
     systems = {system.system_id: system for system in since.systems} if since else {}
     return [
         ChangePart(row, cause, part, [query for query in row.behind if query.part == cause])
@@ -175,7 +181,10 @@ def print_since(console: Console, since: SinceLast | None) -> None:
 
 
 def format_monitor(monitor: Monitor) -> str:
-    """Return the state of a monitor: ``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 …``."""
+    """Return the state of the tests of one candidate and metric over all evaluations.
+
+    ``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 …``
+    """
     times = f"tested {monitor.looks} times" if monitor.looks != 1 else "tested once"
     level = f"now at level {monitor.latest.level:.2g} (p {format_probability(monitor.latest.p_value)})"
     text = f"{monitor.candidate}, {monitor.metric}: {format_conclusion(monitor)}; {times}, {level}"
@@ -200,7 +209,10 @@ def format_conclusion(monitor: Monitor) -> str:
 
 
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the title of the monitors with their lines (mark, text); yield nothing if nothing was tested."""
+    """Yield a title, and the lines (mark, text) of the tests repeated over all evaluations.
+
+    Yield nothing if nothing was tested.
+    """
     if nights is None:
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]

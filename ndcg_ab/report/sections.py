@@ -39,7 +39,10 @@ SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 
 
 def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
-    """Return the costs of a candidate to display beside the metrics: its guardrails, else p95 of the first cost."""
+    """Return the cost differences of a candidate to display beside the metrics.
+
+    They are those with a guardrail, or else the 95th percentile of the first cost. Empty if costs are not recorded.
+    """
     if costs is None:
         return ()
     rows = [row for row in costs.differences if row.candidate == candidate]
@@ -48,7 +51,7 @@ def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, 
 
 
 def costs_with_differences(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
-    """Yield every cost value with its difference from the baseline, or None for the baseline."""
+    """Yield every cost value with its difference from the baseline; the difference is None for the baseline."""
     pairs = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
     for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
         for row in costs.values:
@@ -71,7 +74,10 @@ def cost_heads(outcome: Outcome) -> list[str]:
 
 
 def cost_notes(costs: Costs) -> list[str]:
-    """Return notes on how costs were measured, on cold, failed and missing requests, and on the meaning of ``?``."""
+    """Return notes on how costs were measured, and on cold, failed and missing requests.
+
+    A note explains ``?`` if an interval has an unknown end.
+    """
     systems_by_method: dict[str, list[str]] = {}
     for row in costs.values:
         systems_by_method.setdefault(row.measured, []).append(row.system_id)
@@ -146,7 +152,7 @@ def format_changes(changes: Changes) -> str:
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
-    """Return candidate -> sentence about changed results; empty for more than `MOST_SHOWN` candidates."""
+    """Return candidate -> sentence about changed results; empty if there are more than `MOST_SHOWN` candidates."""
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
@@ -189,7 +195,10 @@ def format_grade(grade: float | None) -> str:
 
 
 def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
-    """Yield the top results of both systems on one query; ✕ marks dropped documents, + added ones."""
+    """Yield lines with the top results of both systems on one query; ✕ marks dropped documents, + added ones.
+
+    width: columns of the terminal.
+    """
     yield (
         f"{changes.candidate}, {query.query_id}: {signed(query.difference)} on {changes.metric},"
         f" overlap {format_fraction(query.overlap)}, RBO {format_fraction(query.rbo)}"
@@ -204,16 +213,17 @@ def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> It
 
 
 def format_document(row: TopDocument, mark: str, room: int) -> str:
-    """Return a document with its mark and grade: ``+ d17 (2)``."""
+    """Return a document with its mark and grade: ``+ d17 (2)``; without the mark if both systems return it."""
     grade = "–" if row.grade is None else f"{row.grade:g}"
     tail = f" ({grade})"
     return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"
 
 
 def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
-    """Return how the queries that the change was meant for moved, and how the others did; None if none were named.
+    """Return how the queries that the change was meant for moved, and how the other queries did.
 
-    ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524], improved; and 212 of 300 others: …``
+    None if no such queries were named. ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524],
+    improved; and 212 of 300 others: …``
     """
     parts = comparisons_by_part(outcome.intended, candidate, metric)
     if not parts:
@@ -233,7 +243,8 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 def notes_on_metric(outcome: Outcome, metric: Metric, *, has_tables: bool = False) -> Iterator[str]:
     """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name.
 
-    has_tables: whether tables beside the remarks have labels, changes and unjudged results, which are then left out.
+    has_tables: True if tables beside the remarks have labels, changes and unjudged results; remarks on these are then
+    left out.
     """
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
@@ -258,7 +269,10 @@ MOST_NAMED = 4  # judges that a line names
 
 
 def format_judges_line(outcome: Outcome) -> str | None:
-    """Return the comparisons on which judges disagree: ``judges disagree on new, ndcg@10: improved under ann …``."""
+    """Return a line with the comparisons on which judges disagree: ``judges disagree on new, ndcg@10: …``.
+
+    None without several judges, or if all agree.
+    """
     if outcome.judges is None:
         return None
     texts = []
@@ -274,7 +288,7 @@ def format_judges_line(outcome: Outcome) -> str | None:
 
 
 def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return (metric, candidate) -> judge -> comparison by the judgments of this judge alone."""
+    """Return (metric, candidate) -> judge -> comparison by the judgments of that judge alone."""
     groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for judge in judges.judges:
         for row in judge.comparisons:

@@ -28,9 +28,9 @@ class Interval(NamedTuple):
 def deciding_interval(row: Comparison) -> Interval | None:
     """Return the (1 - alpha) interval of a difference that agrees with its verdict; None without an interval.
 
-    The interval of a guardrail begins at the one-sided bound that decides. Otherwise it is the simultaneous interval of
-    the family, if there is one, clipped at 0 so that it contains 0 exactly if no difference is shown. Clipping is
-    needed because p-value and interval, from one set of resamples, can disagree by a rounding error.
+    For a guardrail the interval begins at the one-sided bound that decides. Otherwise it is the simultaneous interval
+    of the family, or else the comparison's own. It is clipped at 0 so that it contains 0 exactly if no difference is
+    shown. Clipping is needed because p-value and interval, from one set of resamples, can disagree by a rounding error.
     """
     if row.low is None or row.high is None or row.difference is None:
         return None
@@ -74,7 +74,10 @@ def format_marked(comparison: Comparison, number: str) -> str:
 
 
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """Return the role of a metric that is not primary, and the limit of the gate on it, if there is one."""
+    """Return texts on the role of a metric: guardrail or secondary, and the limit of the gate on it.
+
+    Empty for a primary metric without a gate.
+    """
     rows = [row for row in outcome.main if row.metric == metric]
     gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     roles = []
@@ -88,7 +91,7 @@ def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
 
 
 def format_interval(comparison: Comparison) -> str:
-    """Return the interval of `deciding_interval`: ``[+0.0760, +0.1590]``."""
+    """Return the interval of `deciding_interval` as ``[+0.0760, +0.1590]``, or ``–`` without an interval."""
     interval = deciding_interval(comparison)
     return str(interval) if interval else "–"
 
@@ -109,7 +112,10 @@ def metric_origin(metric: Metric) -> str:
 
 
 def add_recomputed_count(outcome: Outcome, text: str) -> str:
-    """Return a text with the number of queries recomputed in Python filled in, or a note on another tool's scores."""
+    """Return a text with the number of queries recomputed in Python filled in.
+
+    If another tool computed the scores, return a note on that instead. text: has {} for the number.
+    """
     if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))
@@ -139,9 +145,9 @@ def format_family(outcome: Outcome, family: str) -> str:
 
 
 def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
-    """Return the number of queries of a comparison if it differs from that of the systems' means, else an empty text.
+    """Return a text with the number of queries of a comparison if it differs from that of the systems' means.
 
-    The numbers differ if a metric leaves out queries that a system did not answer.
+    Empty if the numbers are equal. They differ if a metric leaves out queries that a system did not answer.
     """
     pair = (comparison.baseline, comparison.candidate)
     counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
@@ -149,10 +155,10 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 
 
 def format_weights(outcome: Outcome) -> str | None:
-    """Return a note on weighted means, with the smallest effective number of queries; None without weights.
+    """Return a note that means are weighted, with the smallest effective number of queries; None without weights.
 
-    The number is left out if it is not below the number of queries. For drawn queries the note is that number alone, or
-    None.
+    The number is left out if it is not below the number of queries. For drawn queries the note is the number alone, or
+    None if the number is left out.
     """
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
@@ -172,7 +178,10 @@ def query_kind(outcome: Outcome) -> str:
 
 
 def format_clusters(outcome: Outcome) -> str | None:
-    """Return the number and sizes of the clusters that tests use; None without clusters."""
+    """Return a note on the number and sizes of the clusters that tests use.
+
+    None if no cluster has more than one query.
+    """
     counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
     if not counts:
         return None
@@ -183,7 +192,7 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 
 def format_tipping(comparison: Comparison) -> str | None:
-    """Return how much better or worse unjudged results must be to turn a verdict; None if they cannot."""
+    """Return how much better or worse unjudged results must be to turn a verdict; None if they cannot turn it."""
     return describe_tipping(comparison) if can_be_reversed(comparison) else None
 
 
@@ -200,13 +209,16 @@ def format_unjudged(comparison: Comparison) -> str | None:
 
 
 def completeness_note(outcome: Outcome) -> str | None:
-    """Return the note that unjudged results count as not relevant, if judgments are declared complete; else None."""
+    """Return the note that unjudged results count as not relevant; None if judgments are not declared complete."""
     is_declared = any(row.unjudged is not None and row.unjudged.is_declared for row in outcome.comparisons)
     return "unjudged results count as not relevant, as declared" if is_declared else None
 
 
 def format_labels(comparison: Comparison) -> str | None:
-    """Return judged shares, and the difference on fully judged queries; None if the shares are similar or unknown."""
+    """Return the judged shares of candidate and baseline, and the difference on fully judged queries.
+
+    None if the shares are similar or unknown.
+    """
     labels = comparison.labels
     if labels is None or not is_lead(labels):
         return None
@@ -216,7 +228,10 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """Return the difference corrected by proxy judgments, its interval and its worth; None without proxy judgments."""
+    """Return the difference corrected by proxy judgments, its interval, and how many judged queries it is worth.
+
+    The reason if the difference could not be corrected. None without proxy judgments.
+    """
     corrected = comparison.cheap
     if corrected is None:
         return None
@@ -246,7 +261,10 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 
 def function_note(outcome: Outcome) -> str | None:
-    """Return how many documents a judge function judged, and its agreement with the files; None without one."""
+    """Return how many documents a judge function judged, and how far its grades agree with those of files.
+
+    None without a judge function.
+    """
     judge = outcome.function_judge
     if judge is None:
         return None
@@ -265,7 +283,7 @@ def function_note(outcome: Outcome) -> str | None:
 
 
 def format_relative_change(descriptive: Descriptive | None) -> str:
-    """Return the relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
+    """Return the relative change with its interval, ``+3.1 % (+0.4 … +5.8)``; ``–`` if it is unknown."""
     if descriptive is None or descriptive.relative is None:
         return "–"
     text = f"{100 * descriptive.relative:+.1f} %"
@@ -275,7 +293,10 @@ def format_relative_change(descriptive: Descriptive | None) -> str:
 
 
 def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
-    """Yield each system's summary on a metric with its comparison: the baseline first, then as `order_candidates`."""
+    """Yield each system's summary on a metric, and its comparison with the baseline or None.
+
+    The baseline comes first, then the candidates in the order of `order_candidates`.
+    """
     rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
     summaries = {row.system_id: row for row in outcome.systems if row.metric == metric.name}
     for name in dict.fromkeys([outcome.baseline, *order_candidates(outcome), *summaries]):

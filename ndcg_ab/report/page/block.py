@@ -25,7 +25,7 @@ NOTHING = {"rankings": 0, "queries": 0}  # left out
 def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     """Return the data block in at most `limit` bytes, and how many rankings and queries were left out.
 
-    The queries with the largest differences on the first metric are included first.
+    Queries with the largest differences on the first metric are kept longest; rankings are left out before queries.
     """
     content = block_content(data)
     queries = content["queries"]["id"]
@@ -52,7 +52,7 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
 
 
 def select_queries(content: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
-    """Return the content of the data block with only the queries at the given indices."""
+    """Return the content of the data block with only some queries. indices: their positions in the content."""
     queries = {name: [column[index] for index in indices] for name, column in content["queries"].items()}
     values = [[[column[index] for index in indices] for column in systems] for systems in content["values"]]
     return content | {"queries": queries, "values": values}
@@ -122,7 +122,7 @@ def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """Yield, per query, its documents, their grades, and each system's ranking as indices of these documents.
+    """Yield, per query, the documents, their grades, and each system's ranking as indices of these documents.
 
     For each system there are: the documents displayed, in rank order; the number of relevant documents not displayed,
     with the indices of the best of them and the rank at which the system returned each (null if it did not); and the
@@ -180,7 +180,10 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 
 
 def known_documents(data: PageData) -> dict[str, list[str | None]]:
-    """Return doc_id -> [id, title, address]; addresses other than http and https are left out."""
+    """Return doc_id -> [id, title, address] for documents that have a title or an address.
+
+    Addresses other than http and https are left out.
+    """
     rows = data.documents.to_pylist() if data.documents else []
     documents = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
     return {doc_id: row for doc_id, row in documents.items() if row[1:] != [None, None]}

@@ -95,8 +95,9 @@ def gather_page_data(
 ) -> PageData:
     """Return the data of the page from the tables of a scored evaluation.
 
-    scores: the rows of `metric_value`, if they were read already.  documents: the source of titles.
-    can_do_without: whether to accept a page without titles if their source fails.
+    timeline: the rows of all evaluations.  scores: the rows of `metric_value`, if they were read already.  documents:
+    the source of titles. can_do_without: if True, a failing source of titles leaves the page without titles; if False,
+    InputError is raised.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
     if not outcome.has_external_scores:
@@ -128,7 +129,10 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """Return the missed documents with ranks filled in from `known_rank`, which reduced rankings lack."""
+    """Return the missed documents with ranks filled in from `known_rank`.
+
+    Reduced rankings lack these ranks.
+    """
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
         return missed
@@ -140,7 +144,10 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
 
 
 def documents_from_rankings(engine: Engine, documents: pa.Table) -> pa.Table | None:
-    """Return the titles and addresses that the ranking sources gave for the documents; None if they gave none."""
+    """Return the titles and addresses that the sources of rankings gave for documents; None if they gave none.
+
+    documents: a table with the column doc_id.
+    """
     all_documents = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
     selected = all_documents.filter(pc.is_in(all_documents["doc_id"], pc.unique(documents["doc_id"])))
     return selected if selected.num_rows else None
@@ -158,7 +165,10 @@ def shown_depth(metric: Metric) -> int:
 
 
 def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[MovedQuery]:
-    """Return the `count` queries on which a candidate loses (or wins) most against the baseline, largest first."""
+    """Return the queries on which a candidate loses most against the baseline, the largest loss first.
+
+    count: the largest number of queries.  wins: if True, the queries on which the candidate wins most instead.
+    """
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
         dict(zip(*(found[column].to_pylist() for column in ("query_id", "value")), strict=True))
@@ -177,9 +187,9 @@ def verdict_kind(conclusion: Verdict | None) -> str:
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Return the rows of the figure over all evaluations for every metric, in order of time.
+    """Return one row per evaluation, metric and system for the figure over all evaluations, in order of time.
 
-    night: the date of the evaluation, with the time if several evaluations share a date.
+    Empty without a history. night: the date of the evaluation, with the time if several evaluations share a date.
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
     nights = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))

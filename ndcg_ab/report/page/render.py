@@ -46,14 +46,14 @@ LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then qu
 
 
 def write_page(path: Path, data: PageData) -> None:
-    """Write the page, completely or not at all."""
+    """Write the report page to a file, completely or not at all."""
     page = render_page(data)
     with replace_atomically(path) as partial:
         partial.write_text(page, encoding="utf-8", newline="\n")
 
 
 def render_page(data: PageData) -> str:
-    """Return the page as HTML, with as many rankings and queries as fit into LARGEST bytes."""
+    """Return the report page as HTML, with as many rankings and queries as fit into LARGEST bytes."""
     template = template_environment().get_template("page.html")
     script = page_script()
     evaluation = data.about.get("evaluation") or {}
@@ -140,7 +140,10 @@ def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | N
 
 
 def format_document_counts(data: PageData) -> str:
-    """Return how many displayed documents have a title or an address; empty if no titles were requested."""
+    """Return a sentence with the number of displayed documents whose title or address is known.
+
+    Empty if no titles were requested.
+    """
     if data.documents is None:
         return ""
     doc_ids = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
@@ -148,7 +151,7 @@ def format_document_counts(data: PageData) -> str:
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
-    """Return the verdict in a few words, and the rest of its text."""
+    """Return the verdict of a comparison in a few words, and the rest of the verdict's text."""
     text = format_verdict(comparison)
     cut = min(index for index in (text.find(" ("), text.find("; "), len(text)) if index >= 0)
     return text[:cut], text[cut:]
@@ -170,16 +173,20 @@ def format_count(count: int, word: str) -> str:
 
 
 def largest_extent(rows: Sequence[Comparison]) -> float:
-    """Return the largest absolute value of interval ends and smallest effects, which scales the strips of one table."""
+    """Return the largest absolute value that the strips of one table must show, with a margin of 8 %.
+
+    The values are interval ends, differences and smallest effects. 1 if all are 0 or unknown.
+    """
     values = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in values for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
 def interval_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
-    """Return the x coordinates of an interval's marks on a strip, where 0 is -span and 200 is span, or None.
+    """Return the x coordinates of an interval's marks on a strip; None without an interval.
 
-    Keys: low, high, point (the difference), and from, to (the smallest effect) if it is set.  None without an interval.
+    On the strip, 0 is -span and 200 is span. Keys: low, high, point (the difference), and from, to (the smallest
+    effect) if a smallest effect is set.
     """
     interval = deciding_interval(comparison)
     if interval is None or comparison.difference is None:
@@ -191,7 +198,7 @@ def interval_marks(comparison: Comparison, span: float) -> dict[str, float] | No
 
 
 def drop_unset_keys(part: Any) -> Any:
-    """Return a part of the configuration without the keys whose value is null or empty."""
+    """Return a part of the configuration without the keys whose value is null, an empty list or an empty mapping."""
     if isinstance(part, dict):
         items = {key: drop_unset_keys(value) for key, value in part.items()}
         return {key: value for key, value in items.items() if value is not None and value != [] and value != {}}
@@ -199,7 +206,7 @@ def drop_unset_keys(part: Any) -> Any:
 
 
 def page_script() -> str:
-    """Return the page's script, wrapped so that its names are private."""
+    """Return the JavaScript of the page, wrapped so that its names are private."""
     parts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
@@ -214,9 +221,9 @@ MOVES = 3  # queries that a card names, won and lost
 
 
 def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[MovedQuery, str]]]]:
-    """Return, by candidate and then by "wins" and "loses", the queries with the largest differences and their links.
+    """Return candidate -> "wins" or "loses" -> the queries with the largest differences, with their links.
 
-    The mapping is empty if there are more than `MANY` candidates.
+    Empty if there are more than `MANY` candidates.
     """
     return {
         each.name: {
@@ -237,7 +244,7 @@ def query_address(query_id: str, candidate: str) -> str:
 
 
 def card_colour(row: Comparison) -> str:
-    """Return the colour class of a difference on a card: that of its verdict, or none for a guardrail."""
+    """Return the colour class of a difference on a candidate's card: that of the verdict, empty for a guardrail."""
     return "" if row.family == GUARDRAILS else verdict_kind(row.conclusion)
 
 

@@ -88,7 +88,10 @@ def print_answer_table(
 
 
 def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iterator[Text]:
-    """Yield each candidate's decision and reason; for many candidates the names by decision, unless `in_full`."""
+    """Yield lines with each candidate's decision and reason.
+
+    If there are more than MOST_REASONS candidates and `in_full` is False, the lines have the names by decision instead.
+    """
     short = shorten_names([candidates.name for candidates in answer.candidates], NAMES[1])
     if in_full or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(candidates.choice.words) for candidates in answer.candidates), default=0)
@@ -104,7 +107,10 @@ def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iter
 
 
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], separator: str, width: int, room: int) -> list[Text]:
-    """Return a decision in at most `room` lines: its mark, a head, and as many parts as fit, then "…"."""
+    """Return a decision in at most `room` lines: its mark, a head, and as many parts as fit, then "…".
+
+    parts: the names or reasons.  separator: the text between parts.
+    """
     for count in range(len(parts), 0, -1):
         left_out = f"{separator}…" if count < len(parts) else ""
         text = f"{choice.mark} {head}{separator.join(parts[:count])}{left_out}"
@@ -121,9 +127,10 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], separator: st
 
 
 def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Text], bool]:
-    """Return the matrix, and whether a cell has the mark L.
+    """Return the lines of the matrix, and whether a difference has the mark L.
 
-    The matrix has a line for each system; below them are named the metrics without room.
+    L means that unjudged results could turn the verdict. The matrix has a line for each system; lines below it name
+    what has no room.
     """
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if in_full else most])
@@ -161,10 +168,11 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
 
 
 def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> list[bool]:
-    """Return, for each column that fits beside the columns to its left, whether its intervals fit, too.
+    """Return, for each column that fits on the screen, True if it is displayed with intervals.
 
-    The first column is always included.  It, and from TWO_INTERVALS on the second, gets its intervals before another
-    column is displayed; other columns only if every name keeps its room.  name_width: the width of the longest name.
+    Columns are taken from the left until one does not fit; the first column is always included. The first column, and
+    from TWO_INTERVALS on the second, gets intervals before another column is displayed. Other columns get intervals
+    only if every name keeps its room. name_width: the width of the longest name.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
     room, wide = width - min(name_width, NAMES[0]), []
@@ -203,7 +211,10 @@ def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column
 
 
 def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
-    """Yield a column for each displayed cost statistic: the additional cost of each candidate."""
+    """Yield a column for each displayed cost statistic, with the additional cost of each candidate.
+
+    candidates: one per row of the matrix; None for a row that is no candidate.
+    """
     costs = [each.costs if each else () for each in candidates]
     for name in dict.fromkeys(row.metric for rows in costs for row in rows):
         cells = [next((row for row in rows if row.metric == name), None) for rows in costs]
@@ -213,7 +224,10 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return a number as ``+.137`` (without a sign ``.137``): three decimals below 10, four above."""
+    """Return a number as ``+.137`` (without a sign ``.137``): three decimals below 10, four above.
+
+    sign: "+" to display the sign of positive numbers, or empty.
+    """
     if value is None or abs(value) >= 10:
         return signed(value) if sign else format_plain(value)
     text = f"{value:{sign}.3f}"
@@ -221,13 +235,19 @@ def short_number(value: float | None, sign: str = "+") -> str:
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
-    """Return the warnings to print above the answer, which question all of it, and those to print below."""
+    """Return the warnings to print above the answer, and those to print below.
+
+    Doubts about the answer are printed above it, but at most MOST_WARNINGS - 1 of them.
+    """
     above = min(len(answer.doubts), MOST_WARNINGS - 1)
     return answer.warnings[:above], answer.warnings[above:]
 
 
 def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full: bool) -> Iterator[Line]:
-    """Yield the meaning of the mark L (unjudged results could turn it) and, unless `in_full`, further hints."""
+    """Yield the meaning of the mark L if a difference has it and, unless `in_full`, further hints.
+
+    L means that unjudged results could turn the verdict.
+    """
     if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE
         yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)

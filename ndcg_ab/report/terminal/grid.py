@@ -61,7 +61,10 @@ class Grid:
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
-        """Return the division with the fewest tables, then the longest names; None if no table fits the width."""
+        """Return the division with the fewest tables, then the longest names.
+
+        None if names and numbers do not fit the width, or only in more than MOST_TABLES tables.
+        """
         layouts = [candidate for limit in NAME_WIDTHS if (candidate := self._tables(width, limit)) is not None]
         best = min(layouts, key=lambda layout: len(layout.tables), default=None)
         return best if best and len(best.tables) <= MOST_TABLES else None
@@ -79,7 +82,10 @@ class Grid:
             console.print(self._table(layout.name_width, indices))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Return the division if names get `limit` columns; None if shortened names are equal or nothing fits."""
+        """Return the division into tables if names are shortened to `limit` columns.
+
+        None if shortened names are equal or a column does not fit.
+        """
         name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
         names = [name_column_width(head, column, limit) for head, column in zip(self.names, name_columns, strict=True)]
@@ -140,7 +146,7 @@ def print_dimmed(console: Console, text: str) -> None:
 
 
 def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str] = (), **options: Any) -> Table:
-    """Return an empty table with the given heads.
+    """Return an empty table with column heads.
 
     text_heads: the heads of left-aligned text columns. options: options of every column.
     """
@@ -153,7 +159,10 @@ def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str]
 
 
 def name_column_width(head: str, names: Sequence[str], limit: int) -> int | None:
-    """Return the width of a column of names, each shortened to `limit`; None if shortened names would be equal."""
+    """Return the width of a column of names, each shortened to `limit` columns.
+
+    None if shortened names would be equal.
+    """
     short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):
         return None
@@ -161,7 +170,10 @@ def name_column_width(head: str, names: Sequence[str], limit: int) -> int | None
 
 
 def shorten_middle(text: str, width: int) -> str:
-    """Return the text in at most `width` columns, shortened in its middle if needed; secrets are removed."""
+    """Return the text in at most `width` columns.
+
+    A longer text is shortened in its middle, after secrets in it are removed.
+    """
     if cell_len(text) <= width:
         return text
     text = remove_known_secrets(text)

@@ -70,7 +70,7 @@ def row_to_dict(row: ToJudge) -> dict[str, Any]:
 
 
 def effect_sentences(listing: ToJudgeNext) -> Iterator[str]:
-    """Yield sentences on the effect of the listed grades, the documents left out, and the file for the grades."""
+    """Yield sentences on how further grades would affect the comparisons, and where to put the grades."""
     if not listing.rows:
         names = ", ".join(row.candidate for row in listing.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
@@ -147,7 +147,11 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
-    """Return the numbers of documents by grade in the first judgment set (rows) and in the second (columns)."""
+    """Return a table of the numbers of documents by grade in two judgment sets.
+
+    Rows are grades in the first set, columns grades in the second. A sentence instead if there are more than
+    MOST_GRADES grades.
+    """
     counts = {(cell.first, cell.second): cell.count for cell in agreement.cells}
     rows, columns = (sorted({cell[axis] for cell in counts}) for axis in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:

@@ -31,7 +31,10 @@ def print_codes(console: Console) -> None:
 
 
 def list_codes(codes: Sequence[str]) -> list[dict[str, Any]]:
-    """Return finding codes (by default all) with severity, meaning and advice for JSON; raise InputError if unknown."""
+    """Return finding codes with severity, meaning and advice, as data for JSON.
+
+    Raise InputError for an unknown code. codes: the codes to list; if empty, all.
+    """
     return [{"code": code, **find_entry(code)._asdict()} for code in codes or CODES]
 
 
@@ -85,7 +88,10 @@ def special_choices(measure: str) -> list[str]:
 
 
 def required_choice(choice: str) -> str | None:
-    """Return the choice on which another choice depends, such as ``gain=binary``; None if it depends on none."""
+    """Return the value that another choice must have for a choice to apply, such as ``gain=binary``.
+
+    None if the choice always applies.
+    """
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
             if choice in entry.choices and name in VALUES[kind]:
@@ -94,7 +100,7 @@ def required_choice(choice: str) -> str | None:
 
 
 def preset_metric(name: str) -> Metric:
-    """Return the nDCG metric of a preset."""
+    """Return the nDCG metric that a preset stands for, with the cutoff SHOWN_CUTOFF."""
     return parse(f"ndcg(preset={name})@{SHOWN_CUTOFF}")
 
 
@@ -153,7 +159,10 @@ def list_choices() -> Iterator[str]:
 
 
 def wrap_columns(name: str, text: str, width: int) -> list[str]:
-    """Return a name with a text beside it, wrapped to lines of at most `WIDTH` columns."""
+    """Return a name with a text beside it, wrapped to lines of at most `WIDTH` columns.
+
+    width: the column at which the text begins.
+    """
     lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
     return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
 

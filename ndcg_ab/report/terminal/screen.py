@@ -46,7 +46,7 @@ def print_outcome(
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """Print further findings, notes about comparisons, and all tables, which the first screen leaves out."""
+    """Print what the first screen leaves out: further findings, notes about comparisons, and all tables."""
     console.print()
     answer = make_answer(outcome)
     further = [("  also: ", line) for warned in answer.warnings for line in warned.more]
@@ -86,7 +86,7 @@ def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
 def print_run(
     console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, **shown: Any
 ) -> None:
-    """Print the answer of a stored evaluation, then three lines: decision, page, and link.
+    """Print the answer of a stored evaluation, the changes since the previous one, and where the results are.
 
     details, shown: options of `print_outcome`.
     """

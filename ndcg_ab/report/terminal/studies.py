@@ -68,9 +68,9 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def draw_sentences(study: DrawStudy, output: Path | None, *, is_command: bool = True) -> Iterator[str]:
-    """Yield sentences on the population, the sample, the plan and the next command of a draw.
+    """Yield sentences about a draw of queries: the log, the sample, the plan and the next command.
 
-    output: the file with the drawn queries. is_command: whether the reader uses the command line, so that options can
+    output: the file with the drawn queries. is_command: True if the reader uses the command line, so that options can
     be named.
     """
     unchanged = study.queries - study.changed

@@ -61,7 +61,10 @@ def test_cells(comparison: Comparison | None) -> list[str]:
 
 
 def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """Return the verdict in its colour. shared: the number of queries, if the table has no column for it."""
+    """Return the verdict in its colour; "baseline" if there is no comparison.
+
+    shared: the text about the number of queries, if the table has no column for it.
+    """
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
@@ -237,7 +240,10 @@ def print_details(console: Console, outcome: Outcome) -> None:
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
-    """Print each finding with its code in a line. examples: whether to print the examples of findings, too."""
+    """Print each finding with its code in a line, or that there is nothing to report.
+
+    examples: if True, print the examples of findings, too.
+    """
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:

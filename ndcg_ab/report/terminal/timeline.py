@@ -31,7 +31,10 @@ LONG = 14  # columns of a system's name in the head of a wide table
 
 
 def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
-    """Return system -> column head: its name, shortened if needed, or a letter if shortened names are equal."""
+    """Return system -> column head.
+
+    The heads are the names, shortened if needed. If two shortened names are equal, the heads are letters.
+    """
     longest = LONG if width >= WIDE and len(systems) <= 6 else 9
     short = {system: shorten_middle(system, longest) for system in systems}
     if len(set(short.values())) == len(short):
@@ -87,9 +90,9 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return a night's cells; a row with a number has its events, and if `wide` its decision, cut to one line.
+    """Return a night's cells, with events and (if `wide`) decision cut to one line.
 
-    Rows without a number, such as the reason of a failed night, are not cut.
+    A night without a number, such as one that could not run, is not cut. room: the columns for the events.
     """
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
@@ -101,9 +104,9 @@ def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
-    """Return the column indices of each table, all with number and night, and the free width beside the last table.
+    """Return the column indices of each table, and the free width beside the last table.
 
-    rows: cells with markup.
+    Every table begins with number and night. rows: cells with markup.
     """
     widths = [
         max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
@@ -122,7 +125,10 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[str]:
-    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events."""
+    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events.
+
+    A group of nights without an evaluation has only a time and a text about the group.
+    """
     if isinstance(night, EvaluatedNight):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
@@ -133,7 +139,10 @@ def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide:
 
 
 def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
-    """Return evaluations and, between them, groups of consecutive nights without an evaluation for one reason."""
+    """Return the evaluations in order of time, with groups of nights without an evaluation between them.
+
+    A group has consecutive nights with equal reason: they reused one evaluation, or failed with one error.
+    """
     nights: list[EvaluatedNight | ReusedNight | FailedNight]
     nights = [*timeline.evaluations, *timeline.reused, *timeline.failed]
     groups: list[EvaluatedNight | NightGroup] = []
@@ -149,7 +158,10 @@ def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
 
 
 def format_night_group(nights: "NightGroup") -> str:
-    """Return nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: …``."""
+    """Return a text about nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``.
+
+    For failed nights: ``✗ could not run: …``.
+    """
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1
     if isinstance(night, ReusedNight):
@@ -161,7 +173,10 @@ def format_night_group(nights: "NightGroup") -> str:
 
 
 def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
-    """Return the events of a night: pending publication, drops, failed gates and changed inputs."""
+    """Return the events of a night: pending publication, drops, failed gates and changed inputs.
+
+    ``–`` if there are none; empty if there are none in the first evaluation.
+    """
     drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
     if night.acknowledged is not None:
@@ -178,7 +193,10 @@ def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
 
 
 def format_mixed_change(night: EvaluatedNight) -> str:
-    """Return the parts, by cause, of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``."""
+    """Return the parts, by cause, of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``.
+
+    Only means with several causes are considered; empty if there are none.
+    """
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
         for name, parts in night.moved.items()
@@ -203,7 +221,7 @@ def format_changed_inputs(night: EvaluatedNight) -> str:
 
 
 def decision_cell(night: EvaluatedNight) -> str:
-    """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``."""
+    """Return the decisions of an evaluation in one line: ``✗ do not ship new; ship newest``; empty without any."""
     groups = group_decisions(night.decisions)
     if not groups:
         return ""
@@ -235,7 +253,11 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
-    """Print each system's latest values as bars on one scale, as many as fit, with the meaning of letters."""
+    """Print each system's latest values as bars on one scale, as many as fit.
+
+    values: system -> values in order of time.  letters: system -> column head; heads that are not the name are
+    explained.
+    """
     short = max(map(len, letters.values()), default=0)
     finite = [value for series in values.values() for value in series if value is not None]
     scale = (min(finite, default=0.0), max(finite, default=0.0))
@@ -257,7 +279,10 @@ def format_moment(began: str) -> str:
 
 
 def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
-    """Return a mean with the mark of its verdict, and a candidate's difference (`wide`) or the mark of its decision."""
+    """Return the cell of a system: its mean with the mark of its verdict; empty if it has no value.
+
+    A candidate's cell also has its difference (if `wide`) or the mark of its decision.
+    """
     if system not in night.values:
         return ""
     text = format_plain(night.values[system])
@@ -278,7 +303,7 @@ def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
 
 
 def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
-    """Return one bar per value on the given scale (lowest, highest); a dot for a missing value."""
+    """Return a text with one bar per value, and a dot for a missing value. scale: the lowest and highest value."""
     low, high = scale
     span = (high - low) or 1.0
     return "".join("·" if value is None else BARS[round((len(BARS) - 1) * (value - low) / span)] for value in values)
