@@ -58,7 +58,10 @@ UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload
 
 @contextlib.contextmanager
 def extend_upload_timeout() -> Iterator[None]:
-    """Raise the request timeout of MLflow during the block, in which files are uploaded, unless the user set one."""
+    """Raise the request timeout of MLflow inside a `with` block that uploads files.
+
+    A timeout that the user set stays.
+    """
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     configured = os.environ.get(name)
     if configured == DEFAULTS[name]:
@@ -73,7 +76,8 @@ def extend_upload_timeout() -> Iterator[None]:
 def prepare_environment(evaluation: Evaluation | None = None) -> None:
     """Set the environment variables of Prefect and MLflow; call this before importing either of them.
 
-    Raises InputError if an address in the configuration is invalid.
+    evaluation: its Prefect address is set as well; None: only defaults are set. Raises InputError if an address in the
+    configuration is invalid.
     """
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
@@ -126,13 +130,13 @@ def guard_prefect() -> None:
 
 
 def profiles_path() -> Path:
-    """Return the path of Prefect's profiles: from the environment, or the default."""
+    """Return the path of Prefect's profiles file: PREFECT_PROFILES_PATH, or profiles.toml in Prefect's folder."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     return Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
 
 
 def tracking_uri(evaluation: Evaluation) -> str:
-    """Return the MLflow address: from the configuration, MLFLOW_TRACKING_URI, or a SQLite file beside the results.
+    """Return the MLflow address: the configured one, MLFLOW_TRACKING_URI, or a SQLite file in the output directory.
 
     Raises InputError for an invalid address.
     """
@@ -151,7 +155,7 @@ def tracking_uri(evaluation: Evaluation) -> str:
 def local_store_address(evaluation: Evaluation) -> str:
     """Return the address of MLflow's SQLite store in the output directory.
 
-    Raise InputError if the path cannot be an address.
+    Raises InputError if the path contains a `?`.
     """
     path = evaluation.output_directory / "mlflow.db"
     if "?" in str(path):

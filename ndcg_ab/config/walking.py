@@ -20,7 +20,7 @@ def general_key(key: str) -> str:
 
 
 def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (key path, text) for every text in nested lists and mappings, without mapping keys.
+    """Yield (key path, text) for every text in nested lists and mappings; keys of mappings are not yielded.
 
     key_path: the path of the content itself.
     """

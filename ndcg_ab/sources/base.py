@@ -24,7 +24,7 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 
 @dataclasses.dataclass(frozen=True)
 class Remark:
-    """An observation about data that a source could still read, with a count and examples.
+    """A finding of a source about the data that it read, with a count and examples.
 
     code: the code of the finding (docs/findings.md). count: the number of rows, queries or documents that the remark is
     about. examples: up to five, each a location and its content: ``run.txt, line 7: tag 'b'``. message: the sentence
@@ -66,7 +66,7 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
 
 
 def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return a table of query ids with a reference, in its metadata, to the remote table that holds their rows."""
+    """Return a table of query ids with a reference, in its metadata, to the remote table of these queries' rows."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 
@@ -87,7 +87,7 @@ class CostRequest:
 
 @dataclasses.dataclass(frozen=True)
 class PullRequest:
-    """The input of a source that needs queries, and the settings for reading it.
+    """The queries that are sent to a source, and the settings for reading the source.
 
     texts: query_id -> text. attributes: query_id -> {column: value}, for the columns that the source names. folder:
     where the source may store answers during the run, so that a retry does not repeat requests; None: nowhere. writer:
@@ -179,17 +179,18 @@ class Source(ABC):
         self.pull(layout, {})
 
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
-        """Return the part of a ranking that is needed, or None if the ranking must be read completely.
+        """Return the rows of a ranking that the evaluation needs, or None if all rows must be read.
 
-        pull: its writer receives the rows, in a file beside that of a complete ranking.
+        needed: says which rows are needed. pull: its writer receives the rows, in a file beside that of a complete
+        ranking.
         """
         return None
 
     def query_singly(self, pull: PullRequest) -> AbstractContextManager[Ask]:
-        """Yield a function that sends one query, given its id, and returns the costs of the request.
+        """Return a context manager that yields a function for sending single queries.
 
-        Raises InputError or SilentError as soon as more queries failed than allowed, and if the source cannot be
-        queried again.
+        The function takes a query id and returns the costs of the request. Raises InputError or SilentError as soon as
+        more queries failed than allowed. Raises InputError if the source cannot be queried again, as by default.
         """
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 

@@ -90,20 +90,26 @@ class LimitCounter:
         raise InputError(f"{self.location}: {problem}, the most that is allowed: {self.bounds.remedy}")
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which runs in a thread; abandon it with an InputError after the time limit."""
+        """Return the result of `work`, which runs in a thread.
+
+        Raises InputError after the time limit; the thread is abandoned.
+        """
         try:
             return BackgroundTask(work).wait(self.is_overdue)
         except OverdueError:
             self.refuse_late()
 
     def count_pieces(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pieces of a table while counting them."""
+        """Yield the pieces of a table while counting bytes and rows; raise InputError if a limit is exceeded."""
         for piece in pieces:
             self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
             yield piece
 
     def await_pieces(self, pieces: Pieces) -> Pieces:
-        """Yield the pieces of a table while counting them; raise InputError if a piece takes too long."""
+        """Yield the pieces of a table while counting bytes and rows; raise InputError if a limit is exceeded.
+
+        Each piece is made in a thread, so that the time limit also ends the wait for a piece.
+        """
         try:
             yield from self.count_pieces(iter(lambda: self.wait(lambda: next(pieces, None)), None))
         finally:

@@ -25,9 +25,10 @@ LONGEST_RULE = 1000  # characters; a rule may quote a value
 
 
 def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
-    """Return the evaluation that a YAML file describes; raise InputError that names the key, the value and the rule.
+    """Return the evaluation that a YAML file describes.
 
-    settings: the changes by `--set`, each such as ``statistics.alpha=0.01``.
+    settings: the changes by `--set`, each such as ``statistics.alpha=0.01``. Raises InputError that names the key, the
+    value and the rule, also for a secret in plain text.
     """
     directory = resolve_path(path.parent)
     if problem := path_fault(str(directory)):
@@ -80,12 +81,18 @@ RULES = {  # what pydantic calls it -> the rule in our words
 
 
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
-    """Return one sentence for each problem, with the key, the value and the rule; name: returns the text for a key."""
+    """Return an iterator of sentences, one for each problem, with the key, the value and the rule.
+
+    name: returns the text by which a sentence names a setting.
+    """
     return (write_sentence(parts, name) for _, parts in problems_by_key(error))
 
 
 def problems_by_key(error: ValidationError) -> Iterator[tuple[KeyPath, list[Part]]]:
-    """Yield the path of the key and the parts of the sentence for each problem."""
+    """Yield (key path, parts of the sentence) for each problem of a validation error.
+
+    A missing key is left out if an unknown key is probably a misspelling of it.
+    """
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
@@ -114,7 +121,10 @@ def problems_by_key(error: ValidationError) -> Iterator[tuple[KeyPath, list[Part
 
 
 def broken_rule(problem: ErrorDetails) -> tuple[Part, ...]:
-    """Return the parts of the sentence about a broken rule; a key at its start is more precise than the problem's."""
+    """Return the parts of the sentence about a broken rule.
+
+    If the first part is a Setting, it names the key more precisely than the key path of the problem.
+    """
     context = problem.get("ctx", {})
     if isinstance(error := context.get("error"), RuleError):
         return error.parts

@@ -37,7 +37,7 @@ def plain_number(text: str) -> str | None:
 
 
 def guess_alpha(alpha: float) -> str | None:
-    """Return the alpha that a confidence level or percentage means: 0.05 for 0.95, 95 and 5; else None."""
+    """Return, as text, the alpha that a confidence level or percentage means: 0.05 for 0.95, 95 and 5; else None."""
     share = alpha / 100 if 1 <= alpha <= 100 else alpha
     share = min(share, 1 - share)
     return f"{share:.12g}" if 0 < share < 0.5 else None
@@ -78,9 +78,10 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
 
 def similar_file_hint(path: Path) -> str:
-    """Return a hint such as ``; did you mean old.run?`` for a missing file, or on a problem with its folder.
+    """Return a hint on a missing file, such as ``; did you mean old.run?``, or an empty text.
 
-    Names are compared without suffixes, because files are not similar only for being CSV. The hint may be empty.
+    The hint may also say that the folder is missing, or how to write a date or variable in the path. File names must be
+    similar without their suffixes, since many files have equal suffixes.
     """
     try:
         names = [each.name for each in path.parent.iterdir() if each.is_file()]
@@ -97,7 +98,10 @@ def similar_file_hint(path: Path) -> str:
 
 
 def template_hint(path: str) -> str:
-    """Return a hint on how a configuration writes a date or a variable, if a path seems to contain one, else ""."""
+    """Return a hint on the date or variable that a path seems to contain, or an empty text.
+
+    The hint says how a configuration file writes a date or a variable.
+    """
     if variable := re.search(r"\$([A-Za-z_]\w*)", path):
         return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
     if date := re.search(r"\{date(:[^{}]*)?\}", path):
@@ -108,7 +112,10 @@ def template_hint(path: str) -> str:
 
 
 def utf8_command(start: bytes) -> str:
-    """Return the advice on how to convert a file to UTF-8, or that it is binary; start: the first bytes of the file."""
+    """Return advice on a file that is not UTF-8: a command that converts it, or what to do if it is binary.
+
+    start: the first bytes of the file.
+    """
     if sum(byte < 9 or 13 < byte < 32 for byte in start[:SEEN] if byte) > len(start[:SEEN]) / 50:
         return "it holds binary data: name the text that it was made of, or export it as CSV"
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]

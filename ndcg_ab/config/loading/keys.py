@@ -18,7 +18,10 @@ OTHER_FILE_KEYS = ("path", "filename", "file_name", "filepath", "file_path")  # 
 
 
 def similar_keys(key_path: KeyPath) -> list[str]:
-    """Return the known key that an unknown one probably stands for, as a list; empty if there is none."""
+    """Return a list with the known key that an unknown key probably stands for, or an empty list.
+
+    key_path: the path of the unknown key.
+    """
     if key_path[-1] in OTHER_FILE_KEYS and "file" in known_keys(key_path[:-1]):
         return ["file"]
     return get_close_matches(str(key_path[-1]), known_keys(key_path[:-1]), n=1, cutoff=0.6)
@@ -40,14 +43,18 @@ def key_hint(key_path: KeyPath) -> str:
 
 
 def known_keys(key_path: KeyPath) -> list[str]:
-    """Return the keys that the mapping at a key path can have; for the empty path, those of a file."""
+    """Return the keys that the mapping at a key path can have.
+
+    The empty path stands for the whole file, which can have `extends` as well. The list is empty if a key path holds no
+    mapping with fixed keys.
+    """
     models = [Evaluation] if not key_path else models_in(annotation_of(key_path))
     names = [name for name in models[0].model_fields if key_path or name != "directory"] if models else []
     return names if key_path else [*names, EXTENDS]
 
 
 def fields_of(key_path: KeyPath) -> Iterator[FieldInfo]:
-    """Yield the model fields along a key path, the field of the last key last."""
+    """Yield the model fields of the keys along a key path, from the first key to the last."""
     annotation: Any = Evaluation
     for part in key_path:
         for model in models_in(annotation):
@@ -62,7 +69,10 @@ def may_hold_secret(key_path: KeyPath) -> bool:
 
 
 def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
-    """Return whether a text at a key path is a file path; traits: the kinds of file paths to consider."""
+    """Return whether a text at a key path is a file path, also as the short form of a mapping.
+
+    traits: the kinds of file paths to consider.
+    """
     short = [(*key_path, kind.main_key) for kind in models_in(annotation_of(key_path)) if kind.main_key]
     fields = list(fields_of(key_path))
     is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
@@ -103,7 +113,10 @@ def entry_type(annotation: Any, part: int | str) -> Any:
 
 
 def has_default(key_path: KeyPath) -> bool:
-    """Return whether the key at a key path may be omitted, also within a metric given as a mapping."""
+    """Return whether the key at a key path may be omitted.
+
+    Every key of a metric that is given as a mapping counts as omissible.
+    """
     if len(key_path) == 3 and key_path[0] in keys_with(Evaluation, Trait.METRICS):
         return True
     fields = [model.model_fields.get(str(key_path[-1])) for model in models_in(annotation_of(key_path[:-1]))]

@@ -31,7 +31,7 @@ SET = "--set"
 
 @dataclasses.dataclass(frozen=True)
 class LayeredConfiguration:
-    """The merged content of several layers.
+    """The merged content of configuration files and `--set` options.
 
     content: keys and values, with variables filled in. origins: key path -> the file, or `--set`, that gave the value.
     """
@@ -40,7 +40,10 @@ class LayeredConfiguration:
     origins: dict[KeyPath, str]
 
     def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
-        """Return the file or option that gave the value at a key path or a value around it; else `otherwise`."""
+        """Return the file or option that gave the value at a key path, or else the value that contains it.
+
+        otherwise: returned if no origin is recorded.
+        """
         for length in range(len(key_path), 0, -1):
             if (origin := self.origins.get(key_path[:length])) is not None:
                 return origin
@@ -77,9 +80,11 @@ def without_nulls(content: Any, key_path: KeyPath = ()) -> Any:
 
 
 def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredConfiguration:
-    """Return a file merged onto the files that it extends, with relative paths starting from `directory`.
+    """Return the content of a file merged onto the files that it extends.
 
-    above: the files whose `extends` led to this one, to detect circles.
+    directory: the folder from which relative paths start; paths in files of other folders become absolute. above: the
+    files whose `extends` led to this one, to detect circles. Raises InputError if a file is missing, has no keys, or
+    extends itself.
     """
     if resolve_path(path) in map(resolve_path, above):
         chain = " extends ".join(map(str, (*above, path)))
@@ -126,7 +131,7 @@ def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath
 
 
 def leaf_keys(content: dict[Any, Any], key_path: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield the key paths of all values that are not mappings with entries."""
+    """Yield the key path of every value in nested mappings; an empty mapping counts as a value."""
     for key, value in content.items():
         if isinstance(value, dict) and value:
             yield from leaf_keys(value, (*key_path, key))
@@ -158,10 +163,11 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
 
 
 def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
-    """Return the content of a file with the values of its environment variables filled in.
+    """Return the content of a file with environment variables replaced by their values.
 
-    A value that consists of one variable is parsed as YAML unless the key takes text, and null if the variable is
-    empty. origin: the file, for messages.
+    Addresses of files, and values that may hold secrets, stay as written. A value that is one variable alone is parsed
+    as YAML, unless its key takes text; an empty one becomes null. origin: the file, for messages. Raises InputError for
+    a variable that is not set and has no default.
     """
 
     def fill(text: str, key_path: KeyPath) -> Any:
@@ -208,7 +214,10 @@ def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
 
 
 def split_setting(text: str) -> tuple[str, str]:
-    """Return the key and the value of a `--set` option, split at the first `=` outside of parentheses."""
+    """Return the key and the value of a `--set` option, split at the first `=` outside of parentheses.
+
+    Raises InputError if the option is not KEY=VALUE.
+    """
     depth = 0
     for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -218,9 +227,10 @@ def split_setting(text: str) -> tuple[str, str]:
 
 
 def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any]:
-    """Return the key path of a dotted key and the mapping or list that holds its last key; create missing mappings.
+    """Return the key path of a dotted key, and the mapping or list that holds its last key.
 
-    text: the `--set` option, for messages.
+    Missing mappings and lists are created in the content. text: the `--set` option, for messages. Raises InputError if
+    a configuration has no such key.
     """
     key_path: KeyPath = ()
     holder: Any = content
@@ -245,9 +255,10 @@ def find_key(content: dict[Any, Any], key: str, text: str) -> tuple[KeyPath, Any
 
 
 def next_part(holder: Any, key_path: KeyPath, rest: str, text: str) -> tuple[int | str, str]:
-    """Return the first part of a dotted key and the rest; a list entry is named by index or name.
+    """Return the first part of a dotted key, as a name or a list index, and the rest of the key.
 
-    holder: the mapping or list at `key_path`. rest: the dotted key. text: the `--set` option, for messages.
+    A list entry can be written as an index or as the name of the entry. holder: the mapping or list at `key_path`.
+    rest: the dotted key. text: the `--set` option, for messages. Raises InputError if there is no such entry or key.
     """
     first, _, others = rest.partition(".")
     annotation = annotation_of(key_path)

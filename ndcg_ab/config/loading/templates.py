@@ -36,13 +36,19 @@ def stands_for_many(path: Path) -> bool:
 
 
 def matching_files(path: Path, directory: Path) -> list[Path]:
-    """Return the files that match a pattern, sorted by name; relative to the directory if the pattern is relative."""
+    """Return the files that match a pattern, sorted by path.
+
+    directory: the folder from which a relative pattern starts; the matches of a relative pattern are relative to it.
+    """
     names = glob.glob(str(path), root_dir=directory, recursive=True)  # noqa: PTH207 (absolute ones too)
     return [Path(name) for name in sorted(names) if (directory / name).is_file()]
 
 
 def nothing_matches_text(path: Path) -> str:
-    """Return a description of the folder of a pattern without matches, with similar names, for a message."""
+    """Return a text for messages that says what the folder of a pattern without matches contains.
+
+    The text names similar files, or says that the folder is empty or missing.
+    """
     folder = path.parent
     while WILD.search(str(folder)) and not folder.exists():
         folder = folder.parent
@@ -75,7 +81,7 @@ def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
 
 
 def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (key path, text) of each text in which dates are filled in."""
+    """Yield (key path, text) for each text of an evaluation that may contain date templates."""
     for key_path, traits, value in walk_keys(evaluation):
         if Trait.DATED in traits:
             yield from walk_texts(as_text(value), key_path)
@@ -140,7 +146,7 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
 
 
 def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
-    """Return the list of entries that replace a list entry, with their files resolved.
+    """Return the entries, with resolved files, that take the place of one list entry.
 
     A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry.
     """

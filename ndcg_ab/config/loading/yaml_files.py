@@ -130,7 +130,10 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
 
 
 def indentation_hint(text: str, line: int) -> str:
-    """Return advice on an indentation of line `line` (from 0) that makes the text valid YAML; empty if none does."""
+    """Return advice on how to indent one line so that the text becomes valid YAML, or an empty text.
+
+    line: the number of the line, from 0.
+    """
     lines = [*text.splitlines(), ""]
     width = len(lines[line]) - len(lines[line].lstrip())
     widths = [len(each) - len(each.lstrip(signs)) for each in lines[:line] for signs in (" ", " -")]

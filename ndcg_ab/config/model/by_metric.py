@@ -35,15 +35,18 @@ class NamedDifference(NamedTuple):
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
     def refuse_out_of(self, limits: Range | None) -> None:
-        """Raise RuleError if the difference is as large as the range of the metric; limits: the range or None."""
+        """Raise RuleError if the difference is at least as large as the range of the metric.
+
+        limits: the range of the metric; None: unknown, which raises no error.
+        """
         if limits is not None and self.difference >= limits.width:
             limit = f"must be below {limits.width:g}, since {self.describe(limits)}"
             raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(limits)}")
 
     def question(self, limits: Range | None) -> str | None:
-        """Return a doubt about a difference of at least half the range of the metric, or None for a smaller one.
+        """Return a warning text if the difference is at least half the range of the metric, else None.
 
-        limits: the range of the metric; None: unknown.
+        limits: the range of the metric; None: unknown, for which None is returned.
         """
         if limits is None or self.difference < QUESTIONED * limits.width:
             return None
@@ -76,7 +79,10 @@ def read_metrics(value: Any) -> list[str]:
 
 
 def read_metric(value: Any) -> str:
-    """Return the canonical name of a metric given as text or as a mapping."""
+    """Return the canonical name of a metric given as text or as a mapping; raise ValueError for an invalid metric.
+
+    While a configuration with `scores` is read, the name of any metric of another tool is accepted.
+    """
     if READING_SCORES.get():
         return external_metric_name(value)
     if isinstance(value, str):
@@ -138,7 +144,7 @@ Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(
 
 
 def add_own_rule(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration with own = drop if a metric's preset leaves out the query's own document.
+    """Return the configuration with `documents.own` = drop if a metric's preset leaves out the query's own document.
 
     An `own` in the configuration takes precedence.
     """

@@ -29,9 +29,9 @@ def check_consistency(evaluation: Any) -> None:
 
 
 def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
-    """Return pydantic's errors for missing judgments and systems; empty if they are there, or scores are given.
+    """Return pydantic's errors for missing judgments and missing systems.
 
-    value: the content of the configuration.
+    The list is empty if judgments and systems are given, or scores instead. value: the content of the configuration.
     """
     if evaluation.scores:
         return []
@@ -44,7 +44,10 @@ def missing_inputs(evaluation: Any, value: Any) -> list[InitErrorDetails]:
 
 
 def check_names(evaluation: Any) -> None:
-    """Raise RuleError if two systems have equal names, or the baseline is none of the systems."""
+    """Raise RuleError if two systems have equal names, or the baseline is none of the systems.
+
+    Nothing is checked if a system stands for one system per file, since its names are not known yet.
+    """
     names = [system.name for system in evaluation.systems]
     is_open = any(system.is_one_per_file for system in evaluation.systems)
     for name in names:
@@ -68,7 +71,7 @@ def check_gate(gate: Gate, evaluation: Any) -> None:
 
 
 def check_queries(evaluation: Any) -> None:
-    """Raise RuleError if no queries are given and another key needs them."""
+    """Raise RuleError if no queries are given although a key or a source of rankings needs them."""
     if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
         key = "slices.by" if evaluation.slices.by else "statistics.weighted"
         raise RuleError(
@@ -84,9 +87,10 @@ def check_queries(evaluation: Any) -> None:
 
 
 def check_tables(evaluation: Any) -> None:
-    """Raise RuleError if a table is given without Spark, or a key that does not work with Spark is given with it.
+    """Pass the settings of Spark to each source, and raise RuleError or ValueError for keys that do not fit Spark.
 
-    The settings of Spark are handed to each source.
+    These are a `table` without Spark, and keys that do not work with Spark. `careful_unseen` without `cheap_judgments`
+    is an error as well.
     """
     entries = [("judgments", evaluation.judgments)] if evaluation.judgments else []
     entries += [(f"more_judgments[{index}]", entry) for index, entry in enumerate(evaluation.more_judgments)]
@@ -133,7 +137,11 @@ def refuse_rankings_beside_scores(evaluation: Any) -> None:
 
 
 def refuse_judging_function(evaluation: Any) -> None:
-    """Raise RuleError if a judge function is given twice, in the wrong key, without query texts, or with Spark."""
+    """Raise RuleError if a judge function is given twice, or together with keys that do not fit it.
+
+    A judge function belongs to `judgments` or `more_judgments`. It needs queries, and works neither with Spark nor with
+    proxy judgments.
+    """
     proxy = evaluation.cheap_judgments
     if proxy is not None and proxy.kind == "python":
         raise RuleError(
@@ -170,10 +178,11 @@ def assign_roles(
     *,
     are_named: bool,
 ) -> dict[str, Any]:
-    """Return the keys `metrics` (primary), `secondary_metrics` and `primary_metrics` after assigning roles.
+    """Return the keys `metrics` (the primary ones), `secondary_metrics` and `primary_metrics` after assigning roles.
 
-    The metrics in `primary` are primary; without any, all `metrics` are if other roles are given, else the first one.
-    are_named: whether `metrics` is given and not the default. Raises RuleError for a metric with two roles.
+    If `primary` is a list, its metrics are primary. Otherwise all of `metrics` are primary if `primary` is "all" or
+    other roles are given, else the first one. guardrails: metric -> margin. are_named: True if the configuration gives
+    `metrics`; False for the default. Raises RuleError for a metric with two roles.
     """
     listed = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []

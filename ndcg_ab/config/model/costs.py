@@ -63,7 +63,7 @@ class CostSettings(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that a single name or a list of names stands for."""
+        """Return the key `record` for a single name or a list of names; any other value unchanged."""
         return {"record": [value] if isinstance(value, str) else value} if isinstance(value, str | list) else value
 
     @field_validator("record")

@@ -303,7 +303,11 @@ class Evaluation(Model):
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_settings_of_metrics(self) -> None:
-        """Raise RuleError if a difference or range belongs to no metric, to an unsuitable one, or is out of range."""
+        """Raise RuleError if a difference or range is given for an unsuitable metric, or a difference is too large.
+
+        A metric is unsuitable if it has no role, or a role for which the key is not meant. A difference must be smaller
+        than the range of the metric.
+        """
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
         refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
@@ -346,7 +350,9 @@ class Evaluation(Model):
         return min(known, key=lambda each: each.width, default=None)
 
     def smallest_effect(self, metric: str) -> float | None:
-        """Return the smallest difference of a metric that matters, in its unit; for a guardrail, its margin.
+        """Return the smallest difference of a metric that matters, in its unit, or None if none is configured.
+
+        The smallest difference of a guardrail is its margin.
 
         Parameters
         ----------
@@ -392,7 +398,7 @@ class Evaluation(Model):
 
     @property
     def judge(self) -> JudgeSource | None:
-        """The judge function, or None."""
+        """The source that names the judge function, or None without a judge function."""
         entries = [self.judgments, *self.more_judgments]
         source = next((entry.source for entry in entries if entry is not None and entry.kind == "python"), None)
         return source if isinstance(source, JudgeSource) else None

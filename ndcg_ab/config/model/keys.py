@@ -68,7 +68,11 @@ class Option:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys whose problems name this option: its own, that of its file, that of scores, and `near`."""
+        """The dotted keys whose error messages name this option.
+
+        These are the key that the option sets, the key of the source and of its file, the key of `scores` that takes
+        the place of a key of `systems`, and `near`.
+        """
         source_key = self.key.removesuffix(".file")
         return (self.key, source_key, f"{source_key}.file", self.key.replace("systems[]", "scores[]"), *self.near)
 

@@ -112,9 +112,10 @@ def server_address_fault(address: str) -> str | None:
 
 
 def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
-    """Return a validator for addresses; those with variables and references are checked when they are used.
+    """Return a pydantic validator that raises ValueError for an invalid address.
 
-    fault_of: returns the rule that an address breaks, or None.
+    Addresses with variables, and references, pass; they are checked when they are used. fault_of: returns the rule that
+    an address breaks, or None.
     """
 
     def check(value: Any) -> Any:

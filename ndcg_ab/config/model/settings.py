@@ -124,7 +124,7 @@ class Gate(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that `true` stands for: no regression, and the guardrails."""
+        """Return no keys for `true`, which stands for the default conditions; any other value unchanged."""
         return {} if value is True else value
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")

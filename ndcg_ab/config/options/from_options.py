@@ -29,8 +29,8 @@ OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """Return the evaluation that command-line options describe; raise InputError that names the option.
 
-    options: parameter name of a command (`Option.parameter`) -> value. None and "" count as not given; unknown
-    parameters are ignored. least_systems: the least number of systems.
+    options: parameter name of a command (`Option.parameter`) -> value. None and empty lists count as not given, and so
+    does an empty text for an input file. Unknown parameters are ignored. least_systems: the least number of systems.
     """
     values = dict(options)
     for option in OPTIONS:
@@ -66,7 +66,10 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
-    """Return the key that an option sets; formats and columns of systems belong to scores if scores are given."""
+    """Return the dotted key that an option sets.
+
+    If the content has scores, an option for the entries of `systems` sets the key of the entries of `scores`.
+    """
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
@@ -138,7 +141,10 @@ BY_KEY = {key: option for option in reversed(OPTIONS) for key in option.keys}
 
 
 def name_option(setting: Setting) -> str:
-    """Return the option of a setting, such as ``--alpha``, ``--require judged`` or ``--guardrail recall@10=0.02``."""
+    """Return the option of a setting, such as ``--alpha``, ``--require judged`` or ``--guardrail recall@10=0.02``.
+
+    A setting without an option is named by its key.
+    """
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -149,7 +155,10 @@ def name_option(setting: Setting) -> str:
 
 
 def name_argument(setting: Setting) -> str:
-    """Return the Python argument of a setting, such as ``alpha``, ``gate["judged"]`` or ``metrics=['p@5']``."""
+    """Return the Python argument of a setting, such as ``alpha``, ``gate["judged"]`` or ``metrics=['p@5']``.
+
+    A setting without an argument is named by its key.
+    """
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -192,10 +201,10 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = "") -> dict[str, str]:
-    """Return the mapping left -> right of texts ``LEFT=RIGHT``; raise InputError for another text or a repeated left.
+    """Return a mapping left -> right from texts ``LEFT=RIGHT``.
 
-    option, rule: the option and the rule for a text, for messages. typed_text: the user's input that contains the
-    texts.
+    option, rule: the option, and the rule for its texts, for messages. typed_text: the user's input that contains the
+    texts, for messages. Raises InputError for a text of another form or a repeated left side.
     """
     pairs: dict[str, str] = {}
     for text in texts:
@@ -209,13 +218,13 @@ def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = 
 
 
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
-    """Return the mapping field -> column of ``query_id=qid,doc_id=url``."""
+    """Return the mapping field -> column of a text such as ``query_id=qid,doc_id=url``; empty for None."""
     parts = [part for part in (text or "").split(",") if part.strip()]
     return parse_pairs(option, parts, "must be FIELD=COLUMN, with commas between", text or "")
 
 
 def parse_grades(option: str, text: str) -> dict[str, float]:
-    """Return the mapping word -> number of ``E=3,S=2``."""
+    """Return the mapping word -> number of a text such as ``E=3,S=2``."""
     rule = "must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0"
     numbers = parse_pairs(option, text.split(","), rule, text)
     if not all(map(is_number, numbers.values())):
@@ -224,7 +233,10 @@ def parse_grades(option: str, text: str) -> dict[str, float]:
 
 
 def parse_margin(option: str, text: str) -> tuple[str, float]:
-    """Return the metric and the number of ``METRIC=D``; a metric may contain ``=`` in its choices."""
+    """Return the metric and the number of a text ``METRIC=D``, split at the last ``=``.
+
+    Raises InputError for a text of another form, or if D is no number above 0.
+    """
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
         name = text.strip("= ")
@@ -284,9 +296,10 @@ def parse_count(option: str, text: str, number: str) -> int:
 
 
 def parse_number(option: str, text: str, number: str, above: float | None = 0.0) -> float:
-    """Return a number greater than `above` (None: any); raise InputError otherwise, with a guess of the intended one.
+    """Return a number as a float; raise InputError if it is no number or not greater than `above`.
 
-    text: the option's value, of which `number` is a part.
+    number: the text of the number. above: the limit; None: every number is allowed. text: the option's value, of which
+    `number` is a part, for messages.
     """
     if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
@@ -297,7 +310,10 @@ def parse_number(option: str, text: str, number: str, above: float | None = 0.0)
 
 
 def parse_alpha(option: str, value: str | float) -> float:
-    """Return a threshold as a float; raise InputError for no number. Its range is checked with the evaluation."""
+    """Return the threshold of the adjusted p-value as a float; raise InputError if it is no number.
+
+    The range of the threshold is checked with the evaluation.
+    """
     text = str(value)
     if not is_number(text):
         proposal = plain_number(text)

@@ -78,9 +78,9 @@ def is_named(text: str) -> bool:
 
 
 def expand_patterns(files: Sequence[str | Path]) -> list[str]:
-    """Return the files with each pattern without a name replaced by the files that match it.
+    """Return the files with each pattern replaced by the files that match it.
 
-    Raises InputError for a pattern without matches.
+    Patterns with a name (NAME=PATTERN), folders and addresses stay. Raises InputError for a pattern without matches.
     """
     expanded: list[str] = []
     for text in map(str, files):
@@ -97,8 +97,8 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
 def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
     """Return the name and file of each text, FILE or NAME=FILE; a file without a name is named after the file.
 
-    A named pattern or folder is one table of several parts. Raises InputError for a text of the option --system that is
-    neither NAME=FILE nor similar to a file name.
+    A named pattern or folder is one table of several parts. of_option: True if the texts come from the option --system.
+    Such a text raises InputError if it is neither NAME=FILE nor similar to a file name.
     """
     texts = expand_patterns(texts)
     unnamed = [text for text in texts if not is_named(text)]
@@ -114,7 +114,10 @@ def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedF
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
-    """Return the mapping name -> file of texts NAME=FILE or FILE; raise InputError for a repeated name."""
+    """Return the mapping name -> file of texts NAME=FILE or FILE.
+
+    Raises InputError for a repeated name, and for a folder without a name.
+    """
     by_name: dict[str, Path] = {}
     for name, file, parts in name_systems(texts):
         if Path(file).is_dir() and not parts:

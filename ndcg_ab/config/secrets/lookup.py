@@ -84,9 +84,10 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 
 
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
-    """Return keyword arguments with secrets looked up; an argument named `file` is not taken for a reference.
+    """Return keyword arguments with secrets looked up.
 
-    where: the key, for messages. directory: the folder from which relative paths of secrets start.
+    The mapping of arguments itself is never taken for a reference, even if its only argument is named `file`. where:
+    the key, for messages. directory: the folder from which relative paths of secrets start.
     """
     return {name: reveal_secrets(value, f"{where}.{name}", directory) for name, value in arguments.items()}
 
@@ -118,7 +119,10 @@ def remember_address(text: str) -> str:
 
 
 def split_address(text: str) -> tuple[str, str | None]:
-    """Return an address without user and password, and decoded ``user:password``, or None if it has none."""
+    """Return an HTTP address without user and password, and the decoded ``user:password`` or None.
+
+    Any other address is returned unchanged, with None.
+    """
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
     address = without_password(text)
@@ -133,7 +137,11 @@ def without_password(uri: str) -> str:
 
 
 def remember_environment(variables: Mapping[str, str] | None = None) -> None:
-    """Mark the values of environment variables that are named like secrets as secrets."""
+    """Mark the secrets in environment variables, so that they are removed from output.
+
+    These are the values of variables that are named like secrets, and the passwords in addresses. variables: name ->
+    value; None: the environment of the process.
+    """
     for name, value in (os.environ if variables is None else variables).items():
         if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
             if name.startswith(CLIENTS) or not WORDS.fullmatch(value):
@@ -143,7 +151,7 @@ def remember_environment(variables: Mapping[str, str] | None = None) -> None:
 
 
 def look_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
-    """Return the secret that a reference names; raise InputError if it is missing."""
+    """Return the secret that a reference such as {env: NAME} names; raise InputError if it is missing."""
     ((kind, name),) = reference.items()
     return LOOK_UP[kind](str(name), where, directory)
 

@@ -55,7 +55,10 @@ def has_secret_name(key: object) -> bool:
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
-    """Yield the parts of a text that look like secrets, except references with `${`; key: the key of the text."""
+    """Yield the parts of a text that look like secrets; key: the key, header or variable that holds the text.
+
+    Placeholders, file paths and parts with `${` are no secrets.
+    """
     stripped = text.strip()
     if has_secret_name(key) and len(stripped) >= 4 and is_plain(stripped):
         yield stripped
@@ -87,7 +90,10 @@ _known: set[str] = set()
 
 
 def remember_secret(value: str) -> str:
-    """Mark a value as secret, so that it is removed from output, and return it."""
+    """Mark a value as secret, so that it is removed from output, and return it.
+
+    Values of fewer than 4 characters are not marked.
+    """
     parts = {each for each in secret_parts(value) if len(each) >= SHORTEST}
     if not parts <= _known:
         _known.update(parts)
@@ -181,7 +187,10 @@ def remove_known_secrets(text: str) -> str:
 
 
 def redact(text: str) -> str:
-    """Return the text with remembered secrets hidden, and parts that look like secrets, as passwords in addresses."""
+    """Return the text with secrets hidden: remembered ones, and parts that look like one.
+
+    Passwords in addresses, and tokens of well-known services, look like secrets.
+    """
     text = remove_known_secrets(text)
     for shape in SHAPES:
         text = shape.sub(lambda match: match[0].replace(match["secret"], HIDDEN), text)

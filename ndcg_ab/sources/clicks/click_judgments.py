@@ -118,7 +118,10 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
-    """Return the documents and ranks with impressions, sorted, and the impressions and clicks of each pair of them."""
+    """Return the documents, the ranks, and the impressions and clicks of each pair of document and rank.
+
+    Documents and ranks are sorted. Pairs without impressions are left out.
+    """
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
@@ -141,7 +144,7 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
 
     queries: query_id -> text. A text matches the queries with exactly this text. If there is none, it matches the
     queries whose texts differ only in case and white space. Without queries a text is its own query_id. The column
-    is_asked says whether documents of the text are to be graded.
+    is_asked says whether documents of the text are to be graded. Raises InputError if no text matches a query.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):

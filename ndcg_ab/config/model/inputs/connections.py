@@ -36,7 +36,7 @@ def in_memory_file(argument: str, data: Any) -> InMemoryFile:
 
 
 def in_memory_function(label: str, function: Any) -> InMemoryFunction:
-    """Return a text such as ``module:function``, the label, that carries a function in memory."""
+    """Return a label such as ``module:function`` as a text that carries a function in memory."""
     text = InMemoryFunction(label)
     text.data = function
     return text
@@ -144,7 +144,7 @@ class Database(Model):
 
     @property
     def display_name(self) -> str:
-        """The host and database without user, password and parameters; a reference as it is written."""
+        """The address without user, password and parameters; a reference as it is written; else the driver."""
         if isinstance(self.uri, dict):
             ((kind, name),) = self.uri.items()
             return f"{{{kind}: {name}}}"
