@@ -53,8 +53,8 @@ class CostRecord:
     def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
         """Add the costs of one request.
 
-        costs: name -> value. A counted request gets a row for every cost that is recorded, null if unknown; a warm-up
-        request (`is_cold`) gets rows for its known costs only.
+        costs: name -> value. A counted request gets a row for every cost that is recorded, null if unknown. A warm-up
+        request (`is_cold`) gets rows for its known costs only, and none if it failed.
         """
         cold = is_cold or self.request.all_cold
         if not cold:
@@ -103,9 +103,10 @@ def ask_by_turns(
 
 
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
-    """Raise InputError if a source of this kind cannot record one of the costs.
+    """Raise InputError if a source cannot record one of the costs.
 
-    described: the source in the configuration. where: the source, for the message.
+    Files and databases pass, since their columns are checked when they are read. described: the source in the
+    configuration. names: the costs. where: the source, for the message.
     """
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
         return
@@ -124,7 +125,7 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
-    """Return the layout of a ranking's costs, and its source restricted to the query id and the costs.
+    """Return the layout of a ranking's costs (query id, costs), and the ranking's source without other mapped columns.
 
     names: the costs. Raises InputError for dictionaries, which have no columns.
     """
@@ -140,7 +141,7 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
 
 
 def filter_mapped_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
-    """Return the source with only those of its mapped columns whose field `is_kept` accepts."""
+    """Return the configured source with only the mapped columns whose field `is_kept` accepts."""
     mapped = getattr(described, "columns", None)
     if not mapped or all(map(is_kept, mapped)):
         return described

@@ -98,7 +98,7 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
-    """Return the path of a database such as `sqlite:///lists.db` or `warehouse.duckdb`, or None for a server."""
+    """Return the path of a database file such as `sqlite:///lists.db` or `warehouse.duckdb`, or None for a server."""
     scheme, mark, rest = uri.partition("://")
     if mark and scheme not in FILES:
         return None
@@ -157,7 +157,7 @@ def driver_for(uri: str | None, location: str) -> str:
 
 
 def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
-    """Return {name: value} of the parameters with which a driver connects, in the driver's own names."""
+    """Return the parameters with which a driver connects: the driver's name of a parameter -> value."""
     if uri is None:
         return options
     if driver == "snowflake":

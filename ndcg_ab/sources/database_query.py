@@ -115,8 +115,8 @@ def convert_batch(
 ) -> pa.Table:
     """Return a batch in the columns of the layout, converted row by row if a value breaks a rule.
 
-    chosen: field -> column. location: the word for a row in messages. before: number of rows before the batch. unrated:
-    counts judgments without a grade.
+    chosen: field -> column. location: the database and the word for a row, for messages. before: number of rows before
+    the batch. unrated: counts judgments without a grade.
     """
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
     part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, location))

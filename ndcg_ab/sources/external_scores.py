@@ -194,7 +194,8 @@ class Scores(Source):
     def of_records(self, read: Read, locate: Locate) -> pa.Table:
         """Return the values of a single system, from data without named columns, as a table in the columns of PULLED.
 
-        read: reads the data in the columns of a layout. locate: returns the location of a value.
+        read: reads the data in the columns of a layout. locate: returns the location of a value. Raises InputError if
+        no system is configured, or all values are means.
         """
         if self.described.system is None:
             self.refuse_without_system()

@@ -79,7 +79,7 @@ class Queries:
         return pa.table(columns).select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
-        """Return a table of the ids of the queries that a change is meant to improve."""
+        """Return a table of the ids of the queries that a change is meant to improve; empty if none are configured."""
         if self.intended is None:
             return INTENDED_SCHEMA.empty_table()
         return pa.table([self.intended.table["query_id"]], schema=INTENDED_SCHEMA)
@@ -94,7 +94,7 @@ class Queries:
 
 
 def pull_queries(evaluation: Evaluation) -> Queries:
-    """Read the queries of an evaluation.
+    """Return the queries of an evaluation, read from the configured source.
 
     Raises InputError if rows of a query differ, and for invalid weights and probabilities.
     """
@@ -140,7 +140,10 @@ def unread_columns(queries: Queries, described: Described, directory: Path) -> t
 
 
 def pull_weights(source: FileSource) -> Queries:
-    """Read queries with weights, or with sampling probabilities; raise InputError if there are neither."""
+    """Return queries with weights, or with sampling probabilities, read from a file.
+
+    Raises InputError if the file has neither, or invalid ones.
+    """
     pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)
     if is_drawn(rows):
@@ -152,7 +155,7 @@ def pull_weights(source: FileSource) -> Queries:
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
-    """Read the clusters of queries and return query_id -> cluster; raise InputError if a query has none."""
+    """Return the mapping query_id -> cluster, read from a file; raise InputError if a query has no cluster."""
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
     rows = distinct_queries(pull_source(source, layout, Path()))
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))

@@ -143,9 +143,9 @@ def pull_source(
 
 
 def answer_within_limits(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
-    """Return the answer of a source, with grades in words replaced by numbers; raise InputError beyond a limit.
+    """Return the answer of a source, with grades in words replaced by numbers.
 
-    An extension runs in a thread that is abandoned if its time is over.
+    Raises InputError if a limit is exceeded. An extension runs in a thread, which is abandoned after the time limit.
     """
     answer = partial(source.answer, as_texts(layout) if layout.words else layout, pull)
     try:

@@ -113,7 +113,10 @@ class CostSettings(Model):
 
 
 def refuse_name(name: str) -> None:
-    """Raise ValueError for a name that no cost can have."""
+    """Raise ValueError for a name that no cost can have.
+
+    A name has letters, digits and _, does not begin with a digit, and is no reserved name of a column.
+    """
     if not NAME.fullmatch(name) or name in RESERVED:
         raise ValueError(f"{name!r}: the name of a cost has letters, digits and _, and is not {', '.join(RESERVED)}")
 

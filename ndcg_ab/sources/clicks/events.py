@@ -122,7 +122,10 @@ def table_pieces(source: Source, writer: TableWriter) -> Iterator[pa.Table]:
 
 
 def guess_kind(source: Any, directory: Path) -> str:
-    """Return the kind of an event file by its first lines: "table" of counts, JSON "lines", or else "ubi"."""
+    """Return the kind of an event source by its first lines: "table" (of counts), "lines" (of JSON) or "ubi".
+
+    A source that is no local file is "ubi".
+    """
     if not isinstance(source, FileSource) or not isinstance(source.file, Path):
         return "ubi"
     with list_parts(source, directory) as parts:
@@ -135,9 +138,10 @@ def guess_kind(source: Any, directory: Path) -> str:
 
 
 def with_integer_ordinals(table: pa.Table, origin: str, before: int) -> pa.Table:
-    """Return events with ordinals as integers, at most `MOST_RANK`, -1 if missing; raise InputError for other numbers.
+    """Return events with their ordinals as integers.
 
-    before: number of events before this piece, for messages.
+    A missing ordinal becomes -1, and one above `MOST_RANK` becomes `MOST_RANK`. Raises InputError for a fraction or a
+    number below -1. before: number of events before this piece, for messages.
     """
     ordinals = pc.fill_null(table["ordinal"], NO_ORDINAL)
     right = pc.and_(pc.equal(ordinals, pc.floor(ordinals)), pc.greater_equal(ordinals, NO_ORDINAL))
@@ -244,9 +248,10 @@ def incomplete_text(row: Mapping[str, Any]) -> str:
 
 
 def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
-    """Return a remark on events or rows that were left out because their rank is too deep; empty if count is 0.
+    """Return a list with a remark on events or rows that were left out because their rank is too deep.
 
-    count: the number of them. word: ``event`` or ``row``. rows: the first of them.
+    The list is empty if `count` is 0. count: the number of events or rows that were left out. word: ``event`` or
+    ``row``. rows: the first of these events or rows, as examples.
     """
     message = f"{count:,} {word}{'s' * (count != 1)} beyond place {DEEPEST_RANK:,}: left out"
     examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
@@ -254,9 +259,9 @@ def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> li
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
-    """Convert a table of counts to events.
+    """Return the events of a table of counts.
 
-    Raise InputError if counts are impossible, such as more clicks than impressions.
+    Raises InputError if counts are impossible, such as more clicks than impressions, or if no row has a click.
     """
     rules: Mapping[str, tuple[Any, str]] = {
         "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),

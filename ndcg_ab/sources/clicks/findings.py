@@ -33,7 +33,8 @@ def grade_counts(table: pa.Table) -> dict[float, int]:
 def grade_remark(table: pa.Table, documents: int, events: int, definition: str) -> Remark:
     """Return the remark that grades come from clicks, with their definition and counts.
 
-    table: the graded documents. documents, events: the numbers in the log. definition: of the grades, in words.
+    table: the graded documents. documents, events: the numbers of documents and events in the log. definition: the
+    definition of the grades, in words.
     """
     counts = grade_counts(table)
     few = ", ".join(f"{grade:g}: {count:,}" for grade, count in counts.items())
@@ -47,7 +48,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:
-    """Return a remark if all documents have the same value, so that grades distinguish nothing."""
+    """Return a remark if all graded documents have the same value, so that grades distinguish nothing; else none."""
     if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
         return []
     message = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
@@ -72,7 +73,11 @@ def joined_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Rema
 
 
 def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
-    """Return the remarks on suspicious events; rates: the table `click_rate`."""
+    """Return the remarks on events that make grades doubtful.
+
+    These are ranks without impressions, a single ranking, clicks without impressions, bots, and documents that a single
+    client clicked. rates: the table `click_rate`.
+    """
     ranks = {*rates.filter(pc.greater(rates["impressions"], 0))["place"].to_pylist()}
     gaps = [rank for rank in range(1, max(ranks, default=0)) if rank not in ranks]
     remarks = []
@@ -124,7 +129,7 @@ def unlogged_remarks(engine: Engine) -> list[Remark]:
 
 
 def bot_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if clients have improbably many events."""
+    """Return a remark if some clients have so many events that they may be programs; else an empty list."""
     odd = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
     if not odd.num_rows:
         return []

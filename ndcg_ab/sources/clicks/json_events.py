@@ -81,9 +81,10 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
 
 
 def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file in which each line is one regular object; raise one of `UNCLEAR` if one is not.
+    """Yield the events of a file of JSON objects, one on each line, read fast.
 
-    columns: field -> the path of its keys.
+    Raises one of `UNCLEAR` if the file must be read line by line, such as for several objects on a line or an event
+    that breaks a rule. columns: field -> the path of its keys.
     """
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
     rows = 0
@@ -103,7 +104,7 @@ def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.T
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
     """Return the events of a block of complete lines; identifiers: the Arrow type of document ids.
 
-    Raises one of `UNCLEAR` for an irregular event.
+    Raises one of `UNCLEAR` if the block must be read line by line.
     """
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
@@ -144,7 +145,8 @@ def read_events_by_line(
 ) -> Iterator[pa.Table]:
     """Yield the events of a file in tables, read line by line; raise InputError with the line that breaks a rule.
 
-    texts: query_id -> text, for a file that has other lines than events.
+    texts: query_id -> text, for a file with queries and bulk actions between the events, which are skipped; None: all
+    lines are events.
     """
     fields = {
         name: Field(columns.get(name, index), SCHEMA.field(name).type, required=name == "action_name")

@@ -50,10 +50,11 @@ def reduce_file(
     size: int = SLICE,
     writer: TableWriter = IN_MEMORY,
 ) -> ReducedRanking | None:
-    """Read a ranking file and return the reduced ranking, or None if the file is not regular.
+    """Return the reduced ranking of a file, or None if the fast reader cannot read the file.
 
-    reading: how the rows are read. threads: None for one per processor. size: bytes of a slice. writer: receives the
-    rows that are kept.
+    A reduced ranking has the first rows of each query and a summary of all rows. reading: how the rows are read.
+    needed: says how many rows are kept. threads: None for one per processor. size: bytes of a slice. writer: receives
+    the rows that are kept.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
@@ -72,9 +73,9 @@ def reduce_file(
 
 @contextmanager
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
-    """Yield an iterator over the slices of a file, and the function that reduces one slice.
+    """Yield an iterator over the slices of a file, and the function that returns the reduced ranking of a slice.
 
-    Raise NotPlainError for an irregular file.
+    Raises NotPlainError for a file that the fast reader cannot read.
     """
     if reading.format == "parquet":
         yield read_queries(path, dict(reading.columns)), reduce_queries
@@ -113,9 +114,9 @@ def count_processors() -> int:
 
 
 def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMORY) -> ReducedRanking:
-    """Join the reduced slices of a file into one ranking.
+    """Return the reduced rankings of all slices of a file as one reduced ranking.
 
-    Raise NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
+    Raises NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
     """
     answers: list[pa.Table] = []
     count = 0
@@ -173,9 +174,9 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
 
 
 def reduce_queries(table: pa.Table, chosen: dict[str, str], needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular.
+    """Return the reduced ranking (first rows and a summary) of a table of complete queries.
 
-    chosen: field -> column of `table`.
+    chosen: field -> column of `table`. Raises NotPlainError if the fast reader cannot read the table.
     """
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
     return reduce_columns(ranking, needed)

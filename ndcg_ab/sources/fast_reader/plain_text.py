@@ -43,9 +43,10 @@ except ImportError:  # there was no compiler
 
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking of the first `length` bytes of a text; raise NotPlainError if it is not regular.
+    """Return the reduced ranking (first rows and a summary) of the first `length` bytes of a text.
 
-    line_end: the delimiter, tag and line feed that end every line.
+    line_end: the delimiter, tag and line feed that end every line. Raises NotPlainError if a line has another form, or
+    a number may be inexact.
     """
     reduced = make_reduced(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
     is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
@@ -57,7 +58,8 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: N
 def group_rows(ranking: pa.Table) -> pa.Table:
     """Return a ranking with the rows of each query together, sorted by rank, or by falling score without ranks.
 
-    A ranking whose queries are together is not sorted. The columns of the result have one chunk.
+    A ranking whose queries are together, or in which a score is missing, is not sorted. The columns of the result have
+    one chunk.
     """
     ranking = ranking.combine_chunks()
     if not ranking.num_rows or ranking["score"].null_count:
@@ -73,7 +75,10 @@ def group_rows(ranking: pa.Table) -> pa.Table:
 
 
 def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking | None:
-    """Return the reduced ranking of a table from `group_rows`, or None if it is not regular."""
+    """Return the reduced ranking (first rows and a summary) of a table that `group_rows` made.
+
+    None if the fast reader cannot read the table.
+    """
     try:
         reduced = reduce_columns(ranking, needed)
     except NotPlainError:
@@ -82,9 +87,10 @@ def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking |
 
 
 def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
+    """Return the reduced ranking (first rows and a summary) of a table of a ranking.
 
-    Query ids may be dictionary-encoded.
+    Query ids may be dictionary-encoded. Raises NotPlainError if the extension is missing, or cannot read the table,
+    such as for empty cells.
     """
     if ranking_reader is None:
         raise NotPlainError
@@ -101,9 +107,10 @@ def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
 
 
 def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
-    """Return the reduced ranking from the buffers that the extension returns.
+    """Return the reduced ranking made of the buffers that the extension returns.
 
-    Raise NotPlainError if there are no buffers or a query is repeated.
+    Raises NotPlainError if `buffers` is None, since the extension could not read the rows, or if a query is repeated.
+    Raises ParityError if a needed result was lost.
     """
     if buffers is None:
         raise NotPlainError
@@ -219,7 +226,7 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
     """Return the offset of the last query in a text, or 0 if the text may hold only that query.
 
-    Raise NotPlainError if its first line is not found.
+    Raises NotPlainError if the first line of the last query is not found.
     """
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1

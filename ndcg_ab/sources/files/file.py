@@ -111,9 +111,9 @@ class File(Source):
         return tables
 
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
-        """Return the top results and counts of a ranking, as the fast reader reads them.
+        """Return the top results and counts of a ranking, read by the fast reader.
 
-        None if the source is not one file of this machine, or if the fast reader is missing or cannot read its rows.
+        None if the source is not one file of this machine, or if the fast reader is missing or cannot read the rows.
         """
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
@@ -123,7 +123,10 @@ class File(Source):
         return reduce_file(path, self.reading_of(path, layout), needed, threads, writer=pull.writer.sibling("reduced"))
 
     def reading_of(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
-        """Return how one of the files is read; folders: column -> value, from the names of the folders above it."""
+        """Return the `Reading` that says how one of the files is read.
+
+        folders: column -> value, from the names of the folders above the file.
+        """
         columns = self.described.columns
         names = {columns.get(field.name, field.name) for field in layout.fields}
         values = {name: value for name, value in folders.items() if name in names}
@@ -265,7 +268,7 @@ def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, i
 
 
 def refuse_no_file(path: Path) -> None:
-    """Raise InputError if a path is missing, is no file, is empty, or has the first bytes of an unsupported format."""
+    """Raise InputError if a path is no readable file, or the file is empty, too large or of an unsupported format."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
     if not path.is_file():

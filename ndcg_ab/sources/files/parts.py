@@ -108,7 +108,10 @@ def is_data(name: Path) -> bool:
 
 
 def partition_values(name: Path) -> dict[str, str | None]:
-    """Return {"day": "2026-11-20"} for the path day=2026-11-20/part-0.parquet."""
+    """Return column -> value from the folder names of a path: {"day": "2026-11-20"} for day=2026-11-20/part-0.parquet.
+
+    The value is None for the name that Hive gives to a missing value.
+    """
     pairs = (part.partition("=") for part in name.parts[:-1] if re.match(r"[^=]+=", part))
     return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
 
@@ -127,7 +130,10 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:
-    """Return the paths of the objects in a store that an address, a folder or a pattern stands for."""
+    """Return the paths of the objects in a store that an address, a folder or a pattern stands for.
+
+    Raises InputError if there is no such object, or if there are several that are not parts of one table.
+    """
     is_pattern = WILD.search(store.path) is not None
     if not isinstance(store, ObjectStore) or (not is_pattern and store.has(store.path)):
         return [store.path]
@@ -213,7 +219,10 @@ def digest_of_file(path: Path) -> str:
 
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """Return the address, partition values and version mark of each object; None if an object has no version mark."""
+    """Return the address, partition values and version mark of each object of a source.
+
+    None if the address is of a web server, or an object has no version mark.
+    """
     store = open_store(described, directory)
     if not isinstance(store, ObjectStore):
         return None

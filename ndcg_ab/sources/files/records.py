@@ -142,7 +142,11 @@ def read_records(
 
 
 def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    """Yield (number, line with its end) of a text file, compressed or not; raise InputError if a line is not UTF-8."""
+    """Yield (number, line with its end) of a text file, compressed or not.
+
+    longest: the most bytes of a line; None: any number. Raises InputError for a line that is too long, is not UTF-8, or
+    holds a zero byte.
+    """
     number = 0
     try:
         with name_path_in_errors(path), open_bytes(path) as file:
@@ -199,9 +203,10 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
 
 
 def is_row(parts: Sequence[str], indices: Mapping[str, int], width: int) -> bool:
-    """Return whether the fields of a TREC line are those of a row; if so, it may begin with #, as a query id may.
+    """Return whether the fields of a TREC line are those of a row, and the line is no comment or header.
 
-    parts: the fields. indices: name of a field -> index in `parts`. width: the expected number of fields.
+    A row may begin with #, since a query id may. parts: the fields. indices: name of a field -> index in `parts`.
+    width: the expected number of fields.
     """
     numbers = [parts[index] for name, index in indices.items() if name in ("grade", "score") and index < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
@@ -279,7 +284,10 @@ def listed_objects(name: str, entries: Iterable[Any]) -> Records:
 
 @contextmanager
 def prefix_errors(location: str) -> Iterator[None]:
-    """Put a location in front of the message of each InputError raised in the block, unless it begins with it."""
+    """Put a location in front of the message of each InputError raised in the block.
+
+    A message that begins with the location stays.
+    """
     try:
         yield
     except InputError as error:
@@ -321,7 +329,10 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 @contextmanager
 def explain_broken_parquet(path: Path, problem: str = "the Parquet file is broken, write it again") -> Iterator[None]:
-    """Raise InputError that names the file instead of any error of the Parquet library."""
+    """Raise errors of the Parquet library as InputError that names the file; a PermissionError is passed on.
+
+    problem: the clause that states the problem.
+    """
     try:
         yield
     except (InputError, PermissionError):

@@ -56,7 +56,11 @@ class Store(ABC):
         return self.shown.removesuffix(self.path) + name
 
     def fetch(self, name: str, target: Path) -> None:
-        """Download an object to `target`; raise InputError if it is missing, refused, changing, or too large."""
+        """Download an object to `target`.
+
+        name: the path of the object. Raises InputError if the object is missing, refused or too large, and SilentError
+        if it changes during the download or the store does not answer.
+        """
         limits = LimitCounter(BOUNDS[bounds_key(self.shown)], self.address_of(name))
         limits.wait(lambda: self.copy(name, target, limits))
 

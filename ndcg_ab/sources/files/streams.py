@@ -154,9 +154,9 @@ class QuotedTextStream(ValidatingStream):
 
 
 class JsonObjectStream(ValidatingStream):
-    """A stream of JSON Lines in which every line must be one flat object.
+    """A stream of JSON Lines in which every line must look like one object, without very many brackets.
 
-    lines: the number of lines read so far.
+    lines: the number of lines read so far, without blank ones.
     """
 
     def __init__(self, file: BinaryIO) -> None:

@@ -84,7 +84,10 @@ def open_by_arrow(codec: str, file: BinaryIO) -> Any:
 
 
 def open_zip(file: BinaryIO) -> Any:
-    """Return a stream of the only file in a ZIP archive; folders, hidden files and __MACOSX entries do not count."""
+    """Return a stream of the only file in a ZIP archive; raise ArchiveError if there is no single readable file.
+
+    Folders, hidden files and __MACOSX entries do not count.
+    """
     archive = zipfile.ZipFile(file)
     members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
     if len(members) != 1:
@@ -348,7 +351,8 @@ PACKED = {  # how a file begins -> what it is, what to do
 def filter_command(path: Path, program: str = "", number: str = "") -> str:
     """Return the shell command that decompresses a file, pipes it through a program, and writes a new file.
 
-    number: the number in the name of the new file, if several files are written.
+    program: the command of the program; empty: the file is only decompressed. number: the number in the name of the new
+    file, if several files are written.
     """
     packing = find_packing(path)
     command = f"{packing.remedy if packing else program} {shlex.quote(str(path))}"

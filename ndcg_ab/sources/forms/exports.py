@@ -47,9 +47,9 @@ class RatedQueries(NamedTuple):
     judge: str = ""
 
     def find(self, value: Any) -> tuple[str, Any]:
-        """Return the key and the list of the queries in a document, or in a search engine's response that contains it.
+        """Return the key and the list of the queries in a document.
 
-        The list is None if there is none.
+        The document may be inside a search engine's response. The list is None if no queries are found.
         """
         while is_object(value):
             if key := next((key for key in self.queries if key in value), None):
@@ -69,7 +69,7 @@ class RatedQueries(NamedTuple):
         return [{self.doc_id: doc_id, self.grades[0]: grade} for doc_id, grade in ratings.items()]
 
     def fits(self, value: Any) -> bool:
-        """Return whether most queries and most ratings of a document have these keys."""
+        """Return whether most queries and most ratings of a document have the keys of this export."""
         _, queries = self.find(value)
         keys = {self.query_id, self.ratings}
         if not is_list(queries) or not majority_fits(queries, lambda each: is_object(each) and keys <= each.keys()):

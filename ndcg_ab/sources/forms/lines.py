@@ -59,14 +59,14 @@ def have_grades(columns: Columns) -> bool:
 
 
 def have_falling_fractions(columns: Columns) -> bool:
-    """Return whether grades fall within queries and are not all integers, as scores would be."""
+    """Return whether grades look like scores: not all integers, and falling from row to row of a query."""
     grades = numbers(columns["grade"])
     are_integers = grades is not None and all(grade.is_integer() for grade in grades)
     return grades is not None and not are_integers and are_falling(columns["query_id"], grades)
 
 
 def have_ranks(columns: Columns) -> bool:
-    """Return whether the column rank counts up within each query."""
+    """Return whether the column rank counts up from row to row of each query."""
     return are_ranks(columns["query_id"], columns["rank"])
 
 
@@ -78,20 +78,20 @@ def have_q0(columns: Columns) -> bool:
 def are_ranked_scores(
     query_ids: Sequence[str], doc_ids: Sequence[str], ranks: Sequence[str], scores: Sequence[str]
 ) -> bool:
-    """Return whether columns form a ranking: documents once per query, ranks that count up, and falling scores."""
+    """Return whether columns form a ranking: no document twice in a query, ranks that count up, and falling scores."""
     values = numbers(scores)
     are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
     return are_ids and are_ranks(query_ids, ranks) and values is not None and are_falling(query_ids, values)
 
 
 def have_scores(columns: Columns) -> bool:
-    """Return whether scores are not all integers, or fall within queries."""
+    """Return whether scores are not all integers, or fall from row to row of a query."""
     scores = numbers(columns["score"]) or [0.0]
     return not all(score.is_integer() for score in scores) or are_falling(columns["query_id"], scores)
 
 
 def may_be_grades(columns: Columns) -> bool:
-    """Return whether scores may be grades: all integers, or few distinct values that do not fall within queries."""
+    """Return whether scores may be grades: all integers, or few distinct values in no falling order."""
     scores = numbers(columns["score"]) or []
     is_falling = are_falling(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
     return not is_falling or all(score.is_integer() for score in scores)

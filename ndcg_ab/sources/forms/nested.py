@@ -132,9 +132,9 @@ field_keys = lru_cache(maxsize=1000)(match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
-    """Return whether an entry is a document: an id, or an object with an id that is no query.
+    """Return whether an entry is a document: an object that has a document id and is no query.
 
-    A document of judgments has a grade.
+    A document of a ranking may also be an id alone. A document of judgments has a grade.
     """
     if not is_object(entry):
         return kind == RANKING and is_id(entry)

@@ -118,12 +118,12 @@ def are_times(values: Sequence[str]) -> bool:
 
 
 def are_distinct(values: Sequence[str]) -> bool:
-    """Return whether values are not all equal, as document ids are; one or two values may be equal."""
+    """Return whether values may be document ids: not all equal, or fewer than three values."""
     return len(set(values)) > 1 or len(values) < 3
 
 
 def are_falling(query_ids: Sequence[str], values: Sequence[float]) -> bool:
-    """Return whether values never rise within a query, and fall within some query."""
+    """Return whether values never rise from one row of a query to the next, and fall at least once."""
     pairs = [
         (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]
     ]

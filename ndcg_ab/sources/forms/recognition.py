@@ -111,7 +111,11 @@ def refuse_unknown_form(path: Path) -> NoReturn:
 
 
 def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
-    """Return how a file or data in memory are read; layout: the kind of layout of the rows; form: the given format."""
+    """Return the `Reading` that says how a file or data in memory are read.
+
+    layout: the kind of layout of the rows. form: the configured format, or None. Raises InputError if the file seems to
+    have another kind of content.
+    """
     kind = KINDS.get(layout)
     recognised = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, form)
@@ -143,9 +147,9 @@ def has_configured_format(recognised: Reading, plain: Reading) -> bool:
 
 
 def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
-    """Return how a table is read by its given format, or by its first bytes, first line or name.
+    """Return the `Reading` of a table by the configured format, or by its first bytes, first line or name.
 
-    layout: the kind of layout of the rows. form: the given format, or None.
+    layout: the kind of layout of the rows. form: the configured format, or None.
     """
     format_name = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not form and format_name in ("trec", *TABLES) and (sign := find_header_delimiter(sample, format_name, layout)):
@@ -166,9 +170,10 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
 
 
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
-    """Return the delimiter of a header line; empty if TREC lines, or the delimiter implied by the file name, fit.
+    """Return the delimiter of the header line of a file, or an empty text.
 
-    by_name: the format that the file name implies. layout: the kind of layout of the rows.
+    The text is empty if there is no header, or if TREC lines or the delimiter implied by the file name fit. by_name:
+    the format that the file name implies. layout: the kind of layout of the rows.
     """
     line = "" if sample.is_json else next(iter(sample.lines), "")
     if by_name in TABLES:

@@ -169,14 +169,14 @@ class Sample:
         return fields if all(len(part) == width for part in fields) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:
-        """Yield the fields of each line, parsed as CSV; nothing more after a line that is no CSV."""
+        """Yield the fields of each line, parsed as CSV, up to the first line that is no CSV."""
         try:
             yield from csv.reader(self.lines, delimiter=delimiter, strict=True)
         except csv.Error:
             return
 
     def head(self, delimiter: str) -> list[str]:
-        """Return the fields of the first line."""
+        """Return the fields of the first line, parsed as CSV; empty for a file without lines."""
         return next(self.cells(delimiter), [])
 
 
@@ -194,7 +194,7 @@ def parse(text: str) -> Any:
 
 
 def is_trec_line(line: str) -> bool:
-    """Return whether a line has 4 to 6 fields, a number as fourth or fifth field, and does not consist of JSON."""
+    """Return whether a line has 4 to 6 fields, of which the fourth or fifth is a number, and is no JSON."""
     fields = split_fields(line)
     if not 4 <= len(fields) <= 6 or not any(map(is_plain_number, fields[3:5])):
         return False

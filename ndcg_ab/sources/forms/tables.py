@@ -36,7 +36,7 @@ OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of 
 
 
 class Table(NamedTuple):
-    """A file parsed as a table, in the first rows.
+    """The first rows of a file, parsed as a table.
 
     format: the format of the file. delimiter: the sign between fields of text. columns: column -> its first values.
     """
@@ -113,9 +113,9 @@ def sniff_beir(sample: Sample) -> Reading | None:
 
 
 def sniff_scored_judgments(sample: Sample) -> Reading | None:
-    """Return how judgments as ranx writes them are read, or None; their grade column is called score, as in rankings.
+    """Return the `Reading` of judgments as ranx writes them, with the grades in a column called score, or None.
 
-    The reading is always doubtful.
+    The reading is always doubtful, since rankings have a column of this name as well.
     """
     for table in find_tables(sample):
         columns = match_columns(("query_id", "doc_id", "score"), [*table.columns])
@@ -146,9 +146,10 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return how a table is read as this kind of content, or None if it lacks a column or has implausible values.
+    """Return the `Reading` of a table as one kind of content, or None.
 
-    is_plausible: receives the table and the mapping field -> column.
+    None if the table lacks a column of this kind or has implausible values. is_plausible: receives the table and the
+    mapping field -> column.
     """
     for table in find_tables(sample):
         mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
@@ -237,7 +238,12 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
-    """Yield (location, record) for each line of values; writer: the tool that printed them; None: it is guessed."""
+    """Yield (location, record) for each line of metric values.
+
+    writer: the tool that printed the lines; None: the tool is guessed. Raises InputError for a line that does not have
+    three fields, and if the tool cannot be guessed. Lines of trec_eval that hold a text instead of a number are left
+    out.
+    """
     rows = [(number, split_values(line)) for number, line in lines if line.strip()]
     for number, fields in rows:
         if len(fields) != 3:

@@ -147,7 +147,10 @@ class Client:
             attempt += 1
 
     def retry_delay(self, error: QueryError, attempt: int) -> float:
-        """Return the seconds until the next attempt: those that the engine requests, or twice as many each time."""
+        """Return the seconds to sleep before the next attempt, which double with each attempt and are partly random.
+
+        If the engine requests a pause, the result is 0, and the pause delays the next turn of all requests.
+        """
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0

@@ -201,7 +201,11 @@ class AnswerReader:
         }
 
     def read_hits(self, answer: Any) -> list[Hit]:
-        """Return the hits of an answer; raise QueryError if the answer is invalid."""
+        """Return the hits of an answer.
+
+        Raises QueryError if the answer states an error, has no list of hits or more hits than `depth`, or a hit breaks
+        a rule.
+        """
         if error := self.find_field("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.find_field("hits", answer)
@@ -248,9 +252,9 @@ class AnswerReader:
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def read_words(self, field: str, hit: Any) -> str | None:
-        """Return the title or address of a hit as text, the first one of a list, or None.
+        """Return the title or address of a hit as text, or None without a usable one.
 
-        field: ``title`` or ``url``.
+        If the hit has a list, the first entry counts. field: ``title`` or ``url``.
         """
         value = self.find_field(field, hit)
         if isinstance(value, list):

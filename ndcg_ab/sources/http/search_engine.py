@@ -142,7 +142,10 @@ class SearchEngine(Source):
         return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {costs.seed})"
 
     def refuse(self, failures: Mapping[str, QueryError], total: int) -> None:
-        """Raise InputError or SilentError if more queries failed than allowed, or all of them failed."""
+        """Raise InputError or SilentError if more queries failed than allowed, or all queries failed.
+
+        failures: query_id -> error. total: the number of all queries.
+        """
         allowed = self.described.allow_failed_queries
         if not failures or (len(failures) <= allowed and len(failures) < total):
             return

@@ -162,7 +162,10 @@ class JudgeFunctionCaller:
     def check_grade(
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
-        """Call the function for one pair and return the grade or None; raise InputError if it is no valid grade."""
+        """Call the function for one pair and return the grade, or None if the function cannot tell.
+
+        Raises InputError if the function fails, or the grade is no finite number from -1,000 to 1,000.
+        """
         location = ids_text(query.query_id, document.doc_id)
         with translate_foreign_errors(f"python = {self.origin!r} failed on {location}"):
             grade = function(query, document, **arguments)
@@ -179,7 +182,7 @@ class JudgeFunctionCaller:
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
     """Return the source code of a function's module, or None if it is unavailable.
 
-    is_named: whether the function must be an attribute of the module; if it is not, the result is None.
+    is_named: True if None is returned for a function that its module does not hold under the function's name.
     """
     module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:
@@ -262,7 +265,10 @@ def connect_database(path: Path | None) -> sqlite3.Connection:
 
 
 def cache_folder() -> Path | None:
-    """Return ``$XDG_CACHE_HOME/ndcg-ab``, by default ``~/.cache/ndcg-ab``, or None if there is no home directory."""
+    """Return ``$XDG_CACHE_HOME/ndcg-ab``, by default ``~/.cache/ndcg-ab``.
+
+    None if there is no home directory, or the path is not absolute.
+    """
     try:
         above = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     except RuntimeError:

@@ -134,7 +134,11 @@ def judgment_source_names(evaluation: Evaluation) -> list[str]:
 
 
 def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
-    """Combine the judgment tables of several sources; a single table without judges is returned unchanged."""
+    """Return the judgments of several sources as one table with one grade per document.
+
+    A single table without judges is returned unchanged. Raises InputError if a judge contradicts another judgment in
+    one file, or judges disagree and no rule decides.
+    """
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
     names = judgment_source_names(evaluation)[: len(parts)]
@@ -225,7 +229,10 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
 
 
 def refuse_contradictions(codes: JudgmentCodes, source: CombinedSources) -> None:
-    """Raise InputError if a judge gives a document two grades in one file."""
+    """Raise InputError if a judge gives a document two grades in one file.
+
+    codes: the judgments as integer codes. source: finds the location of a judgment.
+    """
     key, judge, file, lowest, highest = codes.group()
     odd = np.flatnonzero(lowest < highest)
     if not len(odd):
@@ -248,7 +255,7 @@ def refuse_disagreement(
 ) -> NoReturn:
     """Raise the InputError that names two judges who disagree on a document, and the options that decide.
 
-    key: index of the document. grades: (judge, grade) pairs. count: number of such documents.
+    key: index of the document. grades: (judge, grade) pairs. count: number of documents on which judges disagree.
     """
     query_id, doc_id = (codes.keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
@@ -265,7 +272,7 @@ def judge_text(name: str) -> str:
 
 
 def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
-    """Return a remark with the number of judgments that repeat another one of their file; empty without any."""
+    """Return a list with a remark on the judgments that repeat another one in the same file, or an empty list."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])

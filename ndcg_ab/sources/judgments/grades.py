@@ -59,7 +59,10 @@ class JudgmentCodes:
     judges: tuple[str, ...]
 
     def group(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return document, judge, file, lowest and highest grade of each (document, judge, file), sorted by them."""
+        """Return arrays of document, judge, file, lowest and highest grade, with one element per combination.
+
+        A combination is a document, a judge and a file; the arrays are sorted by document, judge and file.
+        """
         files = int(self.file.max()) + 1
         units = (self.key.astype(np.int64) * len(self.judges) + self.judge) * files + self.file
         distinct, inverse = np.unique(units, return_inverse=True)
@@ -84,7 +87,7 @@ LaterGrades = tuple[Array, Array, Array]
 def combine_judgments(
     codes: JudgmentCodes, precedence: str, combine: Combine
 ) -> tuple[Array, list[LaterGrades], int, int]:
-    """Return the grade of every document, the grades that each file but the first changes, and two counts.
+    """Return the grade of every document, the grades before and after each file but the first, and two counts.
 
     The counts are the numbers of documents with several judges, and of those on which judges disagree. codes: the
     judgments. precedence: the rule for documents that several files judge. combine: the name of a rule; or a function
@@ -162,9 +165,10 @@ def as_texts(layout: Layout) -> Layout:
 
 
 def replace_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
-    """Return the judgments with grades in words replaced by their numbers; a text that is a number stays that number.
+    """Return the judgments with grades in words replaced by their numbers.
 
-    Raises InputError for an unknown word, with its location.
+    A text that is a number stays that number, unless the layout gives a number for it as well. Raises InputError for an
+    unknown word, with its location.
     """
     words = dict(layout.words)
     by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}

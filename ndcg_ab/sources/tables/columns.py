@@ -95,15 +95,16 @@ def text_chunks(column: pa.ChunkedArray) -> list[pa.Array]:
 class BrokenRuleError(UnusualError):
     """Raised if a table breaks one of `TableRules`, so that it has to be read record by record.
 
-    That reading accepts the value, or reports where it is.
+    Reading record by record accepts the value, or reports where it is.
     """
 
 
 class TableRules:
-    """A check of the values of a table: none may be missing, empty, not finite or suspicious.
+    """A check of a table that was read fast, for values that must be read record by record.
 
-    An optional column may be null in all rows. spaces: whether white space in a text is suspicious too. from_text:
-    whether numbers were written as text.
+    These are values that are missing, empty, not finite or too large, ids that are too long, and texts with control
+    characters. An optional column may be null in all rows. spaces: True if texts may not have white space either.
+    from_text: True if numbers were written as text, so that a large integer may have been rounded.
     """
 
     def __init__(self, *, spaces: bool, from_text: bool = False) -> None:

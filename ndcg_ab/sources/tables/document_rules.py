@@ -50,7 +50,7 @@ def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
 def apply_rules(table: Any, rules: DocumentRules, writer: TableWriter, origin: str) -> Any:
     """Apply the document rules to a ranking, such as cutting ids, and return the new ranking.
 
-    writer: receives the new ranking. origin: the source, for messages.
+    writer: receives the new ranking. origin: the source, for messages. Raises InputError if no row is left.
     """
     if rules == AS_IT_IS:
         return table
@@ -83,7 +83,7 @@ def pieces_by_query(table: Any) -> Iterator[pa.Table]:
 def apply_rules_to_piece(table: pa.Table, rules: DocumentRules, counts: Counter[str]) -> pa.Table:
     """Apply the document rules to all rows of some queries and return the remaining rows.
 
-    counts: the numbers of cut ids (`cut`) and of rows left out (`chunks`, `copies`, `own`) are added to it.
+    counts: receives the numbers of cut ids (`cut`) and of rows left out (`chunks`, `copies`, `own`).
     """
     before = table.num_rows
     ids = cut = table["doc_id"].combine_chunks()
@@ -123,7 +123,10 @@ def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
 
 
 def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table | None:
-    """Return the titles and addresses by document instead of by chunk, using the first chunk of each document."""
+    """Return a table of titles and addresses with one row per document, taken from its first chunk.
+
+    If ids are not cut at a prefix, the table (or None) is returned unchanged. documents: one row per chunk.
+    """
     if documents is None or rules.prefix is None:
         return documents
     ids = cut_ids(documents["doc_id"].combine_chunks(), rules.prefix)

@@ -58,7 +58,7 @@ class RemarkCounter:
 class TrecRemarks:
     """A collector of remarks on the records of a TREC file, which it passes on.
 
-    unread: counts ranks that are no numbers; if the record has a score, its rank becomes 0. tags: tag -> its first row.
+    unread: counts ranks that are no numbers in records with a score; each is replaced by 0. tags: tag -> its first row.
     """
 
     def __init__(self, path: Path) -> None:

@@ -26,7 +26,7 @@ class TableOnDisk:
     """A table in a Parquet file that is read by a few columns or rows at a time, with an interface like `pa.Table`.
 
     schema: the columns, with the remarks of the source in the metadata. memory: the limits for reading the file. about:
-    what the file's footer says.
+    the metadata in the file's footer.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -75,11 +75,17 @@ class TableWriter:
         self.path, self.memory, self.only = path, memory, only
 
     def part_writer(self, index: int) -> "TableWriter":
-        """Return a writer for part `index` of a table, in a file beside this one; itself if rows stay in memory."""
+        """Return a writer for part `index` of a table, in a file beside the file of this writer.
+
+        If rows stay in memory, this writer itself is returned.
+        """
         return self.sibling(f"part{index}")
 
     def sibling(self, name: str) -> "TableWriter":
-        """Return a writer for another table, in a file beside this one; itself if rows stay in memory."""
+        """Return a writer for another table, in a file beside the file of this writer.
+
+        If rows stay in memory, this writer itself is returned. name: the suffix of the other file's name.
+        """
         return self if self.path is None else TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(

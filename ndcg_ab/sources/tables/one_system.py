@@ -42,7 +42,11 @@ def find_system_column(described: FileSource, directory: Path, make: Make) -> tu
 
 
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
-    """Return whether a ranking has rows of several systems; raise InputError if none of them is called `name`."""
+    """Return whether a ranking has rows of several systems.
+
+    Raises InputError if none of several systems is called `name`, or if only some rows name a system. make: creates the
+    source of a description.
+    """
     column, systems = find_system_column(described, directory, make)
     if "" in systems and len(systems) > 1:
         rule = "name the system in each row, or in none"

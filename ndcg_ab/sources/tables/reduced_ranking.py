@@ -39,15 +39,16 @@ Real = npt.NDArray[np.float64]
 
 
 class NotPlainError(Exception):
-    """Raised if a ranking is not regular, so that the general reader must read it."""
+    """Raised if the fast reader cannot read a ranking, so that the general reader must read it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NeededResults:
     """The part of a ranking that an evaluation needs.
 
-    depth: number of rows per query. sample: ids of the queries of which all rows verify those that are kept. judged:
-    query_id -> judged documents, for the queries in which judged documents are counted at any depth.
+    depth: number of rows per query. sample: ids of queries whose rows are all read, to verify the choice of the rows
+    that are kept. judged: query_id -> judged documents, for the queries in which judged documents are counted at any
+    depth.
     """
 
     depth: int
