@@ -76,7 +76,7 @@ def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ..
     """Return at most five examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
 
     Examples from tables with more than `LOCATED` rows, and from tables on a cluster, have no file and line. ids:
-    (query_id, doc_id) pairs. If a doc_id is empty, the example is the query alone, with the line of the query's first row.
+    (query_id, doc_id) pairs. If a doc_id is empty, the example is the query alone, with the first line of that query.
     """
     return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(ids))[:MOST])
 

@@ -113,7 +113,7 @@ def add_unjudged(
 
 
 def has_expected_value(metric: Metric) -> bool:
-    """Return whether ndcg-ab computes the metric and has a closed form of its expected value over unknown grades."""
+    """Return whether ndcg-ab computes the metric and knows a closed form of the expected value over unknown grades."""
     return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
