@@ -28,7 +28,10 @@ OPENED: ContextVar[contextlib.AbstractContextManager[Context]] = ContextVar("ope
 
 
 def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
-    """Perform one part of a stage as a Prefect task and return its message; Prefect retries it if that may help."""
+    """Perform one part of a stage as a Prefect task, and return its message or None.
+
+    Prefect retries the task if the error may not occur again.
+    """
 
     @task(
         name=stage.task or stage.part_name(part),
@@ -48,7 +51,7 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
 
 
 def should_retry(_task: Any, _run: Any, state: Any) -> bool:
-    """Return whether Prefect should retry a failed task: whether its error may not occur again."""
+    """Return whether Prefect should retry a failed task, because the error may not occur again."""
     return is_worth_retrying(state.result(raise_on_failure=False))
 
 
@@ -65,7 +68,7 @@ def hide_secrets_in_errors() -> Iterator[None]:
 
 
 def as_tasks(*chosen: Stage) -> Callable[[Context], None]:
-    """Return a function that runs the remaining parts of some stages, each part as a Prefect task."""
+    """Return a function that runs the unfinished parts of the chosen stages, each part as a Prefect task."""
     return partial(run_stages, stages=chosen, call=perform_as_task)
 
 
@@ -87,10 +90,10 @@ remove_old = as_tasks(keeping.REMOVE_OLD)
 
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
-    """Compare the systems of one evaluation and store the results.
+    """Compare the systems of one evaluation, store the results, and return the flow's final state.
 
-    evaluation: the configuration.  force: compute again even if inputs and configuration equal those of an earlier
-    evaluation.  at: the nominal time of the evaluation; by default now.
+    evaluation: the configuration.  force: True to compute again even if inputs and configuration equal those of an
+    earlier evaluation.  at: the nominal time of the evaluation; None: now.
     """
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)

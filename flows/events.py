@@ -17,9 +17,10 @@ def events_of(
 ) -> Iterator[dict[str, Any]]:
     """Yield the arguments of Prefect's `emit_event` for each event of an evaluation.
 
-    There is an event for a failed gate, for each candidate that regressed, and for each system that dropped. A drop
-    makes an event only in the first evaluation that has it.
-    common: properties of every payload.  `message` in each payload is a sentence that can be posted unchanged.
+    There is one event if the gate failed, one for each comparison that shows a regression, and one for each drop since
+    the previous evaluation. A drop makes an event only in the first evaluation that has it. common: properties of every
+    payload. since: the changes since the previous evaluation; None without one. `message` in each payload is a sentence
+    that can be posted unchanged.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}
@@ -49,7 +50,10 @@ def difference_text(row: Comparison) -> str:
 
 
 def resource_labels(evaluation: str, system: str | None = None) -> dict[str, str]:
-    """Return the labels by which Prefect automations find the evaluation or, if given, its system."""
+    """Return the labels by which Prefect automations find an evaluation or one of the systems.
+
+    system: name of the system; None for the evaluation itself.
+    """
     name = f"ndcg-ab.evaluation.{evaluation}" if system is None else f"ndcg-ab.system.{evaluation}.{system}"
     return {"prefect.resource.id": name, "prefect.resource.name": system or evaluation}
 

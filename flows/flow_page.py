@@ -32,7 +32,11 @@ def flow_run_name() -> str:
 
 
 def show_results(run: Context) -> Any:
-    """Make artifacts for the flow run's page, and events for automations; return the flow's final state."""
+    """Make artifacts for the flow run's page and events for automations, and return the flow's final state.
+
+    The state is Failed if a gate failed, else Completed. The headline of the outcome is added to the name of the flow
+    run.
+    """
     assert run.outcome is not None
     evaluation, outcome, url = run.evaluation, run.outcome, run.published["url"]
     logger, name = get_run_logger(), artifact_key(evaluation.name)
@@ -67,5 +71,5 @@ def show_results(run: Context) -> Any:
 
 
 def artifact_key(text: str) -> str:
-    """Return a text as an artifact key: lower-case letters, digits and dashes."""
+    """Return a text as an artifact key: lower-case letters and digits, with dashes for all other characters."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

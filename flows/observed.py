@@ -38,10 +38,10 @@ LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 
 
 def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
-    """Perform a run as a Prefect flow; return the reason if Prefect has no record of it, else None.
+    """Perform a run as a Prefect flow; return None, or the reason why Prefect has no complete record of the run.
 
-    Raise the error of a stage that failed.  evaluation: the configuration, for the flow's parameters.  A server that
-    dies or hangs ends the flow with an error of Prefect's client; what was done until then remains.
+    evaluation, force, at: the flow's parameters.  If a server dies or hangs, the flow ends early, and the parts that
+    are done by then stay done.  Raises the error of a stage that failed.
     """
     url, trouble = server_for_run()
     if trouble:
@@ -62,7 +62,10 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
 
 @contextlib.contextmanager
 def report_if_stopped(run: Context, url: str) -> Iterator[Context]:
-    """Yield the run; if a signal stops it, mark its flow run as cancelled, which would else stay running forever."""
+    """Yield the run; if a signal stops it in the block, mark its flow run as cancelled on the server.
+
+    Without the mark, the flow run would stay in the state Running forever.
+    """
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None
     flow_run = context.flow_run.id
@@ -90,9 +93,9 @@ def configured_server() -> str | None:
 
 
 def server_for_run() -> tuple[str, str | None]:
-    """Return the address of the Prefect server for this run, and the reason if it cannot be used, else None.
+    """Return the address of the Prefect server for this run, and None or the reason why it cannot be used.
 
-    The server is the configured one, or a temporary one that is started here. The address is empty if none is
+    The server is the configured one, or a temporary one that is started here. The address is empty if no server is
     configured and temporary ones are switched off.
     """
     if url := configured_server():

@@ -26,10 +26,11 @@ def run_evaluation(
     force: bool = False,
     at: datetime | None = None,
 ) -> Context:
-    """Run an evaluation, as a Prefect flow if a server is named; raise the error of a stage that failed.
+    """Run an evaluation, as a Prefect flow if a server is named, and return the context with the results.
 
     If the server is unavailable or hangs, the rest of the run is done without it.  The work is done in a thread, so
-    that a signal interrupts this call at once.
+    that a signal interrupts this call at once.  force: True to compute again even if nothing changed.  at: the nominal
+    time; None: now.  Raises the error of a stage that failed.
     """
 
     def run_and_observe() -> Context:
@@ -49,7 +50,7 @@ def run_evaluation(
 
 
 def is_server_named(evaluation: Evaluation) -> bool:
-    """Return whether the configuration, the environment or a Prefect profile names a Prefect server.
+    """Return whether a Prefect server is named, by the configuration, the environment or a Prefect profile.
 
     Prefect is imported only if its profiles may name one.
     """
@@ -65,7 +66,7 @@ def is_server_named(evaluation: Evaluation) -> bool:
 
 
 def may_name_server(path: Path) -> bool:
-    """Return whether a Prefect settings file may name a server, judged by its text."""
+    """Return whether the text of a file looks like Prefect settings that name a server; False if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").lower()
     except OSError:

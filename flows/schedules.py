@@ -43,7 +43,7 @@ GUARDED_ENGINE = (
 
 
 def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
-    """Return a Prefect deployment of an evaluation, with its name and schedule.
+    """Return a Prefect deployment of an evaluation, with the name and schedule of the evaluation.
 
     pool: the work pool whose workers run the evaluation; None if this process runs it.
     """
@@ -100,9 +100,10 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Copy the pauses of the server's deployment of the same name; return whether it or a schedule is paused.
+    """Copy the pauses of the server's deployment to a new deployment of this name; return whether anything is paused.
 
-    Prefect would make deployment and schedule active, and run an evaluation that somebody stopped.
+    Both the deployment and the schedules can be paused. Prefect would make them active, and so run an evaluation that
+    somebody stopped.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -126,7 +127,10 @@ def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
 
 @contextlib.contextmanager
 def find_server() -> Iterator[str]:
-    """Yield the address of the Prefect server; raise InputError if it does not answer or rejects a request."""
+    """Yield the address of the Prefect server; raise InputError if none is named or it does not answer.
+
+    Errors of the Prefect client in the block are raised as InputError, too.
+    """
     url = PREFECT_API_URL.value()
     if not url:
         raise InputError(
@@ -154,7 +158,10 @@ def ignore_local_settings() -> None:
 
 
 def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_line) -> None:
-    """Run evaluations in child processes when they are due or requested, until this process is stopped."""
+    """Run evaluations in child processes when they are due or requested, until this process is stopped.
+
+    say: prints a line about each evaluation and about the end.
+    """
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     with find_server() as url:
         if not evaluations[0].prefect.api_url:

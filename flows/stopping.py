@@ -21,7 +21,11 @@ SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, a
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised by a signal that asks the program to end."""
+    """The exception that a signal to end the program raises.
+
+    number: number of the signal that was received; None if there was none. code: exit code of a program that ends by
+    itself. abruptly: True to end without waiting for libraries.
+    """
 
     number: int | None = None
     code: int | None = None  # with which the program ends by itself
@@ -29,10 +33,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def obey_signals() -> None:
-    """Handle SIGNALS: the first one ends this process in order, a second one at once.
+    """Install a handler for SIGNALS: the first signal ends this process in order, a second one at once.
 
     At its end the process then exits without tearing down the interpreter, in which threads of native libraries would
-    abort it, and a signal would be lost.
+    abort the process, and a signal would be lost. Ignored signals stay ignored.
     """
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it
@@ -42,7 +46,10 @@ def obey_signals() -> None:
 
 
 def stop(number: int, _: object) -> NoReturn:
-    """Handle a signal: print a sentence, close standard error, and raise Stopped."""
+    """Handle a signal: print a sentence, close standard error, and raise Stopped.
+
+    A second signal ends the process at once.
+    """
     if Stopped.number is not None:
         os._exit(128 + number)
     Stopped.number = number
@@ -64,13 +71,19 @@ def end_after_patience() -> None:
 
 
 def end_at_exit() -> None:
-    """End the process after all other exit functions have run, because this one is registered first."""
+    """End the process without tearing down the interpreter, if it was stopped or has an exit code.
+
+    It is registered first, so that it runs after all other exit functions.
+    """
     if Stopped.code is not None or Stopped.number is not None:
         end_process_and_children(Stopped.code or 0)
 
 
 def end_process_and_children(code: int) -> NoReturn:
-    """End the process and its children at once, with `code`, or the exit code of the signal that stopped it."""
+    """Run the clean-up functions, kill the child processes, and end this process at once.
+
+    code: the exit code, unless a signal stopped the process; then it is 128 + the number of the signal.
+    """
     for clean_up in CLEAN_UP:
         with contextlib.suppress(OSError):
             clean_up()

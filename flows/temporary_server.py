@@ -30,7 +30,7 @@ class TemporaryServer:
     """A Prefect server in a child process that ends with this process."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start the server.  settings: Prefect's settings, as environment variables."""
+        """Start the server at a free port of this machine.  settings: Prefect's settings, as environment variables."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -47,7 +47,10 @@ class TemporaryServer:
         atexit.register(self.stop)
 
     def wait(self, seconds: float) -> str | None:
-        """Wait up to `seconds` until the server answers; return the reason if it does not, else None."""
+        """Wait until the server answers; return None, or the reason why it does not.
+
+        seconds: the longest time to wait.
+        """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:

@@ -18,7 +18,7 @@ class OverdueError(Exception):
 
 
 class Budget:
-    """A number of seconds shared by several attempts, counted from the first attempt."""
+    """A number of seconds that several attempts share, counted from the first call of `remaining_seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -54,7 +54,7 @@ class Countdown:
 class BackgroundTask(Generic[T]):
     """A function call that runs in a thread of its own, in a copy of the caller's context.
 
-    The process may end before the call returns.
+    The process can end without waiting for the thread.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -71,9 +71,10 @@ class BackgroundTask(Generic[T]):
             self._error = error
 
     def wait(self, is_overdue: Callable[[], bool] = lambda: False) -> T:
-        """Return the result of the call, or raise its error; raise OverdueError as soon as `is_overdue` returns True.
+        """Wait for the call; return its result, or raise its error.
 
-        An interruption while waiting abandons the work.
+        Raises OverdueError as soon as `is_overdue` returns True. After this, or an interruption, the thread is
+        abandoned.
         """
         try:
             while self._thread.is_alive():
@@ -89,7 +90,7 @@ class BackgroundTask(Generic[T]):
 
 
 def run_with_timeout(seconds: float, work: Callable[[], T]) -> T:
-    """Return the result of `work`; raise OverdueError if it takes longer than `seconds`."""
+    """Return the result of `work`; raise OverdueError and abandon the call if it takes longer than `seconds`."""
     end = time.monotonic() + seconds
     return BackgroundTask(work).wait(lambda: time.monotonic() > end)
 

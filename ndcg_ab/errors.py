@@ -34,7 +34,10 @@ Part = str | Setting
 
 
 def write_sentence(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
-    """Return texts and settings joined into one sentence; `name` converts each setting to text."""
+    """Return texts and settings joined into one sentence.
+
+    name: a function that converts a setting to text; by default the setting's key.
+    """
     return "".join(part if isinstance(part, str) else name(part) for part in parts)
 
 
@@ -58,7 +61,7 @@ class InputError(Exception):
 
 
 class SilentError(InputError):
-    """Raised if a source of data did not answer, and a retry may succeed. Exit code 2."""
+    """The error that a source of data did not answer, and a retry may succeed. Exit code 2."""
 
 
 class SqlError(RuntimeError):
@@ -113,9 +116,10 @@ _reach: Callable[[], int] = int  # none
 
 
 def set_secret_remover(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
-    """Set the function that removes secrets from texts, and the number of characters it needs to recognise one.
+    """Set the function that removes secrets from texts, and one that returns how many characters it must see.
 
-    `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
+    hide: returns a text without secrets. reach: returns the number of characters that `hide` needs to recognise a
+    secret. `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
     """
     global _hide, _reach
     _hide, _reach = hide, reach
@@ -142,7 +146,7 @@ def shorten(text: str, length: int = SHOWN) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return the value as a message shows it: without secrets, on one line, and at most `SHOWN` characters long."""
+    """Return a value as a message shows it: without secrets, on one line, cut to `SHOWN` characters."""
     if isinstance(value, bytes | bytearray):
         # a character is up to four bytes: what is longer than `beginning` looks at stays longer
         decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
@@ -167,5 +171,5 @@ def message_of(error: BaseException) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of a library's error on one line, shortened."""
+    """Return the message of a library's error on one line, shortened; the type of the error if there is no message."""
     return on_one_line(message_of(error), 3 * SHOWN) or type(error).__name__

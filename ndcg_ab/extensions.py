@@ -23,16 +23,16 @@ TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sourc
 
 
 def extensions(group: str) -> "dict[str, EntryPoint]":
-    """Return the entry points that installed packages add to a group, by the name of the extension."""
+    """Return {name of the extension: entry point} for a group, from all installed packages."""
     from importlib.metadata import entry_points
 
     return {found.name: found for found in entry_points(group=group)}
 
 
 def load_named(group: str, name: str, where: str) -> Any:
-    """Import the extension of a group that a configuration names; raise InputError if it is not installed.
+    """Import the extension with a configured name; raise InputError if it is not installed or cannot be loaded.
 
-    where: the key in the configuration, for the message.
+    group: the group of entry points. where: the key in the configuration, for the message.
     """
     added = extensions(group)
     if name not in added:
@@ -53,10 +53,10 @@ def load_extension(entry: "EntryPoint") -> Any:
 def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
     """Raise InputError for any error of outside code in the block, or SilentError if a retry may succeed.
 
-    failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise
-    instead.
-    Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit, except KeyboardInterrupt and
-    the exception with which Prefect ends a task that takes too long.
+    failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise instead
+    of InputError and SilentError. Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit.
+    InputError, TrackingError, KeyboardInterrupt and the exception with which Prefect ends a task that takes too long
+    are raised unchanged.
     """
     try:
         yield
@@ -74,8 +74,8 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
 def hide_packages(*names: str) -> Iterator[None]:
     """Make imports of the named packages fail within the block, unless the packages are already loaded.
 
-    Use it for libraries that work without these packages. (None in `sys.modules` is not enough: Cython would import
-    it.)
+    Use it to import a library without optional packages. (None in `sys.modules` is not enough: Cython would import
+    None.)
     """
 
     class Hidden:

@@ -17,12 +17,12 @@ _numbers = itertools.count()
 
 
 def resolve_path(path: Path) -> Path:
-    """Return the absolute path with links followed; a circle of links is left for the open call to report."""
+    """Return the absolute path with links followed; a circle of links raises no error here, but when it is opened."""
     return Path(os.path.realpath(path))
 
 
 def path_fault(path: str) -> str | None:
-    """Return the reason why a path is unusable for every file or for the libraries, or None if it is usable."""
+    """Return the reason why no file can have this path, or the libraries cannot read it; None if there is none."""
     if "\0" in path:
         return "holds a zero byte, which no name of a file can"
     if any("\ud800" <= letter <= "\udfff" for letter in path):
@@ -31,7 +31,7 @@ def path_fault(path: str) -> str | None:
 
 
 def new_name(name: str) -> str:
-    """Return a name that no file has: the name itself, or with a number before its suffix (``NEW-2.csv``)."""
+    """Return a path that does not exist yet: `name`, or `name` with a number before its suffix (``NEW-2.csv``)."""
     path = Path(name)
     names = (f"{path.stem}{f'-{at}' if at > 1 else ''}{path.suffix}" for at in itertools.count(1))
     return next(each for each in names if not Path(each).exists())
@@ -39,7 +39,7 @@ def new_name(name: str) -> str:
 
 @contextlib.contextmanager
 def name_path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path to each OSError raised in the block, whose own message may lack it or name the temporary file."""
+    """Add the path to each OSError raised in the block that names no file, or only the temporary file."""
     try:
         yield
     except OSError as error:
@@ -83,9 +83,9 @@ def make_locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
-    """Lock an open file for this process and return whether that succeeded.
+    """Lock an open file for this process, and return whether that succeeded.
 
-    Return False if another process holds the lock, and `otherwise` if the file system does not support locks.
+    False if another process holds the lock. otherwise: the result if the file system does not support locks.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +121,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_table(table: Any, path: Path) -> None:
-    """Write an Arrow table completely or not at all, as Parquet, TSV or (for any other file name) CSV."""
+    """Write an Arrow table completely or not at all, as Parquet, TSV or CSV.
+
+    The suffix of the path chooses the format: .parquet or .pq, .tsv, and CSV for all others.
+    """
     import pyarrow.csv as pacsv
     import pyarrow.parquet as papq
 
@@ -134,7 +137,10 @@ def write_table(table: Any, path: Path) -> None:
 
 
 def command_to_paste(name: str) -> str:
-    """Return the name of a command, or its path if the shell would not find the name, for a command line to paste."""
+    """Return the word that calls a command of this Python environment in a shell.
+
+    It is the name of the command, or the path if the shell would not find the name.
+    """
     beside = Path(sys.executable).parent / name
     if shutil.which(name) or not beside.exists():
         return name

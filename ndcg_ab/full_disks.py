@@ -25,7 +25,10 @@ def is_full(error: BaseException) -> bool:
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Return whether an error or one of its causes says that a file system refuses to be written to."""
+    """Return whether an error or one of its causes says that a file cannot be written.
+
+    Such as a read-only file system or a file that is too large.
+    """
     return any(matches_error(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes_of(error))
 
 
@@ -34,14 +37,17 @@ def says_full(error: BaseException) -> bool:
 
 
 def matches_error(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
-    """Return whether an error has one of the error codes or, if it has no code, contains one of the phrases."""
+    """Return whether an error has one of the error codes or, without a code, one of the phrases in the message.
+
+    codes: values of errno. An InputError without a code never matches.
+    """
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in codes
     return not isinstance(error, InputError) and any(phrase in message_of(error) for phrase in phrases)
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its chain of causes, the latest first."""
+    """Yield the error, then its cause, the cause of that, and so on, at most 20 errors."""
     following: BaseException | None = error
     for _ in range(20):
         if following is None:
@@ -51,9 +57,9 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def no_room(error: BaseException, *paths: Path) -> NoRoomError:
-    """Return the error for a full disk, with the path and the reason.
+    """Return the error that says that a disk is full, with the path and the reason.
 
-    paths: the paths that were being written, in case the error names no file.
+    paths: paths that were being written, one of which is named if the error names no file.
     """
     if isinstance(error, NoRoomError):
         return error
@@ -66,7 +72,7 @@ def no_room(error: BaseException, *paths: Path) -> NoRoomError:
 
 
 def path_on_full_disk(*paths: Path) -> Path | None:
-    """Return the first of the paths whose disk is nearly full, or None."""
+    """Return the first of the paths whose disk has less than 1 MiB free, or None."""
     for path in paths:
         existing = next((folder for folder in (path, *path.absolute().parents) if folder.exists()), None)
         if existing is not None and (disk := os.statvfs(existing)).f_bavail * disk.f_frsize < LITTLE:

@@ -25,9 +25,9 @@ UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def bytes_of(size: str) -> int:
-    """Return the bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B``, or ``50%`` of the machine's memory.
+    """Return the number of bytes that a size names: ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B`` or ``50%``.
 
-    Units are powers of 1000, with an ``i`` of 1024.
+    Units are powers of 1000, or with an ``i`` of 1024. A percentage is of the machine's memory.
     """
     match = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
     assert match is not None
@@ -57,8 +57,8 @@ class LimitReached(InputError):  # noqa: N818 - no error of the user's
 class Guard:
     """A thread that raises LimitReached in its creator's thread if the process exceeds its memory limit.
 
-    limit: the limit in bytes.  limit_text: the limit as the user wrote it. other_bytes: bytes of the process that do
-    not count. at_work: the active guard of this process, or None.
+    limit: the limit in bytes. limit_text: the limit as the user wrote it. other_bytes: bytes of other work in the
+    process, which do not count. at_work: the active guard of this process, or None.
     """
 
     at_work: "ClassVar[Guard | None]" = None
@@ -74,7 +74,10 @@ class Guard:
         self.thread.start()
 
     def watch(self) -> None:
-        """Check the memory of the process until the guard is closed, and raise LimitReached in the watched thread."""
+        """Check the memory of the process until the guard is closed; above the limit, raise LimitReached and return.
+
+        The error is raised in the thread that created the guard.
+        """
         while not self.done.wait(LOOK):
             most = OVER * self.limit + self.other_bytes
             if resident_bytes() > most and (used := footprint()) > most:
@@ -94,10 +97,10 @@ class Guard:
 class Memory:
     """The memory limit of one evaluation, and a temporary folder for data that do not fit; a context manager.
 
-    limit: the limit of the whole process, such as ``4GB``, or None.  Memory that the process held before, beyond what a
-    new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among the
-    temporary files.  has_folder: whether to make the folder.  Raise InputError if the limit is too small or the folder
-    cannot be written.
+    limit: the limit of the whole process, such as ``4GB``, or None. Memory that other work in the process held before
+    does not count. spill: the folder in which the temporary folder is made; None: the user's folder among the temporary
+    files. has_folder: False to make no folder. Raises InputError if the limit is too small or the folder cannot be
+    written.
     """
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
@@ -133,7 +136,10 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Remove the temporary folder, and the spill folder if it was created for it and is empty."""
+        """End the guard, and remove the temporary folder.
+
+        The spill folder is removed, too, if it was created for the temporary folder and is empty.
+        """
         if self._guard is not None:
             self._guard.close()
         if self._made is not None:
@@ -141,7 +147,10 @@ class Memory:
         self.folder = self._made = None
 
     def no_room(self, message: object) -> InputError:
-        """Return the error for a spill folder on a full disk. message: the message of the library or the system."""
+        """Return the error that the disk of the spill folder is full.
+
+        message: the message of the library or the system.
+        """
         reason = " ".join(str(message).split(". ")[0].split())
         return InputError(
             f"{self.spill}: there is no room for what does not fit into memory ({reason}): make some, name another"
@@ -150,11 +159,17 @@ class Memory:
 
     @property
     def duckdb_bytes(self) -> int | None:
-        """The bytes that DuckDB may use: the limit minus what the process already held; None without a limit."""
+        """The number of bytes that DuckDB may use: the limit without the part for the rest of the process.
+
+        None without a limit.
+        """
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
     def has_room(self, rows: int, size: int) -> bool:
-        """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds."""
+        """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds now.
+
+        True without a limit.
+        """
         return self.limit is None or footprint() - self.other_bytes + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, noun: str) -> None:
@@ -167,16 +182,19 @@ class Memory:
             )
 
     def duckdb_bytes_beside(self, used: int, size: int = 0) -> int:
-        """Return the number of bytes that DuckDB may use now.
+        """Return the number of bytes that DuckDB may use in total, given what the process holds now.
 
-        used: the bytes that DuckDB already holds.  size: the bytes that will be needed beside DuckDB.
+        used: the bytes that DuckDB holds now. size: the bytes that will be needed beside DuckDB.
         """
         assert self.limit is not None
         rest = max(self.ours, footprint() - self.other_bytes - used + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, requested: int | None) -> int | None:
-        """Return the number of threads for DuckDB: `requested`, or fewer if each would have too little memory."""
+        """Return the number of threads for DuckDB: `requested`, or fewer if each would have too little memory.
+
+        requested: None for the default of DuckDB. Without a limit, `requested` is returned unchanged.
+        """
         if self.duckdb_bytes is None:
             return requested
         return max(1, min(requested or os.cpu_count() or 1, self.duckdb_bytes // FOR_A_THREAD))
@@ -191,7 +209,7 @@ def release_freed_memory() -> None:
 
 
 def limit_advice(size: int) -> str:
-    """Return the advice to raise the memory limit to `size` bytes, rounded up to half gigabytes."""
+    """Return the advice to raise the memory limit to `size` bytes, rounded up to half a gigabyte."""
     return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
 
 

@@ -23,7 +23,10 @@ ByQuery = Mapping[str, Mapping[str, float]]  # query_id -> doc_id -> grade of a 
 
 
 def find_measure(text: str) -> Metric:
-    """Return the ndcg-ab metric or, if there is none, the ir_measures measure that a text names."""
+    """Return the metric that a text names: one of ndcg-ab, or else a measure of ir_measures.
+
+    Raises MetricError if the text names neither.
+    """
     try:
         return parse(text)
     except MetricError:
@@ -34,9 +37,10 @@ def find_measure(text: str) -> Metric:
 
 
 def parse_own_metric(text: str, command: str) -> Metric:
-    """Return the ndcg-ab metric that a text names; raise MetricError if only ir_measures computes it.
+    """Return the ndcg-ab metric that a text names.
 
-    command: what the command cannot do with such a measure, for the message.
+    command: the end of the message, which says what is not possible with a measure of ir_measures. Raises MetricError
+    if the text names such a measure or no metric.
     """
     try:
         return parse(text)
@@ -47,7 +51,10 @@ def parse_own_metric(text: str, command: str) -> Metric:
 
 
 def foreign_name(text: str) -> str | None:
-    """Return the name of the ir_measures measure at the start of a text, after an optional ``-``, or None."""
+    """Return the name of the ir_measures measure with which a text begins, or None.
+
+    A ``-`` before the name is skipped.
+    """
     match = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
     return match[1] if match and match[1] in NAMES | OF_SUBTOPICS else None
 
@@ -99,9 +106,10 @@ def provider_of(measure: Any, where: str) -> Any:
 
 
 def measure_values(metric: ExternalMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
-    """Return the value of a measure by query id, negated if lower values are better.
+    """Return {query_id: value} of a measure for one ranking, negated if lower values are better.
 
-    Raise MetricError if it cannot be computed.
+    judged: query_id -> doc_id -> grade. ranking: query_id -> doc_id -> score. Queries without results have the default
+    value of the measure. Raises MetricError if the values cannot be computed.
     """
     import ir_measures
 

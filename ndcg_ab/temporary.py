@@ -40,14 +40,14 @@ def temporary_root() -> Path:
 
 
 def user_folder() -> Path:
-    """Return the current user's own folder among the temporary files."""
+    """Return the path of the current user's own folder among the temporary files; it may not exist yet."""
     return temporary_root() / f"{USUAL}-{os.geteuid()}"
 
 
 class Folder:
-    """A temporary folder of this process; a context manager.
+    """A new temporary folder of this process, at `path`; a context manager.
 
-    above: the folder in which it is created; by default `user_folder`.  Raise OSError if it cannot be created, and
+    above: the folder in which it is created; None for `user_folder`. Raises OSError if it cannot be created, and
     InputError if `user_folder` belongs to another user.
     """
 
@@ -72,7 +72,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Remove the folder, and the folder above it if that was created for it and is empty."""
+        """Remove the folder with its content; also remove the folder above if it was created here and is empty."""
         if self._lock < 0:
             return
         for _ in range(ATTEMPTS):  # another thread may go on making files
@@ -112,7 +112,7 @@ class Folder:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder private; raise InputError if it belongs to another user or is a link."""
+    """Give the current user alone access to a folder; raise InputError if it is a link or belongs to another user."""
     about = os.lstat(folder)
     problem = ""
     if not stat.S_ISDIR(about.st_mode):
@@ -130,8 +130,8 @@ def make_private(folder: Path) -> None:
 def clear_abandoned(above: Path | None = None) -> None:
     """Remove the temporary folders of processes that ended.
 
-    above: the folder to clear; by default `user_folder`, which is removed too if it becomes empty.  Locked folders,
-    folders of other users and files with other names stay.
+    above: the folder to clear; None for `user_folder`, which is removed, too, if it becomes empty. Folders that a
+    running process locks, folders of other users and files with other names stay.
     """
     folder = above or user_folder()
     try:
@@ -155,7 +155,11 @@ def clear_abandoned(above: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[bool]:
-    """Hold a lock file in the block; yield False if it belongs to another user or another process holds it."""
+    """Yield whether this process holds a lock file in the block.
+
+    False if another process holds it, if it belongs to another user, or if it is no regular file. Raises OSError if it
+    cannot be opened.
+    """
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(lock)
@@ -173,13 +177,19 @@ def temporary_folder() -> Iterator[Path]:
 
 @functools.cache
 def folder_of_process() -> Path:
-    """Return the temporary folder that exists until this process ends; raise InputError if none can be created."""
+    """Return a temporary folder that exists until this process ends; the folder is the same in every call.
+
+    Raises InputError if none can be created.
+    """
     atexit.register(remove_open_folders)
     return make_folder().path
 
 
 def remove_open_folders() -> None:
-    """Remove every temporary folder of this process when it ends, also those that another thread is using."""
+    """Remove every temporary folder of this process, because the process ends.
+
+    Folders that another thread is using are removed, too, and no thread can make a new one.
+    """
     global _is_ending
     _is_ending = True
     if BEGINNING.acquire(timeout=PATIENCE):  # by then what another thread began is open, and is removed
@@ -201,9 +211,10 @@ def make_folder() -> Folder:
 
 
 def write_temporary_file(text: str, prefix: str, suffix: str) -> Path:
-    """Write a private file among the temporary files, and remove the oldest of its kind beyond MOST_KEPT.
+    """Write a text to a new private file among the temporary files, and return its path.
 
-    prefix, suffix: the beginning and end of the file name, which define the kind.
+    prefix, suffix: the beginning and end of the file name, which define a kind of file. Of each kind, only the
+    `MOST_KEPT` newest files stay.
     """
     with tempfile.NamedTemporaryFile(
         "w", prefix=prefix, suffix=suffix, delete=False, encoding="utf-8", errors="backslashreplace"

@@ -26,7 +26,7 @@ LEAST_WIDTH, MOST_WIDTH = 20, 10_000  # columns that lines are broken for, whate
 
 
 def printable_width(columns: int) -> int:
-    """Return the number of columns at which to break lines, within the limits for readable lines."""
+    """Return the number of columns at which to break lines: `columns`, but at least 20 and at most 10,000."""
     return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
@@ -36,7 +36,10 @@ def visible(text: str) -> str:
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
-    """Return the texts that a spreadsheet would run as formulas: they start with a sign such as = and are no number."""
+    """Return the texts that a spreadsheet would run as formulas: they begin with =, +, - or @ and are no number.
+
+    Values that are no text are skipped.
+    """
     return [text for text in texts if isinstance(text, str) and text[:1] in FORMULA and not is_number(text)]
 
 
@@ -68,9 +71,9 @@ def json_escape(character: str) -> str:
 
 
 def visible_record(record: Record) -> Record:
-    """Return a copy of nested records, lists, mappings and paths with every text escaped.
+    """Return a copy of nested records, lists, mappings and paths in which every text has control characters escaped.
 
-    Unchanged parts are not copied.
+    Parts without such characters are not copied.
     """
     return _visible(record)  # type: ignore[no-any-return]
 

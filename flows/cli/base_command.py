@@ -52,8 +52,8 @@ MOST_USED = frozenset(
 class Command(TyperCommand):
     """A command that answers common mistakes, such as a configuration instead of files, with a command to paste.
 
-    Its options are made when they are first needed: they are read from the models of a configuration, which take a
-    while to import, and a list of all commands needs none.
+    The options of the command are made when they are first needed: they are read from the models of a configuration,
+    which take a while to import, and a list of all commands needs none.
     """
 
     def __init__(self, function: Callable[..., None], **settings: Any) -> None:
@@ -125,9 +125,9 @@ HelpAll = Annotated[
 
 
 def refuse_small_address_space() -> None:
-    """Raise InputError if `ulimit -v` leaves less address space than numpy, Arrow and DuckDB map when loaded.
+    """Raise InputError if `ulimit -v` leaves too little address space for numpy, Arrow and DuckDB.
 
-    With less, OpenBLAS retries to allocate forever, and threads of the other libraries end the process without a
+    With too little, OpenBLAS retries to allocate forever, and threads of the other libraries end the process without a
     message.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -140,7 +140,10 @@ def refuse_small_address_space() -> None:
 
 
 def insert_gate_word(args: Sequence[str]) -> list[str]:
-    """Replace ``--gate proof`` by ``--gate --require proof``, because typer has no options with an optional value."""
+    """Return the arguments with ``--gate proof`` replaced by ``--gate --require proof``.
+
+    typer has no options with an optional value.
+    """
     found: list[str] = []
     for given in args:
         found += ["--require", given] if given == "proof" and found[-1:] == ["--gate"] else [given]
@@ -148,7 +151,10 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
 
 
 def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each common mistake in arguments that could be parsed."""
+    """Yield a sentence for each common mistake in the arguments, mostly with a command to paste.
+
+    Such a mistake is a configuration instead of files, or an option without its dashes.
+    """
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
@@ -191,9 +197,9 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
 
 
 def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for arguments that cannot be parsed, if possible with a command that works; the first counts.
+    """Yield sentences about arguments that cannot be parsed, mostly with a command that works; the first one is used.
 
-    extra: arguments that the command does not take.
+    error: the error of the parser. extra: arguments that the command does not take.
     """
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
@@ -251,9 +257,10 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
 
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
-    """Return a command's arguments as text with one option replaced.
+    """Return a command's arguments as shell text with one option replaced.
 
-    replacement: the new option, or an option with the beginning of its value: ``--metric ndcg@``.
+    name: the option to replace. replacement: the new option, or an option with the beginning of the value: ``--metric
+    ndcg@``.
     """
     at = next(index for index, each in enumerate(args) if each.startswith(name))
     value = args[at].removeprefix(name).removeprefix("=")

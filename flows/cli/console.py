@@ -23,7 +23,7 @@ NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where 
 
 
 def exit_if_gate_failed(outcome: "Outcome") -> None:
-    """Print a sentence for each failed gate, and exit with code 1 if there is one."""
+    """Print a sentence for each failed gate, and exit with code 1; do nothing if no gate failed."""
     for gate in outcome.failures:
         write_error(f"gate failed: {gate.name}: {gate.message}")
     if outcome.failures:
@@ -31,7 +31,11 @@ def exit_if_gate_failed(outcome: "Outcome") -> None:
 
 
 class Progress:
-    """A progress display on standard error: a spinner on a terminal, else a line per step after the first second."""
+    """A progress display on standard error.
+
+    On a terminal it is a spinner, else a line for each step that begins after the first second. quiet: True to display
+    nothing.
+    """
 
     def __init__(self, quiet: bool) -> None:
         from rich.console import Console
@@ -62,7 +66,7 @@ class Progress:
 
 
 def program_name() -> str:
-    """Return the name or path by which a printed command can start ``ndcg-ab``."""
+    """Return the word by which a printed command line can start ``ndcg-ab``: the name, or the path."""
     return command_to_paste("ndcg-ab")
 
 
@@ -77,7 +81,10 @@ def output_console() -> "Console":
 
 
 def print_safely(printer: Callable[..., None], *things: object, **options: object) -> None:
-    """Call a printing function of `ndcg_ab.report` with results, after escaping control characters in their texts."""
+    """Call a printing function of `ndcg_ab.report` with the console and with results that are safe to print.
+
+    Control characters in texts of the results are escaped.
+    """
     printer(output_console(), *map(visible_record, things), **options)
 
 

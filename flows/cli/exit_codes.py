@@ -41,7 +41,10 @@ class Program(TyperGroup):
     """The group of all commands, which turns every error of a command into a sentence and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments, where ``help compare`` means ``compare --help``, and ``help`` alone is allowed."""
+        """Parse arguments; ``help compare`` means ``compare --help``, and ``help`` alone is allowed.
+
+        If the first argument is no command, print a hint and exit.
+        """
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
         elif args and not ctx.resilient_parsing and (message := self.explain_command(ctx, args)):
@@ -51,7 +54,10 @@ class Program(TyperGroup):
         return parsed
 
     def explain_command(self, ctx: Any, args: Sequence[str]) -> str | None:
-        """Return what to write instead of a first argument that is no command, such as a file; None for a command."""
+        """Return a sentence with the command to write instead, if the first argument is no command; else None.
+
+        The argument may be a misspelt command or a file.
+        """
         first, *rest = args[args[0] == "help" :]
         known = [*self.commands, *(option for each in self.get_params(ctx) for option in each.opts)]
         if first in known:
@@ -91,7 +97,10 @@ class Program(TyperGroup):
 
 
 def leave_program(code: int) -> NoReturn:
-    """End the process with an exit code; at once if a signal stopped it or abandoned threads may never end."""
+    """End the process with an exit code; at once if a signal stopped it or an abandoned thread still runs.
+
+    A code of 0 is replaced if standard output or standard error cannot be flushed.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -106,9 +115,10 @@ def leave_program(code: int) -> NoReturn:
 
 
 def write_error(text: str) -> None:
-    """Print a message to standard error without secrets, shortened; print nothing if standard error is unusable.
+    """Print a message to standard error, shortened, and without secrets and control characters.
 
-    Messages are shortened only here, after their secrets are removed.
+    Nothing is printed if standard error cannot be written. Messages are shortened only here, after their secrets are
+    removed.
     """
     with contextlib.suppress(OSError):
         for line in fit_lines(visible(redact(text)).splitlines()):
@@ -116,7 +126,10 @@ def write_error(text: str) -> None:
 
 
 def fit_lines(lines: Sequence[str]) -> list[str]:
-    """Return the first lines, within LONGEST characters, and a line with the number of the others."""
+    """Return the first lines that fit into LONGEST characters, then a line with the number of the others, if any.
+
+    Each line is cut to LONGEST_LINE characters.
+    """
     lines_found: list[str] = []
     room = LONGEST
     for number, line in enumerate(lines):
@@ -129,7 +142,10 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
 
 
 def exit_code_for(error: BaseException) -> int:
-    """Print a sentence about an error to standard error, and return the exit code."""
+    """Print a sentence about an error to standard error, and return the exit code for the error.
+
+    For an error of ndcg-ab itself, the traceback is saved, too.
+    """
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number
     if isinstance(error, KeyboardInterrupt):
@@ -157,7 +173,10 @@ def exit_code_for(error: BaseException) -> int:
 
 
 def save_traceback(error: BaseException) -> str:
-    """Write the traceback of an error to a file, or to standard error if NDCG_AB_DEBUG is set; return its location."""
+    """Save the traceback of an error, and return a text that says where it is.
+
+    It is written to a temporary file, or to standard error if NDCG_AB_DEBUG is set.
+    """
     text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):
         print(text, file=sys.stderr, end="")
@@ -170,7 +189,7 @@ def save_traceback(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error on one line of at most 300 characters."""
+    """Return the message of an error on one line of at most 300 characters, or the type of the error if it is empty."""
     return on_one_line(message_of(error), 300) or type(error).__name__
 
 

@@ -37,9 +37,10 @@ _numbers = itertools.count()
 
 
 def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
-    """Return the options with `judgments` and `system` taken from the files that follow no option.
+    """Return the options with `judgments` and `system` completed from the files that follow no option.
 
-    command, otherwise: the command and an alternative to it, for messages.
+    command, otherwise: the command, and the alternative to it that messages offer. Raises InputError if a ranking comes
+    first.
     """
     from ndcg_ab.config.options.positional import assign_files
 
@@ -53,7 +54,10 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 
 
 def kind_of_file(file: str) -> str | None:
-    """Return what a local file holds, by its beginning: `judgments`, `ranking`, ..., or None."""
+    """Return what a local file holds (`judgments`, `ranking`, …), recognised from its beginning, or None.
+
+    None if there is no such file, or if its form is unknown.
+    """
     from ndcg_ab.sources.forms.recognition import recognise_file
 
     reading = recognise_file(Path(file)) if Path(file).is_file() else None
@@ -61,7 +65,7 @@ def kind_of_file(file: str) -> str | None:
 
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
-    """Return the name and file of each system; a table of several systems is split into its systems."""
+    """Return the name and file of each system; a file with several systems gives one entry per system."""
     from ndcg_ab.sources import make_source
     from ndcg_ab.sources.tables.one_system import split_by_system
 
@@ -69,7 +73,7 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
-    """Return the configuration file if the arguments are one instead of data files, else None."""
+    """Return the configuration file if it is the only argument, or None if the arguments are data files."""
     from ndcg_ab.studies.first_configuration import is_configuration
 
     return Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
@@ -78,9 +82,10 @@ def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
 def evaluation_from_config(
     config: Path, options: Mapping[str, Any], of_files: Sequence[Group], more_settings: Sequence[str] = ()
 ) -> "Evaluation":
-    """Return the evaluation of a configuration; raise InputError if options for data files are given beside it.
+    """Return the evaluation of a configuration, with changes by options.
 
-    options: `settings`, `at`, the resource options, and the options for data files. of_files: the groups of the latter.
+    options: `settings`, `at`, the resource options, and the options for data files. of_files: the groups of the options
+    for data files. more_settings: further KEY=VALUE texts. Raises InputError if an option for data files is set.
     """
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
@@ -105,9 +110,10 @@ def refuse_options_of_config(options: Mapping[str, object]) -> None:
 
 
 def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the files of a command and some of its options as shell text; empty if it cannot be typed again.
+    """Return the files and some options of a command as shell text, for another command to paste.
 
-    options: values by the names of the parameters; those that are not among `names` are left out.
+    options: parameter -> value. names: the parameters to repeat. Empty if the text cannot be typed again, as with a
+    pipe.
     """
     words = [*(options["files"] or ())]
     for name in names:
@@ -119,7 +125,10 @@ def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """Return the time that a text names, in UTC; a time without a zone counts as UTC; None without a text."""
+    """Return the time that the option `--at` names, in UTC; None without a text.
+
+    A time without a zone counts as UTC. Raises InputError for other texts, and for times before 1970.
+    """
     if text is None:
         return None
     try:
@@ -136,7 +145,10 @@ def parse_moment(text: str | None) -> datetime | None:
 
 
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's parameters with each pipe replaced by a file; raise InputError if a pipe is named twice."""
+    """Return a command's parameters with each pipe replaced by a file with its content.
+
+    Raises InputError if a pipe is named twice, or for the command `init`.
+    """
     files = {name: value for name, value in parameters.items() if name in FILES and value}
     texts = [str(each) for value in files.values() for each in (value if isinstance(value, list | tuple) else [value])]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
@@ -157,9 +169,9 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """Split the argument ``NAME=PATH`` into ``NAME=`` (empty if it is missing) and the path.
+    """Return ``NAME=`` and the path of the argument ``NAME=PATH``; ``NAME=`` is empty if the argument is a path.
 
-    The path ``-`` becomes that of standard input.
+    The path ``-`` is replaced by that of standard input.
     """
     name, equals, file = text.partition("=")
     is_named = bool(equals) and not Path(text).exists()
@@ -177,7 +189,10 @@ def is_pipe(path: str) -> bool:
 
 
 def store_pipe(path: str) -> str:
-    """Copy the content of a pipe to a file and return its path: the pipe's own, if its descriptor can be replaced."""
+    """Copy the content of a pipe to a temporary file, and return a path from which it can be read repeatedly.
+
+    This is the pipe's own path, if the descriptor can be replaced. Raises InputError if the pipe cannot be read.
+    """
     from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
     from ndcg_ab.temporary import folder_of_process
 

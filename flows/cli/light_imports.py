@@ -16,7 +16,10 @@ SPECIAL = "scipy.special"
 
 
 def import_without_extras() -> None:
-    """Import pyarrow without pandas, and only the functions of `scipy.special`; call this before other imports."""
+    """Import pyarrow without pandas, and only the functions of `scipy.special`.
+
+    Call this before other imports. Libraries that are loaded already stay as they are.
+    """
     if "pandas" not in sys.modules:
         with hide_packages("pandas"):
             import pyarrow as pa

@@ -12,7 +12,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main() -> None:
-    """Run the command line; install signal handlers before importing its modules, which takes a moment."""
+    """Install the signal handlers, import the command line, which takes a moment, and run it."""
     obey_signals()
     from .app import app
 

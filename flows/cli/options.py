@@ -67,7 +67,7 @@ C = TypeVar("C", bound=Callable[..., None])
 
 
 def takes(*groups: Group) -> Callable[[C], C]:
-    """Return a decorator that records which groups of options a command takes; `add_options` adds them later."""
+    """Return a decorator that marks a command with groups of options, which `add_options` adds later."""
 
     def mark(command: C) -> C:
         command.groups = groups  # type: ignore[attr-defined]
@@ -78,7 +78,10 @@ def takes(*groups: Group) -> Callable[[C], C]:
 
 @functools.cache
 def add_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command's groups, without defaults, before its own options."""
+    """Return the command with the options of the groups added before the command's own options.
+
+    The added options have no default: an unset one is None, or False for a switch.
+    """
     if groups := getattr(command, "groups", ()):
         options = options_of(*groups)
         signature = inspect.signature(command)
@@ -94,7 +97,10 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def options_of(*groups: Group) -> dict[str, Any]:
-    """Return the types of the options in groups, by parameter name: options that set no key, then those of keys."""
+    """Return {parameter: type} for the options in groups.
+
+    In each group, options that set no configuration key come before those that do.
+    """
     from ndcg_ab.config.options.from_options import OPTIONS
 
     options: dict[str, Any] = {}
@@ -112,7 +118,10 @@ def options_of(*groups: Group) -> dict[str, Any]:
 
 
 def type_of(option: "Option") -> Any:
-    """Return the type of a command's parameter for a configuration key: a list, a switch, a number or a text."""
+    """Return the type of the command's parameter that sets a configuration key.
+
+    It is a list of texts, a switch, a number or a text; all but a switch may be None.
+    """
     from ndcg_ab.config.loading.keys import fields_of
     from ndcg_ab.config.model.keys import inner_types
     from ndcg_ab.config.options import from_options
@@ -127,7 +136,7 @@ def type_of(option: "Option") -> Any:
 
 
 def make_option(option: "Option") -> Any:
-    """Return the typer option for a configuration key, with names, group and help text from the key's model."""
+    """Return the typer option that sets a configuration key; names, group and help text come from the key's model."""
     from ndcg_ab.config.loading.keys import fields_of
 
     *_, field = fields_of(option.key_path)

@@ -31,11 +31,15 @@ SUFFIXES = {  # parameter of an option that names a file -> how its name ends; o
 class Output:
     """The destinations of a command's results: the files of its options, standard output, and the screen.
 
-    paths: name of an option's parameter -> its file, or None. is_taken: whether a result is written to standard output.
+    paths: name of an option's parameter -> its file, or None. is_taken: True if a result is written to standard output.
     """
 
     def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **destinations: str | Path | None) -> None:
-        """Check the files of options; raise InputError if one cannot be written, is an input, or is named twice."""
+        """Check the output files; raise InputError if one cannot be written, is an input, or is named twice.
+
+        inputs: the files that the command reads. destinations: parameter of an option -> file, "-" for standard output,
+        or None.
+        """
         self.quiet = quiet
         self.on_stdout = [name for name, each in destinations.items() if each == "-" and name not in SUFFIXES]
         self.is_taken = bool(self.on_stdout)
@@ -53,13 +57,14 @@ class Output:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether tables are printed: not with ``--quiet``, nor if standard output gets a result."""
+        """Return whether tables are printed: neither with ``--quiet``, nor if standard output gets a result."""
         return not self.quiet and not self.is_taken
 
     def write(self, name: str, text: Callable[[], str]) -> None:
-        """Write a result to the file of an option, or with control characters escaped to standard output.
+        """Write a result to the file of an option, or to standard output, or nowhere if the option is not set.
 
-        name: the parameter of the option. text: returns the result; called only if it is written.
+        On standard output, control characters are escaped. name: the parameter of the option. text: a function that
+        returns the result; it is called only if the result is written.
         """
         if path := self.paths[name]:
             write_text(path, text())
@@ -71,7 +76,10 @@ class Output:
         self.write("json", lambda: json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n")
 
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
-        """Print what `printer` prints unless tables are switched off, and draw it as a picture if the option is set."""
+        """Print what `printer` prints, unless tables are switched off; also write it as a picture if the option is set.
+
+        printer: a function that prints `things` with `options` to a console.
+        """
         if picture := self.paths.get("picture"):
             from ndcg_ab.report.terminal.grid import draw_picture
 
@@ -80,7 +88,10 @@ class Output:
             print_safely(printer, *things, **options)
 
     def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
-        """Print a warning if texts of a CSV file would be run as formulas by a spreadsheet."""
+        """Print a warning if a spreadsheet would run texts of a written CSV file as formulas.
+
+        name: the parameter of the option that names the file. texts: the texts in the file.
+        """
         path = self.paths[name]
         if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
             return
@@ -112,7 +123,10 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
 
 
 def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
-    """Return the path of an output file; raise InputError for a wrong extension. A device may have any name."""
+    """Return the path of an output file; raise InputError if it cannot be written, is an input, or ends wrongly.
+
+    name: the parameter of the option, which decides how the name must end. A device may have any name.
+    """
     path = check_writable(option_of(name), file, inputs)
     suffixes = SUFFIXES.get(name, ())
     if suffixes and path.suffix.lower() not in suffixes and (path.is_file() or not path.exists()):
@@ -122,7 +136,7 @@ def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
 
 
 def check_writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
-    """Return the path of an output file; raise InputError if it cannot be written or is an input."""
+    """Return `name` as a path; raise InputError if the file cannot be written or is one of the inputs."""
     path = Path(name)
     if not path.parent.is_dir():
         raise InputError(

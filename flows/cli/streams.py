@@ -15,9 +15,9 @@ from ndcg_ab.visible import visible_but_colours
 
 
 class GuardedStream:
-    """A stream that hides secrets and escapes control characters, and whose reader may leave early.
+    """A wrapper of a text stream that hides secrets, escapes control characters and survives a closed pipe.
 
-    After the reader left, text is discarded, and the program continues to its end.
+    After the reader of the pipe has left, text is discarded, and the program continues to its end.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -52,7 +52,7 @@ class GuardedStream:
         self.flush()
 
     def _name_stream(self, error: OSError) -> OSError:
-        """Return an OSError that names the stream."""
+        """Return the OSError with the name of the stream as file name."""
         if error.errno is not None:
             error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
         return error
@@ -71,7 +71,11 @@ class ClosedStream(io.TextIOBase):
 
 
 def prepare_streams() -> None:
-    """Guard standard output and standard error, and replace closed ones, before anything is written."""
+    """Replace standard output and standard error by guarded streams, before anything is written.
+
+    A standard output that was closed from the start is replaced by a `ClosedStream`, a closed standard error by the
+    null device.
+    """
     while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed
         pass
     os.close(made)
@@ -90,5 +94,5 @@ def prepare_streams() -> None:
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:
-    """Return the stream behind a GuardedStream, for a spinner, which moves the cursor."""
+    """Return the stream inside a GuardedStream, for a spinner, which moves the cursor; other streams unchanged."""
     return stream._stream if isinstance(stream, GuardedStream) else stream

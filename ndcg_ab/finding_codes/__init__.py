@@ -16,16 +16,20 @@ CODES: Mapping[str, Code] = {**INPUT_CODES, **RANKING_CODES}
 
 
 def unknown_code_message(code: str, codes: Iterable[str] = CODES) -> str:
-    """Return the error message for an unknown code, with the most similar known code."""
+    """Return the error message for a code that does not exist, with the most similar existing code, if any.
+
+    codes: the existing codes.
+    """
     near = get_close_matches(code, list(codes), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`ndcg-ab findings` prints them all"
     return f"{code!r}: is no code of a finding; {hint}"
 
 
 def check_severities(severities: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
-    """Return the configured severities by code; raise ValueError for an unknown code or severity.
+    """Return the configured severities unchanged; raise ValueError for a code or severity that is not allowed.
 
-    added: the codes that extensions add.
+    severities: code -> severity. added: the codes that extensions add. Codes of findings that are always errors allow
+    no other severity.
     """
     for code, severity in severities.items():
         if code not in CODES and code not in added:

@@ -8,7 +8,7 @@ class Code(NamedTuple):
     """One kind of finding.
 
     severity: the usual severity. means: the meaning of the finding for the data, and the cases in which it is less
-    severe. advice: what the user can do. is_fixed: whether the finding is always an error, because nothing can be
+    severe. advice: what the user can do. is_fixed: True if the finding is always an error, because nothing can be
     computed.
     """
 

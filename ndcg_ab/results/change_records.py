@@ -33,10 +33,10 @@ class TopDocument:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query with the top results of both systems, at most ten of each.
+    """A query whose top results differ, with the top results of both systems, at most ten of each.
 
-    difference: candidate - baseline on the first metric. overlap: common documents over the length of the
-    longer list, 0 to 1. rbo: rank-biased overlap of the two lists, extrapolated, p = .9, 0 to 1.
+    difference: candidate - baseline on the first metric. overlap: number of common documents divided by the length of
+    the longer list, 0 to 1. rbo: rank-biased overlap of the two lists, extrapolated, p = .9, 0 to 1.
     """
 
     query_id: str
@@ -104,9 +104,9 @@ class Changes:
 class Judge:
     """A judge, with the comparisons that use only the judgments of this judge.
 
-    name: name of the judge; empty if judgments name no judge. documents, queries: number of documents, and of their
-    queries, that the judge judged. comparisons: comparisons on primary metrics over these queries; empty if they are
-    too few.
+    name: name of the judge; empty if judgments name no judge. documents: number of documents that the judge judged.
+    queries: number of queries of these documents. comparisons: comparisons on primary metrics over these queries; empty
+    if the queries are too few, or if too many judges have more documents.
     """
 
     name: str
@@ -119,8 +119,8 @@ class Judge:
 class TwoJudges:
     """The agreement of two judges on the documents that both judged.
 
-    first, second: names of the judges. shared: number of documents that both judged. same: share of these with equal
-    grades. kappa: Cohen's kappa, at most 1, 0 at chance level; None if all grades are equal.
+    first, second: names of the judges. shared: number of documents that both judged. same: share of the shared
+    documents with equal grades. kappa: Cohen's kappa, at most 1, 0 at chance level; None if all grades are equal.
     """
 
     first: str
@@ -132,12 +132,11 @@ class TwoJudges:
 
 @dataclass(frozen=True)
 class JudgeNoise:
-    """The variation of a difference if the grade of each document is taken from a randomly drawn judge.
+    """The variation of a difference if each document's grade is drawn at random from the judges' grades.
 
-    draws: number of draws. mean, sd, lowest, highest: mean, standard deviation and range of the difference over the
-        draws.
-    turned: share of draws in which the difference has the opposite sign of the difference by combined grades. queries:
-    number of queries with a document on which judges disagree.
+    draws: number of draws. queries: number of queries with a document on which judges disagree. mean, sd, lowest,
+        highest: mean, standard deviation and range of the difference over the draws.
+    turned: share of draws in which the difference has the opposite sign of the difference by combined grades.
     """
 
     candidate: str

@@ -35,7 +35,7 @@ def field_types(record: type) -> dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """Convert a record, or a value in one, to content for JSON."""
+    """Convert a record, or a value of a record, to content for JSON: dictionaries, lists, texts and numbers."""
     if value is None or type(value) in PLAIN:
         return value
     if isinstance(value, Metric):
@@ -64,9 +64,9 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """Restore a value of the type `kind` from the content that `encode` made of it.
+    """Restore a value from the content that `encode` made of it.
 
-    Raise KeyError, TypeError or ValueError for invalid content.
+    kind: the type of the value. Raises KeyError, TypeError or ValueError for content that does not fit.
     """
     if value is None or kind is Any:
         return value
@@ -103,9 +103,10 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 
 @cache
 def column_types(record: type) -> dict[str, pa.DataType]:
-    """Return the table columns for the fields of a record; lists of texts are one text, lists of records are left out.
+    """Return {column: Arrow type} for a table of records of one type.
 
-    The fields of a nested record are columns that begin with the name of its field: ``clusters_count``.
+    Each field is a column. A list of texts is one text; lists of records are left out. The fields of a nested record
+    are columns whose names begin with the name of the nested field: ``clusters_count``.
     """
     found: dict[str, pa.DataType] = {}
     for field in dataclasses.fields(record):
@@ -126,7 +127,7 @@ def column_types(record: type) -> dict[str, pa.DataType]:
 
 
 def nested_name(field: str, name: str) -> str:
-    """Return the column name of field `name` in the nested record `field`."""
+    """Return the column for the field `name` of a nested record, which is the field `field` of the outer record."""
     return name if field in FLAT else f"{field}_{name}"
 
 

@@ -118,7 +118,10 @@ class CostDifference:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the guardrail is not proven, and the estimate is, or may be, above the margin."""
+        """Whether the guardrail is not proven, and the difference may be above the margin.
+
+        True if the difference is above the margin, is only a lower bound, or is unknown. False without a guardrail.
+        """
         if self.margin is None or self.conclusion is Verdict.NOT_WORSE:
             return False
         return self.difference is None or self.bound == AT_LEAST or self.difference > self.margin
@@ -156,15 +159,15 @@ class CostDifference:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the upper bound may be unknown because requests of the candidate failed."""
+        """Whether failed requests of the candidate may have made the upper bound of the interval unknown."""
         return self.failed > 0 and self.high is None
 
     @property
     def sentence(self) -> str:
-        """The verdict with numbers in words: ``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``.
+        """The verdict and the numbers in words: ``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``.
 
-        For an undecided guardrail the text adds the number of queries needed, and the number of failed requests that
-        make the upper bound unknown.
+        For an undecided guardrail the text adds the number of queries needed. If failed requests make the upper bound
+        unknown, it adds the number of failed requests.
         """
         more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_decided else ""
         if self.is_hidden:
@@ -206,7 +209,10 @@ def requests_text(count: int) -> str:
 
 
 def format_cost(value: float | None, *, signed: bool = False) -> str:
-    """Return a cost with three significant digits or all digits before the point: ``12.3``, ``1,234``, ``+0.00123``."""
+    """Return a cost with three significant digits or all digits before the point: ``12.3``, ``1,234``, ``+0.00123``.
+
+    A dash for None. signed: True to write the sign of positive numbers, too.
+    """
     if value is None:
         return "–"
     sign = "+" if signed else ""

@@ -125,8 +125,8 @@ def decide(
     """Return the decision on one candidate.
 
     comparisons: the comparisons of all candidates. failures: failed gates that concern the candidate, in words, without
-    gates that only repeat verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED (too few results are
-    judged), in words. costs: the candidate's guardrails on costs of requests.
+    gates that only repeat verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gates on judged results and scored
+    queries, in words. costs: the candidate's guardrails on costs of requests.
     """
     rows = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in rows if row.family in (GUARDRAILS, GATE)]
@@ -154,22 +154,28 @@ def decide(
 
 
 def measured_state(row: Comparison) -> State:
-    """Return the state of a comparison if unjudged results gain nothing."""
+    """Return the state of a comparison as measured, with unjudged results as not relevant."""
     return state_of(row.conclusion, row.size)
 
 
 def robust_state(row: Comparison) -> State:
-    """Return the state that a comparison keeps whatever unjudged results gain, within the label factor; or UNKNOWN."""
+    """Return the state of a comparison that holds for all assumed values of unjudged results.
+
+    The assumed values are those within the label factor. UNKNOWN if the effect of unjudged results was not computed.
+    """
     return State.UNKNOWN if row.unjudged is None else row.unjudged.state
 
 
 def can_be_reversed(row: Comparison) -> bool:
-    """Return whether unjudged results could reverse a decided state; True if that is unknown."""
+    """Return whether unjudged results could reverse a comparison that is decided as measured.
+
+    True also if the effect of unjudged results is unknown. False for an undecided comparison.
+    """
     return not measured_state(row).is_undecided and robust_state(row).is_undecided
 
 
 def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """Return the decision and its reason from the primary metrics, if there is no harm and nothing is undecided."""
+    """Return the decision and its reason from the primary comparisons, if none is harm or undecided."""
     better = [row for row in rows if robust_state(row).is_gain]
     enough = [row for row in better if robust_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
@@ -183,7 +189,7 @@ def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
 
 
 def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:
-    """Yield the verdicts of the first few comparisons in words, then "and N more"."""
+    """Yield the verdict of each of the first `NAMED` comparisons in words, then "and N more" if there are others."""
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
@@ -194,7 +200,10 @@ def list_verdicts(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def needed_queries_text(row: Comparison) -> str:
-    """Return in words how many queries would decide an undecided comparison with 80 % power; empty if unknown."""
+    """Return in words how many queries would decide an undecided comparison with 80 % power.
+
+    Empty if this number is unknown or not above the present number. For clustered queries the text counts clusters.
+    """
     count, many = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.queries_needed is None or row.queries_needed <= count:
         return ""
@@ -202,7 +211,11 @@ def needed_queries_text(row: Comparison) -> str:
 
 
 def size_doubt_text(row: Comparison) -> str:
-    """Return in words that a gain is not shown to exceed the smallest effect; empty if it is, or without a gain."""
+    """Return in words that a gain is not shown to exceed the smallest effect, or "".
+
+    Empty if the gain is shown to exceed it, if there is no gain or no smallest effect, or if unjudged results could
+    reverse the gain.
+    """
     if not measured_state(row).is_gain or measured_state(row) is robust_state(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:
@@ -212,7 +225,10 @@ def size_doubt_text(row: Comparison) -> str:
 
 
 def describe_tipping(row: Comparison) -> str:
-    """Return the tipping factor in words: ``turns if unjudged results of old are 1.3 times as good as …``."""
+    """Return in words by which assumption on unjudged results a verdict turns.
+
+    Such as ``turns if unjudged results of old are 1.3 times as good as …``.
+    """
     factor = row.unjudged.tipping_factor if row.unjudged else None
     if factor is None:
         return "it is not known what unjudged results could do to it"

@@ -22,9 +22,9 @@ class LedgerRow:
     """The counts of one stage: read = used + the sum of the counts in left_out.
 
     stage: name of the stage, a constant of this module. about: the system of a ranking or of answers, or the metric of
-    scores; else None. read: number of rows of files and logs in the first three stages, of judged queries in the
-    others; SCORED starts from the queries that DRAWN uses. used: number of rows or queries that the stage used.
-    left_out: numbers left out, by reason.
+    scores; else None. read: number of rows of files and logs in the stages JUDGMENTS, CLICKS and RANKING; number of
+    judged queries in the others. SCORED starts from the queries that DRAWN uses. used: number of rows or queries that
+    the stage used. left_out: numbers left out, by reason.
     """
 
     stage: str
@@ -35,7 +35,7 @@ class LedgerRow:
 
     @property
     def reasons(self) -> str:
-        """The counts left out, by reason, in one text: ``of unjudged queries: 18; comments: 2``."""
+        """The numbers left out, with their reasons, as one text: ``of unjudged queries: 18; comments: 2``."""
         return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
 
     @property
@@ -45,13 +45,16 @@ class LedgerRow:
 
 
 def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, int]) -> LedgerRow:
-    """Make the row of a stage that uses all that it does not leave out. left_out: reason -> count."""
+    """Return the ledger row of a stage that uses all rows that it does not leave out.
+
+    read: number of rows or queries. left_out: reason -> number; zeros are dropped.
+    """
     reasons = tuple(Omission(reason, count) for reason, count in left_out.items() if count)
     return LedgerRow(stage, about, read, read - sum(each.count for each in reasons), reasons)
 
 
 def scored_rows(ledger: Iterable[LedgerRow]) -> tuple[LedgerRow, ...]:
-    """Select the rows on the judged queries that each metric scores, in the order of the metrics."""
+    """Return the rows of the stage SCORED, one per metric, in the order of the metrics."""
     return tuple(row for row in ledger if row.stage == SCORED)
 
 

@@ -4,14 +4,20 @@ LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, 
 
 
 def signed(value: float | None) -> str:
-    """Return a number with its sign and four decimals: ``+0.1234``; a dash for None."""
+    """Return a number with its sign and four decimals: ``+0.1234``; a dash for None.
+
+    From 10^9 on, the number is in scientific notation.
+    """
     if value is None:
         return "–"
     return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
 
 
 def format_plain(value: float | None) -> str:
-    """Return a number with four decimals: ``0.1234``; a dash for None."""
+    """Return a number with four decimals: ``0.1234``; a dash for None.
+
+    From 10^9 on, the number is in scientific notation.
+    """
     if value is None:
         return "–"
     return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
@@ -23,7 +29,7 @@ def format_fraction(value: float | None) -> str:
 
 
 def format_figure(value: float | None) -> str:
-    """Return a number with four decimals, or with two significant digits if it is below 0.001."""
+    """Return a number >= 0 with four decimals, or two significant digits if it is below 0.001; a dash for None."""
     if value is None:
         return "–"
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
@@ -44,9 +50,9 @@ def format_percent_below(share: float, limit: float) -> str:
 
 
 def format_probability(value: float | None) -> str:
-    """Return a probability with four decimals, or one significant digit if it is below 0.0001; a dash for None and 0.
+    """Return a probability with four decimals, or with one significant digit if it is below 0.0001.
 
-    A p-value is never 0, except in a t test of differences without variance, which has none to show.
+    A dash for None and 0: a p-value is 0 only in a t test of differences without variance, which has none to show.
     """
     if value is None or value == 0:
         return "–"

@@ -114,9 +114,9 @@ class GateResult:
     reasons: tuple[str, ...] = ()
 
     def reasons_for(self, *systems: str) -> str:
-        """Return why the condition fails for the given systems; empty if it does not.
+        """Return why the condition of the gate fails for the given systems; "" if it passed or fails only for others.
 
-        The message is returned if the condition concerns no single system.
+        If the condition concerns no single system, the message is returned.
         """
         if self.passed or not self.systems:
             return "" if self.passed else self.message
@@ -184,8 +184,8 @@ class SystemSummary:
 class LeftOut:
     """The primary comparisons, repeated without the judgments that one system alone contributed.
 
-    system: the system that contributed them. hidden: number of judged documents left out, >= 0. comparisons: the
-    comparisons by the other judgments; not testable, and without queries, if no judgment remains.
+    system: the system that contributed the hidden judgments. hidden: number of judged documents left out, >= 0.
+    comparisons: the comparisons by the other judgments; not testable, and without queries, if no judgment remains.
     """
 
     system: str
@@ -279,9 +279,10 @@ class Outcome:
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
     def _decision_on(self, candidate: str) -> Decision:
-        """Make the decision on a candidate from its comparisons, and from the failed gates that concern it.
+        """Return the decision on a candidate from comparisons and failed gates.
 
-        A failure of the baseline concerns every candidate, except a drop of the baseline since the previous evaluation.
+        Gates count that concern the candidate. A failure of the baseline concerns every candidate, except a drop of the
+        baseline since the previous evaluation.
         """
         told = {
             gate.name: gate.reasons_for(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
@@ -299,7 +300,10 @@ class Outcome:
 
     @property
     def main(self) -> list[Comparison]:
-        """The comparisons of every candidate with the baseline on every metric, by metric, without slices and pairs."""
+        """The comparisons of every candidate with the baseline over all queries, sorted by metric.
+
+        Comparisons of slices and of pairs of candidates are left out.
+        """
         rows = {(row.metric, row.candidate): row for row in self.comparisons if row.family in MAIN}
         names = [metric.name for metric in self.metrics]
         return sorted(rows.values(), key=lambda row: names.index(row.metric))

@@ -19,14 +19,14 @@ def queries_text(count: int, kind: str = "") -> str:
 
 
 def is_lead(labels: Labels) -> bool:
-    """Return whether the judged shares of two systems differ clearly."""
+    """Return whether the judged shares of two systems differ by at least `LEAD`."""
     return abs(labels.lead) >= LEAD - SLACK
 
 
 def fully_judged_text(labels: Labels) -> str:
-    """Return the difference on fully judged queries in words.
+    """Return the difference on the queries on which all results of both systems are judged, in words.
 
-    For example ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``.
+    Such as ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``, or that there is no such query.
     """
     if labels.full_difference is None:
         return "no query is judged fully for both"
@@ -35,7 +35,10 @@ def fully_judged_text(labels: Labels) -> str:
 
 
 def fully_judged_difference(labels: Labels) -> str:
-    """Return the difference on fully judged queries with its interval: ``-0.0049 (-0.1398 … +0.1301)``."""
+    """Return the difference on fully judged queries with its interval: ``-0.0049 (-0.1398 … +0.1301)``.
+
+    A dash without such queries; no interval if it is unknown.
+    """
     if labels.full_difference is None:
         return "–"
     between = f" ({signed(labels.full_low)} … {signed(labels.full_high)})" if labels.full_low is not None else ""

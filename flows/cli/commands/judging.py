@@ -131,7 +131,11 @@ def draw(
 
 
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
-    """Return the evaluation for a draw, in which options may replace the log and the metrics of a configuration."""
+    """Return the evaluation from whose log queries are drawn.
+
+    config: a configuration, in which options may replace the log, the metrics and the words for grades; None to make
+    the evaluation from options alone.
+    """
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics
     from ndcg_ab.config.options.positional import name_systems

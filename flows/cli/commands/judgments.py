@@ -78,7 +78,10 @@ def judgments(
 
 
 def split_for_files(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Return the values of an option for the first and the second file; a single value applies to both."""
+    """Return the values of an option for the first and for the second file.
+
+    A single value applies to both files; without values both are None. Raises InputError for more than two values.
+    """
     if not values:
         return None, None
     if len(values) > 2:
@@ -159,7 +162,10 @@ def clicks(
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:
-    """Return the numbers of a text such as ``0.25,0.5``; None without a text; raise InputError for other texts."""
+    """Return the numbers in a text such as ``0.25,0.5``; None without a text.
+
+    option: the option that the InputError for other texts names.
+    """
     if text is None:
         return None
     try:

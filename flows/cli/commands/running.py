@@ -84,7 +84,7 @@ def check(
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
-    """Raise InputError if a run could not store its results or log them to the tracker."""
+    """Raise InputError if a run could not store results in the output folder, or has no usable tracker."""
     from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.history.working_folder import refuse_unusable_output
     from ndcg_ab.trackers import refuse_unknown_tracker
@@ -259,9 +259,10 @@ def publish(
 
 
 def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """Return the bundles to publish, and the evaluation that names their tracker.
+    """Return the bundles to publish, and the evaluation whose configuration names the tracker.
 
-    path: a configuration, whose unpublished bundles are returned, or a bundle, for which the evaluation is None.
+    path: a configuration, whose unpublished bundles are returned, or the folder of one bundle, which is returned with
+    None. settings: KEY=VALUE changes of the configuration.
     """
     if path.is_dir():
         if settings:
@@ -313,7 +314,10 @@ def deploy(
 
 
 def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
-    """Read configurations; raise InputError if two have the same name or name different Prefect servers."""
+    """Return the evaluations of several configurations.
+
+    settings: KEY=VALUE changes of each. Raises InputError if two have the same name or name different Prefect servers.
+    """
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.trackers import refuse_unknown_tracker
