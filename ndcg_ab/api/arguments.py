@@ -80,7 +80,10 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key accepts a value of type `kind` (`list` or `dict`), and no number or model."""
+    """Return whether a configuration key accepts a list or a mapping of plain values.
+
+    False as well if the key also accepts a number, or if a model describes the values. kind: `list` or `dict`.
+    """
     *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)
     choices = get_args(field.annotation) if is_union else (field.annotation,)
@@ -166,9 +169,10 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
 
 
 def file_entry(argument: str, data: Any, columns: Any, file_format: Any) -> dict[str, Any]:
-    """Return the keys `file`, `columns` and `format` of a dataset, without those that do not apply to it.
+    """Return a dataset as the configuration keys `file`, `columns` and `format`.
 
-    Columns apply to files and tables, and a format applies to files.
+    `columns` is left out for dictionaries, and `format` for data that are not a file. Raise InputError, which names the
+    argument, if the data are of a type that cannot be read.
     """
     entry: dict[str, Any] = {"file": read_argument(argument, data)}
     if columns and not holds_dictionaries(entry["file"]):
@@ -183,7 +187,10 @@ def holds_dictionaries(file: Any) -> bool:
 
 
 def scores_entries(scores: Any) -> list[dict[str, Any]]:
-    """Return the configuration entries of per-query scores: one for a table of all systems, or one for each system."""
+    """Return the configuration entries of per-query scores: one for a table of all systems, or one for each system.
+
+    Raise InputError if a mapping of systems is empty, or if data are of a type that cannot be read.
+    """
     if not isinstance(scores, Mapping):
         return [{"file": read_argument("scores", scores)}]
     if not scores:
@@ -194,7 +201,8 @@ def scores_entries(scores: Any) -> list[dict[str, Any]]:
 def as_configured(name: str, value: Any) -> Any:
     """Return an argument's value in the form of a configuration file.
 
-    Metrics become names, sequences become lists, and numpy numbers become Python numbers.
+    Metrics become names, sequences become lists, and numpy numbers become Python numbers. Raise InputError if the value
+    must be a list or mapping and is not.
     """
     if name == "primary_metrics" and value in (FIRST, ALL):
         return value

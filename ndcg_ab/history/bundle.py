@@ -166,7 +166,7 @@ def finish_bundle(
 
 
 def finishing_time(name: str) -> datetime:
-    """Return the time at which an evaluation finished: now, or its nominal time if that is a day or more away.
+    """Return the time at which an evaluation finished: now, or the nominal time if that is a day or more away.
 
     The nominal time counts if a past night is run later. name: the name of the bundle's folder, which holds that time.
     """

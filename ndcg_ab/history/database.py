@@ -143,7 +143,7 @@ def storage_error_text(path: Path, patience: float, message: str) -> str:
 
 @contextlib.contextmanager
 def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
-    """Yield the history for reading, or a temporary copy of it if the file cannot be written."""
+    """Yield the history for reading; if the file is not writable, yield a temporary copy of the history."""
     with contextlib.ExitStack() as stack:
         if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
             original, path = path, stack.enter_context(temporary_folder()) / path.name

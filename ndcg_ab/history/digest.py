@@ -44,7 +44,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class Digest:
-    """The summary of the history since a given time.
+    """The summary of the history since a point in time.
 
     since: the time, in UTC. evaluations: the number of evaluations since then. reused: the number of nights without a
     change. failed: the nights that could not run. drops: the drops since then, and earlier open ones. failing: the

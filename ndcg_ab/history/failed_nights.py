@@ -26,7 +26,7 @@ PATIENCE = 5.0  # seconds to wait for another thread that keeps an evaluation
 
 
 class FailedNight(NamedTuple):
-    """A night without a result.
+    """A night on which the evaluation could not run.
 
     began: the nominal time, ISO 8601, UTC. reason: the error on one line, without secrets.
     """

@@ -59,15 +59,15 @@ def cache_folder(evaluation: Evaluation) -> Path:
 
 
 def cache_limit(evaluation: Evaluation) -> int:
-    """Return the largest total size of the cache, in bytes."""
+    """Return the largest total size of the cache, in bytes; 0 turns the cache off."""
     return bytes_of(evaluation.retention.inputs)
 
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
-    """Put the cached table of a content at `target`, and return the facts about it.
+    """Put the cached table of a content at `target`, and return the facts about the table.
 
-    None, with nothing at `target`, if there is no such entry, if it is damaged, or if its remarks name other files or
-    addresses than the content has now.
+    None if there is no entry, if the entry is damaged, or if remarks about the table name other files or addresses than
+    the content has now. Nothing is then left at `target`.
     """
 
     def read(entry: Path) -> EntryFacts | None:

@@ -41,7 +41,7 @@ Groups = Mapping[tuple[str, ...], PairedValues]
 def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, start: datetime, scores: Path
 ) -> SinceLast | None:
-    """Compare every system with itself in the latest comparable evaluation up to `start`.
+    """Return the comparison of every system with itself in the latest comparable evaluation up to `start`.
 
     None if there is no such evaluation. An evaluation is comparable if it has per-query values of a primary metric with
     the current definition. engine: the tables of the current evaluation. inputs: the input records of the current
@@ -95,8 +95,8 @@ def compare_with_last(
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
     """Return the evaluation with an ordinal from the history.
 
-    Its configuration is None if its bundle no longer exists or this version cannot read it. values: its per-query
-    values.
+    The configuration is None if the bundle no longer exists or this version cannot read the configuration. values: the
+    per-query values of that evaluation.
     """
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
@@ -162,11 +162,12 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
-    """Compare old and new rankings under the current judgments, for systems whose ranking and judgments both changed.
+    """Return systems and pairs of values, in which changed judgments no longer hide what a new ranking did.
 
-    Return the systems, and the pairs by (system_id, metric) with the pairs of those systems replaced. later: the
-    current values. old_rankings: the values of the earlier rankings under the current judgments. reasons: system_id ->
-    why its earlier values are unknown; its pairs are None.
+    If ranking and judgments of a system both changed, its pairs compare the old and the new ranking under the current
+    judgments. pairs: (system_id, metric) -> differences from the earlier evaluation. later: the current values.
+    old_rankings: the values of the earlier rankings under the current judgments. reasons: system_id -> why the values
+    of its earlier ranking are unknown; its pairs are then None.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {

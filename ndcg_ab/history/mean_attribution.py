@@ -221,10 +221,10 @@ def attribution_rows(
     mixed: Values,
     counts: tuple[int, int] | None,
 ) -> list[MeanChange]:
-    """Return the records of changed means with their parts; raise UnknownPartsError if a mean cannot be computed.
+    """Return the changed means, each with its parts by cause.
 
-    sides: the earlier and the current evaluation. mixed: values of one evaluation's ranking under the other's
-    judgments. counts: the numbers of new and of changed judgments.
+    Raise UnknownPartsError if a mean cannot be computed. sides: the earlier and the current evaluation. mixed: values
+    of one evaluation's ranking under the other's judgments. counts: the numbers of new and of changed judgments.
     """
     past, current = sides
     query_ids = sorted(past.judged | current.judged)
@@ -302,7 +302,7 @@ def summary_mean(group: PairedValues, side: Side) -> float | None:
 class Rankings(NamedTuple):
     """The rankings of some systems in the tables of one evaluation.
 
-    label: the prefix that distinguishes their names from equal names in another evaluation.
+    label: the prefix of the systems' names, by which they differ from equal names in another evaluation.
     """
 
     label: str
@@ -313,7 +313,7 @@ class Rankings(NamedTuple):
         return f"{self.label} {system_id}"
 
     def read(self, table: str) -> pa.Table:
-        """Return the rows of these systems in a table, with labelled system names."""
+        """Return the rows of a table that belong to the systems, with labelled system names."""
         rows = self.engine.read(table, where={"system_id": list(self.system_ids)})
         names = pc.binary_join_element_wise(self.label, rows["system_id"].cast(pa.string()), " ")
         return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)

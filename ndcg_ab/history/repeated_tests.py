@@ -71,8 +71,8 @@ class RepeatedTests:
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
     """Return the tests repeated over all evaluations; None if no comparison was tested.
 
-    There is one monitor for each comparison that the last of these evaluations tested. until: the ordinal of the last
-    evaluation to include; by default all are.
+    There is one monitor for each comparison that the last evaluation with tests has. until: the ordinal of the last
+    evaluation to include; by default all evaluations are included.
     """
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
@@ -107,9 +107,10 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable_difference(row: Row, level: float) -> float | None:
-    """Return the difference that a stored comparison detects with 80 % power; None if its differences do not vary.
+    """Return the difference that a stored comparison detects with 80 % power.
 
-    level: the level of its whole family; the comparison gets level / family_size.
+    None if the differences of the queries do not vary. level: the level of the whole family of comparisons; one
+    comparison gets level / family_size.
     """
     if row["mde"] is None:
         return None

@@ -124,9 +124,10 @@ class PastComparison(NamedTuple):
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
-    """Return the timeline of a metric; raise InputError if there is no history, or no such metric in it.
+    """Return the timeline of a metric.
 
-    metric: the name; by default the first metric. last: the number of latest evaluations to return; None for all.
+    Raise InputError if there is no history, or if the history has no such metric. metric: the name; by default the
+    first configured metric. last: the number of latest evaluations to return; None for all.
     """
     path = database.existing_history(evaluation)
     pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}

@@ -79,9 +79,9 @@ def is_grave(finding: Finding) -> bool:
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
-    """Yield at most one doubt, which names the systems with hardly any judged result.
+    """Yield at most one doubt: the systems with hardly any judged result.
 
-    The systems are named per cutoff of the deciding metrics.
+    A sentence names the systems per cutoff of the deciding metrics.
     """
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems

@@ -150,7 +150,7 @@ def explain_effect_size(row: Comparison) -> str:
 def format_means(outcome: Outcome, row: Comparison) -> str:
     """Return the end of a sentence with both means, the difference, and wins, losses and ties.
 
-    Empty for a guardrail, without a difference, and if all values are equal.
+    For drawn queries the means are left out. Empty for a guardrail, without a difference, and if all values are equal.
     """
     if row.family == GUARDRAILS or row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
@@ -232,9 +232,9 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield a line for each verdict that other judgments would change.
+    """Yield a line for each verdict that would differ by other judgments.
 
-    These are the judgments of one judge alone, or all without those that one system alone contributed.
+    The other judgments are those of one judge alone, or all except those that one system alone contributed.
     """
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [

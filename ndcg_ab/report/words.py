@@ -28,9 +28,10 @@ class Interval(NamedTuple):
 def deciding_interval(row: Comparison) -> Interval | None:
     """Return the (1 - alpha) interval of a difference that agrees with its verdict; None without an interval.
 
-    For a guardrail the interval begins at the one-sided bound that decides. Otherwise it is the simultaneous interval
-    of the family, or else the comparison's own. It is clipped at 0 so that it contains 0 exactly if no difference is
-    shown. Clipping is needed because p-value and interval, from one set of resamples, can disagree by a rounding error.
+    For a guardrail the interval begins at the one-sided bound that decides. For any other comparison it is the
+    simultaneous interval of the family, or the comparison's own if there is none, clipped at 0 so that it contains 0
+    exactly if no difference is shown. Clipping is needed because p-value and interval, from one set of resamples, can
+    disagree by a rounding error.
     """
     if row.low is None or row.high is None or row.difference is None:
         return None
@@ -197,7 +198,7 @@ def format_tipping(comparison: Comparison) -> str | None:
 
 
 def format_unjudged(comparison: Comparison) -> str | None:
-    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None if all results are judged."""
+    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None without unjudged results."""
     unjudged = comparison.unjudged
     if unjudged is None or not unjudged.documents:
         return None

@@ -133,8 +133,8 @@ class RunFolder(Store):
     def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
         """Record an input for the bundle.
 
-        rows: their number.  digest: the hash of the content.  read: the time of the earlier run that read the input;
-        None if it was read now.
+        rows: the number of rows.  digest: the hash of the content.  read: the time of the earlier run that read the
+        input; None if it was read now.
         """
         self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
 
@@ -236,7 +236,10 @@ class RunFolder(Store):
         return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
 
     def reduction_key_parts(self) -> list[Any]:
-        """Return what determines a reduced ranking besides its rows: judgments, metrics, sample size and version."""
+        """Return the values that, besides the rows of a ranking, determine the reduced ranking.
+
+        They are judgments, metrics, sample size and version.
+        """
         evaluation = self.evaluation
         indices = range(len(evaluation.judgment_entries))
         judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in indices]

@@ -151,9 +151,9 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
 
 
 def quote_identifier(part: str, dialect: Dialect) -> str:
-    """Return one part of a table or column path as SQL.
+    """Return one part of the path of a table or column as SQL.
 
-    It gets quotation marks if the part needs them or was written with them.
+    The part gets quotation marks if it needs them or was written with them.
     """
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))

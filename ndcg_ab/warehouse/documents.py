@@ -158,7 +158,8 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 def is_valid_sql(metric: Metric) -> str:
     """Return the SQL condition under which a judgment is accepted.
 
-    The judgment must have no faults, no second grade that differs, and a grade that the metric allows.
+    The judgment must be without faults, its grade must be the only one of the document, and the metric must allow the
+    grade.
     """
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
@@ -224,8 +225,8 @@ group by
 def ranking_step(metric: Metric, dialect: Dialect) -> Step:
     """Return the select of the results of scored queries.
 
-    Unjudged documents are left out if the metric condenses rankings, and repeated documents are left out if it keeps
-    the first.
+    Unjudged documents are left out if the metric condenses rankings. Repetitions of a document are left out if the
+    metric keeps the first.
     """
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":

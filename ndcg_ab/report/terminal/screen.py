@@ -33,10 +33,10 @@ def print_outcome(
     explain: bool = False,
     remedies: Mapping[str, str] | None = None,
 ) -> None:
-    """Print the answer.
+    """Print the answer of an evaluation: decisions, the matrix of systems and metrics, and warnings.
 
-    details: print it uncut, with all notes and tables below. explain: print it in plain words, too. remedies: see
-    `print_answer_table`.
+    details: print the answer uncut, with all notes and tables below. explain: print an explanation in plain words, too.
+    remedies: see `print_answer_table`.
     """
     print_answer_table(console, outcome, in_full=details, remedies=remedies)
     if explain:

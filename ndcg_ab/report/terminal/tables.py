@@ -189,7 +189,7 @@ def print_slices(console: Console, outcome: Outcome) -> None:
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:
-    """Print comparisons of every two systems, the smallest adjusted p first."""
+    """Print the SHOWN_PAIRS comparisons between any two systems that have the smallest adjusted p."""
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
     rows = []
     for row in pairs[:SHOWN_PAIRS]:

@@ -63,7 +63,7 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
     """Log a bundle to MLflow, unless MLflow has a complete run of the bundle.
 
     Return the id of the experiment, the id of the run, and True if the run is new. Incomplete runs of the bundle are
-    deleted. In a complete run, only the tags about nights that reused the bundle are updated.
+    deleted. A complete run gets new tags and views only if a later night has reused the bundle.
     """
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
@@ -179,7 +179,7 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
 
 
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
-    """Log the run of an evaluation with its child runs, and return its id."""
+    """Log the run of an evaluation with a child run per system, and return the id of the evaluation's run."""
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)
@@ -244,7 +244,10 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
 
 
 def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
-    """Log the child run of one system, from which MLflow draws the lines of its charts, and return its id."""
+    """Log the child run of one system, and return the id of the child run.
+
+    MLflow draws the lines of charts from these runs. parent: the id of the evaluation's run.  name: the system.
+    """
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}

@@ -37,7 +37,7 @@ def to_milliseconds(time: datetime) -> int:
 
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags that every run of a bundle gets: its keys, the program, and the user who ran it."""
+    """Return the tags that every run of a bundle gets, such as the bundle's keys, the program and the user."""
     tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     tags |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
     tags |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
@@ -56,7 +56,7 @@ def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, s
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags of the run of an evaluation: decisions, verdicts, gate, and nights that reused it.
+    """Return the tags of the run of an evaluation, such as decisions, verdicts, gate, and nights that reused it.
 
     `decision` and `decision/SYSTEM` are plain values to filter by; `what_to_do` is a sentence for people.
     """

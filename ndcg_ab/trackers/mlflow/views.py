@@ -71,7 +71,7 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
     """Return the state of MLflow's runs list that shows columns in order.
 
-    columns: their names.  widths: column -> width in pixels.
+    columns: the names of the columns.  widths: column -> width in pixels.
     """
     widths_known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
