@@ -80,9 +80,9 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key accepts a list or a mapping of plain values.
+    """Return whether a configuration key accepts a value of type `kind`, which is `list` or `dict`.
 
-    False as well if the key also accepts a number, or if a model describes the values. kind: `list` or `dict`.
+    False as well if the key also accepts a number, or if a model describes the values.
     """
     *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)

@@ -162,12 +162,12 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
-    """Return systems and pairs of values, in which changed judgments no longer hide what a new ranking did.
+    """Return systems and differences, with both rankings of a system under the current judgments if needed.
 
-    If ranking and judgments of a system both changed, its pairs compare the old and the new ranking under the current
-    judgments. pairs: (system_id, metric) -> differences from the earlier evaluation. later: the current values.
-    old_rankings: the values of the earlier rankings under the current judgments. reasons: system_id -> why the values
-    of its earlier ranking are unknown; its pairs are then None.
+    They are needed for a system whose ranking and judgments both changed; its differences are replaced. pairs:
+    (system_id, metric) -> differences from the earlier evaluation. later: the current values. old_rankings: the values
+    of the earlier rankings under the current judgments. reasons: system_id -> why the values of the earlier ranking are
+    unknown; the differences of that system are then None.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {

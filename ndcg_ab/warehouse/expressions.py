@@ -130,7 +130,7 @@ BY_FIRST: dict[Callable[[RankedGains], Quotient], str] = {
     accuracy: "1e0",
     reciprocal_rank: "1e0 / cast(query_dcg.first_rank as {real})",
 }
-"""The SQL expression of the value from the first relevant rank, by the function of the measure."""
+"""Function of a measure -> SQL expression of the value, which depends only on the first relevant rank."""
 
 
 def is_expressible(metric: Metric) -> bool:

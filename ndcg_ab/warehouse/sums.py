@@ -62,7 +62,7 @@ CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
         ("nonrelevant", "pooled"),
     ),
 }
-"""The SQL cascade by the factor function of a measure."""
+"""Factor function of a measure -> SQL cascade."""
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
