@@ -168,14 +168,17 @@ class Source(ABC):
         return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
-        """Return the result of a request.
+        """Return the rows that answer a request, with documents and costs if the source has them.
 
         A source overrides this method, or `pull` if it only needs the texts of queries.
         """
         return PullResult(self.pull(layout, pull.texts))
 
     def check(self, layout: Layout) -> None:
-        """Raise InputError if the source cannot be read; by default all of it is read, of a file the first record."""
+        """Raise InputError if the source cannot be read.
+
+        By default all rows are read; of a file only the first record is read.
+        """
         self.pull(layout, {})
 
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:

@@ -85,7 +85,7 @@ class Scores(Source):
         return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
 
     def choose_reading(self) -> Reading:
-        """Return how the file is read: by the configured format, else by its content, else by its name."""
+        """Return the `Reading` of the file, by the configured format, else by its content, else by its name."""
         form, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
         if form in READINGS:
             return READINGS[form]

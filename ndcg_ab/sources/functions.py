@@ -74,7 +74,7 @@ class Function(Source):
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None, say: Say) -> pa.Table:
-        """Call the function and return its ranking; raise InputError if it fails or returns something else.
+        """Call the function and return its ranking; raise InputError if it fails or its results break a rule.
 
         costs: receives the time of each call; None: calls are not timed. say: receives progress messages.
         """

@@ -91,7 +91,7 @@ def pull_source(
     rules: DocumentRules = AS_IT_IS,
     say: Say = lambda text: None,
 ) -> Pulled:
-    """Read a source and check its rows against a layout; raise InputError with the location of a wrong row.
+    """Return the data of a source in the columns of a layout; raise InputError with the location of a wrong row.
 
     directory: the folder from which relative paths start and in which modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.

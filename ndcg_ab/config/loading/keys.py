@@ -64,7 +64,10 @@ def fields_of(key_path: KeyPath) -> Iterator[FieldInfo]:
 
 
 def may_hold_secret(key_path: KeyPath) -> bool:
-    """Return whether the value at a key path may hold a secret, so that it is looked up only when it is used."""
+    """Return whether the value at a key path may hold a secret.
+
+    A value that may hold a secret is looked up only when it is used.
+    """
     return any(Trait.LATE in traits_of(field) for field in fields_of(key_path))
 
 
@@ -124,7 +127,10 @@ def has_default(key_path: KeyPath) -> bool:
 
 
 def takes_text(key_path: KeyPath) -> bool:
-    """Return whether the value at a key path is always text, so that it is not parsed as YAML."""
+    """Return whether the value at a key path is always text.
+
+    A value that is always text is not parsed as YAML.
+    """
     for kind in inner_types(annotation_of(key_path)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False

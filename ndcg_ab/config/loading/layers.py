@@ -50,14 +50,17 @@ class LayeredConfiguration:
         return otherwise
 
     def on(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
-        """Return this layer merged onto a lower one: mappings are merged, other values replaced, null removes a key."""
+        """Return this layer merged onto a lower layer.
+
+        Mappings are merged key by key, other values of the lower layer are replaced, and null removes a key.
+        """
         return LayeredConfiguration(merge_layers(below.content, self.content), below.origins | self.origins)
 
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
     """Return the content of a file merged with the files that it extends and the changes by `--set`.
 
-    settings: the texts of the `--set` options.
+    Null keys that have a default are left out. settings: the texts of the `--set` options.
     """
     layered = read_layer(path, (), resolve_path(path.parent))
     content, origins = layered.content, dict(layered.origins)
@@ -117,7 +120,10 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath = ()) -> dict[Any, Any]:
-    """Return mappings merged key by key: values of `above` replace those of `below`, and null removes a key."""
+    """Return two mappings merged key by key, with nested mappings merged as well.
+
+    Values of `above` replace those of `below`, and null removes a key. key_path: the path of the mappings.
+    """
     merged = dict(below)
     for key, value in above.items():
         lower_value = expand(merged.get(key), (*key_path, key))
@@ -140,7 +146,10 @@ def leaf_keys(content: dict[Any, Any], key_path: KeyPath = ()) -> Iterator[KeyPa
 
 
 def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
-    """Return the content with relative file paths made absolute below `folder`, also those of files with secrets."""
+    """Return the content with relative file paths made absolute, also in references {file: PATH} to secrets.
+
+    folder: the folder from which the relative paths start.
+    """
 
     def absolute(value: Any) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
@@ -193,7 +202,11 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
 
 
 def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
-    """Apply a `--set` option such as ``statistics.alpha=0.01`` or ``gate=null`` to the content; return its key path."""
+    """Set the key that a `--set` option names in the content, and return its key path.
+
+    text: the option, such as ``statistics.alpha=0.01``; ``gate=null`` removes the key. Raises InputError for an unknown
+    key, or a value that is not YAML.
+    """
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")

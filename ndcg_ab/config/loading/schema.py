@@ -122,7 +122,10 @@ def loosen_schema(schema: Schema) -> Schema:
 
 
 def either_schema(schema: Schema, other: Schema) -> Schema:
-    """Return a schema that accepts what either schema accepts; description and default move to the top level."""
+    """Return a schema that accepts what either of two schemas accepts.
+
+    The description and the default of `schema` move to the top level.
+    """
     about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
     rule = {key: value for key, value in schema.items() if key not in about}
     if not rule:

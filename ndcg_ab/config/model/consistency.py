@@ -180,9 +180,9 @@ def assign_roles(
 ) -> dict[str, Any]:
     """Return the keys `metrics` (the primary ones), `secondary_metrics` and `primary_metrics` after assigning roles.
 
-    If `primary` is a list, its metrics are primary. Otherwise all of `metrics` are primary if `primary` is "all" or
-    other roles are given, else the first one. guardrails: metric -> margin. are_named: True if the configuration gives
-    `metrics`; False for the default. Raises RuleError for a metric with two roles.
+    primary: a list of the primary metrics; "first" or "all": the first or all of `metrics`; None: all if other roles
+    are given, else the first. guardrails: metric -> margin. are_named: True if the configuration gives `metrics`; False
+    for the default. Raises RuleError for a metric with two roles.
     """
     listed = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []
@@ -201,7 +201,10 @@ def assign_roles(
 
 
 def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
-    """Raise RuleError for a metric in two keys; roles: key -> metrics; is_default: whether `metrics` is the default."""
+    """Raise RuleError if a metric is named in two keys, since a metric has one role.
+
+    roles: key -> metrics. is_default: True if `metrics` is the default.
+    """
     for name in (name for names in roles.values() for name in names):
         keys = [key for key, names in roles.items() if name in names]
         if len(keys) > 1 and name in roles.get("metrics", ()) and is_default:

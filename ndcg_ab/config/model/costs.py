@@ -132,9 +132,10 @@ def read_cost_statistic(text: str) -> CostStatistic:
 
 
 def split_guardrails(content: Any) -> Any:
-    """Return the configuration with guardrails on costs moved to `costs`; unchanged if scores are given.
+    """Return the configuration with guardrails on costs moved from `guardrails` to `costs`.
 
-    Raises RuleError for a guardrail on a cost without a statistic, and ValueError for a repeated one.
+    A configuration with scores, or without such guardrails, is returned unchanged. Raises RuleError for a guardrail on
+    a cost without a statistic, and ValueError for a repeated one.
     """
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
     costs = content.get("costs") if guardrails else None

@@ -187,7 +187,10 @@ def input_keys(model: type[BaseModel]) -> set[str]:
 
 
 def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
-    """Yield the options of the keys of a model and of nested models; above: the model's dotted key with a final dot."""
+    """Yield the command-line options of the keys of a model and of nested models.
+
+    above: the model's dotted key with a final dot; empty for the whole configuration.
+    """
     for name, field in model.model_fields.items():
         for option in field.metadata:
             if isinstance(option, Option):

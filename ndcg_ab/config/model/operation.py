@@ -35,7 +35,7 @@ FIELDS: dict[str, tuple[int, int, tuple[str, ...]]] = {  # of a cron expression:
 
 
 def cron_fault(cron: str) -> str | None:
-    """Return the rule that a cron expression breaks, or None if it is valid."""
+    """Return the rule that a cron expression breaks, or None if it breaks no rule."""
     texts = cron.lower().split()
     if len(texts) != len(FIELDS):
         return "must be five fields (minute hour day month weekday), as in 0 2 * * *"

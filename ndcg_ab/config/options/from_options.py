@@ -88,7 +88,7 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
-    """Return the resources given by `--threads`, `--memory-limit` and `--spill`.
+    """Return the limits that `--threads`, `--memory-limit` and `--spill` set.
 
     options: parameter name -> value; other parameters are ignored. otherwise: the values for options that are not
     given. Raises InputError that names the option.
@@ -118,7 +118,10 @@ def make_first_decide(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:
-    """Return the evaluation of a configuration; raise InputError for invalid keys; name: returns the text for a key."""
+    """Return the evaluation that a configuration describes; raise InputError for keys that break a rule.
+
+    name: returns the text by which a message names a setting.
+    """
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
@@ -191,7 +194,10 @@ def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> lis
 
 
 def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the configuration entries of scores, each given as FILE or NAME=FILE; an existing file counts as FILE."""
+    """Return the configuration entries of scores, each given as FILE or NAME=FILE.
+
+    The name of an existing file counts as FILE, even if it contains a `=`.
+    """
     entries = []
     for text in texts:
         name, equals, file = text.partition("=")

@@ -52,7 +52,11 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
 
 
 def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return the judgments file given beside --system; raise InputError if there are further files."""
+    """Return the only positional file, the judgments, if --system names the rankings.
+
+    Raises InputError if there are further files, if the file is written as NAME=FILE, or if --judgments is given as
+    well.
+    """
     rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(

@@ -41,9 +41,10 @@ NO_ORDINAL = -1  # the ordinal of an event without one
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file in tables, in the columns of `SCHEMA`; a missing text is "", a missing ordinal -1.
+    """Yield the events of a file in tables, in the columns of `SCHEMA`.
 
-    columns: field -> the path of its keys. Raises InputError with the line that breaks a rule.
+    A missing text is empty, and a missing ordinal is -1. columns: field -> the path of its keys. Raises InputError with
+    the line that breaks a rule.
     """
     refuse_no_file(path)
     rows = 0

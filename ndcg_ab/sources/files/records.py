@@ -86,7 +86,8 @@ def records_table(records: Records, layout: Layout) -> pa.Table:
 def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
     """Yield tables of `PIECE` records each, and at least one table.
 
-    The tables are small because Python objects take far more memory than Arrow.
+    The tables are small because Python objects take far more memory than Arrow. Raises InputError for the first record
+    that breaks a rule.
     """
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None

@@ -122,7 +122,10 @@ class ObjectStore(Store):
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
 
     def version_mark(self, name: str) -> str | None:
-        """Return a text that changes with the content of an object, or None if the store has none."""
+        """Return a text that changes with the content of an object.
+
+        None if the store gives neither an etag nor a generation.
+        """
         with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None

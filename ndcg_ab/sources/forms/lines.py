@@ -34,8 +34,8 @@ def make_form(
 ) -> Form:
     """Return the form of text files without a header.
 
-    words: the name of the form. example: a small file. names: the fields in order. fits: whether the values of the
-    fields are plausible. doubts: whether another kind of content is likelier.
+    words: the name of the form. example: a small file. names: the fields in order. fits: returns whether the values of
+    the fields are plausible. doubts: returns whether another kind of content is likelier.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -124,7 +124,7 @@ RATED = re.compile(r"(?P<query_id>[^:\s]+)::(?P<doc_id>[^:\s]+)::(?P<grade>[\d.]
 
 
 def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
-    """Return how judgments are read if all lines match the pattern `line`, else None."""
+    """Return the `Reading` of judgments if all lines but comments match the pattern `line`, else None."""
     lines = [each for each in sample.lines if not each.startswith("#")]
     if not lines or not all(map(line.match, lines)):
         return None
@@ -145,7 +145,7 @@ def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Reco
 
 
 def sniff_lists(sample: Sample) -> Reading | None:
-    """Return how a ranking with one line per query is read (id, list of documents), or None for another form."""
+    """Return the `Reading` of a ranking with one line per query (id, list of documents), or None for another form."""
     for delimiter in DELIMITERS:
         head = sample.head(delimiter)
         is_id = len(head) == 2 and query_column(head[:1]) is not None
@@ -174,7 +174,7 @@ def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | Non
 
 
 def sniff_texts(sample: Sample) -> Reading | None:
-    """Return how queries without a header (id, tab, text) are read, or None for another form."""
+    """Return the `Reading` of queries without a header (id, tab, text), or None for another form."""
     rows = [line.split("\t") for line in sample.lines if not sample.is_json]
     if sample.columns or not rows or any(len(row) != 2 for row in rows):
         return None

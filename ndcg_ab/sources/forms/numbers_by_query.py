@@ -30,10 +30,10 @@ KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, whic
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    """Return how judgments {query: {document: grade}} are read, or None if the numbers are no plausible grades.
+    """Return the `Reading` of judgments {query: {document: grade}}, or None if the numbers are no plausible grades.
 
-    Many distinct numbers, and fractions that fall from document to document, are marked as doubtful: they are likelier
-    scores.
+    Many distinct numbers, and fractions that fall from document to document, are marked as doubtful, since they are
+    likelier scores.
     """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
@@ -49,9 +49,9 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    """Return how scores {query: {document: score}} are read, or None if a value is no number.
+    """Return the `Reading` of scores {query: {document: score}}, or None if a value is no number.
 
-    Few integers that do not fall from document to document are marked as doubtful: they are likelier grades.
+    Few integers that do not fall from document to document are marked as doubtful, since they are likelier grades.
     """
     queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
@@ -65,9 +65,9 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 
 
 def unwrap(value: Any) -> tuple[Any, str | None]:
-    """Return the queries inside a wrapper or in JSON Lines, and the kind of content that the wrapper names, or None.
+    """Return the queries of a JSON value, and the kind of content that a wrapper around them names, or None.
 
-    A wrapper is {"qrels": queries} or {"run": queries}.
+    A wrapper is {"qrels": queries} or {"run": queries}. Queries on several JSON Lines are merged into one mapping.
     """
     if is_list(value) and all(is_object(each) and all(map(is_query, each.values())) for each in value):
         merged = dict(chain.from_iterable(each.items() for each in value))
@@ -139,7 +139,7 @@ def read_numbers(value: Any, field: str) -> Records:
 
 
 def sniff_values(sample: Sample) -> Reading | None:
-    """Return how metric values {query: {measure: value}} are read, or None.
+    """Return the `Reading` of metric values {query: {measure: value}}, or None for another form.
 
     The reading is doubtful if the keys are no known measures.
     """

@@ -76,7 +76,10 @@ def is_plain_number(text: str) -> bool:
 
 
 def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
-    """Return the values as floats, or None if there are no values or one is no number; decimal: the decimal sign."""
+    """Return the values as floats, or None if there are no values or one is no number.
+
+    decimal: the decimal sign.
+    """
     texts = [value.strip().replace(decimal, ".") for value in values]
     return [float(text) for text in texts] if texts and all(map(is_plain_number, texts)) else None
 

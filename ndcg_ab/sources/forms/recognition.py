@@ -70,9 +70,10 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
 
 
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
-    """Return how a file is read by the known form that fits its beginning, or None if no form fits.
+    """Return the `Reading` of a file by the known form that fits its beginning, or None if no form fits.
 
-    kind: the content that the file must have; None: any.
+    kind: the content that the file must have; None: any. Raises InputError if no kind is given and the file fits two
+    kinds.
     """
     return recognise(Sample.of_file(path), kind)
 

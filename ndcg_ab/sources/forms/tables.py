@@ -46,7 +46,7 @@ class Table(NamedTuple):
     columns: Mapping[str, Sequence[str]]
 
     def reading(self, kind: str, columns: Mapping[str, str]) -> Reading:
-        """Return how the rows of the table are read; columns: field -> column."""
+        """Return the `Reading` that says how the rows of the table are read; columns: field -> column."""
         decimals = rated_values(value for name in NUMBERS if name in columns for value in self.columns[columns[name]])
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
         renamed = {field: column for field, column in columns.items() if field != column}
@@ -103,7 +103,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
-    """Return how to read judgments with BEIR's columns query-id, corpus-id and score (the grade), or None."""
+    """Return the `Reading` of judgments with BEIR's columns query-id, corpus-id and score (the grade), or None."""
     for table in find_tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:

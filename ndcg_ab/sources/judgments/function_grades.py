@@ -195,7 +195,10 @@ def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
 
 
 def answer_key(about: "hashlib._Hash", query: Query, document: Document) -> str:
-    """Return the cache key of the answer for a query and a document; about: the hash object of the function."""
+    """Return the cache key of the function's answer for a query and a document.
+
+    about: the hash object of the function, which stays unchanged.
+    """
     content = [query.query_id, query.text, dict(query.attributes), document.doc_id, document.title, document.url]
     digest = about.copy()
     digest.update(json.dumps(content, sort_keys=True).encode())

@@ -136,8 +136,8 @@ def judgment_source_names(evaluation: Evaluation) -> list[str]:
 def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     """Return the judgments of several sources as one table with one grade per document.
 
-    A single table without judges is returned unchanged. Raises InputError if a judge contradicts another judgment in
-    one file, or judges disagree and no rule decides.
+    A single table without judges is returned unchanged. Raises InputError if a judge gives a document two grades in one
+    file, or judges disagree and no rule decides.
     """
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
@@ -197,7 +197,10 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
 
 
 def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
-    """Return judgments as integer codes; singles: one row per judgment; names: the names of the files, in order."""
+    """Return judgments as integer codes.
+
+    singles: one row per judgment. names: the names of the files, in order.
+    """
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)

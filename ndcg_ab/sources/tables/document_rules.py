@@ -222,9 +222,10 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
 
 
 def name_queries(table: Any, ids: Mapping[str, str], new_remarks: Sequence[Remark], writer: TableWriter) -> Any:
-    """Return a table with query texts replaced by query ids, and with new remarks; unchanged without new remarks.
+    """Return a table with query texts replaced by query ids, and with new remarks.
 
-    ids: query text -> query_id. writer: receives the table.
+    ids: query text -> query_id. new_remarks: the remarks to add; if empty, the table is returned unchanged. writer:
+    receives the table.
     """
     if not new_remarks:
         return table

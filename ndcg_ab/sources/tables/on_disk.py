@@ -95,10 +95,10 @@ class TableWriter:
         metadata: Callable[[], dict[bytes, bytes]] = dict,
         names: Sequence[str] = ("query_id",),
     ) -> Any:
-        """Write the pieces and return them as one table: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
+        """Write the pieces and return them as one table: a `TableOnDisk`, or a `pa.Table` if there are few rows.
 
-        metadata: returns the metadata of the table; it is called after the last piece. names: the columns whose texts
-        repeat. Raises InputError if the disk is full.
+        Without a file or memory limits, the result is always a `pa.Table`. metadata: returns the metadata of the table;
+        it is called after the last piece. names: the columns whose texts repeat. Raises InputError if the disk is full.
         """
         if self.only is not None:
             pieces = (piece.filter(pc.is_in(piece["doc_id"], value_set=self.only)) for piece in pieces)

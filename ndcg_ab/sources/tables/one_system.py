@@ -25,9 +25,10 @@ Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
 def find_system_column(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
-    """Return the column of a ranking that names systems, and the names in it; None and an empty list without one.
+    """Return the column of a ranking that names systems, and the names in it.
 
-    make: creates the source of a description.
+    None and an empty list if there is no such column, or the ranking cannot be read. make: creates the source of a
+    description.
     """
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.in_memory, "data", None)  # a reader without a length can be read once alone

@@ -93,6 +93,9 @@ def query_starts(query_ids: pa.Array) -> Whole:
 
 
 def refuse_scattered_queries(heads: pa.Array) -> None:
-    """Raise NotPlainError if the rows of a query are not together; heads: the query of each run of rows."""
+    """Raise NotPlainError if the rows of a query are not together.
+
+    heads: the query id of each run of rows with equal query ids.
+    """
     if len(heads.unique()) < len(heads):
         raise NotPlainError

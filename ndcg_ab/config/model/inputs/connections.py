@@ -98,7 +98,7 @@ class SourceModel(Model):
 
     @property
     def origin(self) -> str:
-        """The address of the source as it is written, without secrets, for the HTML page."""
+        """The address of the source as the configuration spells it, without secrets, for the HTML page."""
         return self.display_name
 
 

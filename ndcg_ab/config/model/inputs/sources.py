@@ -100,7 +100,7 @@ class FileSource(Readable, SourceModel):
 
     @property
     def origin(self) -> str:
-        """The path or address of the file as it is written, without secrets, for the HTML page."""
+        """The path or address of the file as the configuration spells it, without secrets, for the HTML page."""
         return plain_address(str(self.file))
 
 
@@ -302,7 +302,10 @@ class InputEntry(OnSpark, Readable):
 
     @property
     def kind(self) -> str:
-        """The key that determines the kind of source: `file`, `python`, …; ValueError unless exactly one is given."""
+        """The key that determines the kind of source, such as `file` or `python`.
+
+        Raises ValueError unless the entry has exactly one key of this sort.
+        """
         known = list(self.kinds)
         present = [key for key in known if getattr(self, key) is not None]
         if len(present) != 1:
