@@ -39,7 +39,8 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     """Return one record of changes in the top ranks per candidate.
 
     Empty without rankings or candidates, if another tool computed the first metric, and if there are more than
-    `MOST_DOCUMENTS` results. Raises ParityError if the core finds another overlap for a sample of the queries.
+    `MOST_DOCUMENTS` results to compare. Raises ParityError if the core finds another overlap for a sample of the
+    queries.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
@@ -71,10 +72,8 @@ def make_changes(
     """Make the record of one candidate's changes.
 
     rows: rows of the table `query_change`, by rising query_id. moved: numbers of documents that entered and left the
-    top
-    ranks, by grade. largest: the queries with the largest differences. about: the evaluation, and the number of ranks
-    that
-    are compared.
+    top ranks, by grade. largest: the queries with the largest differences. about: the evaluation, and the number of
+    ranks that are compared.
     """
     evaluation, depth = about
     is_changed = longer_lengths(rows) != rows["at_same_rank"].to_numpy()

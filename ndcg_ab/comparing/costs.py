@@ -41,7 +41,7 @@ MOST = 1_000_000  # needed queries that are reported at most
 
 
 class RecordedCost(NamedTuple):
-    """One cost on the queries for which every system has it, by rising query id.
+    """One cost of all systems, on the queries for which every system has the cost, by rising query id.
 
     values: (queries x systems) costs. failed: (queries x systems) whether the request failed, so that its cost is a
         lower bound. sample: weights and clusters of the queries. missing: the ids of queries without the cost, by
@@ -66,7 +66,10 @@ class RecordedCost(NamedTuple):
 
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
-    """Compare costs over all queries with a known cost, judged or not; return None if no cost is recorded."""
+    """Return the costs of every system, with the differences of every candidate from the baseline.
+
+    A cost is compared over all queries for which every system has the cost, judged or not. None if no cost is recorded.
+    """
     if not evaluation.costs:
         return None
     sampling = sampling.of_log()
@@ -223,8 +226,8 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     """Return the number of queries that decide an open cost guardrail; None if unknown or more than a million.
 
     If the interval has no upper bound, the result is the number of queries with which it has one. Otherwise it is the
-    number with which the nearer bound reaches the margin: its distance to the estimate falls as 1 / sqrt(number).
-    The result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
+    number with which the nearer bound reaches the margin: its distance to the estimate falls as 1 / sqrt(number). The
+    result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
     if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):

@@ -47,7 +47,10 @@ class DrawnQueries:
     frequencies: Mapping[str, float] | None = None
 
     def mean_over_log(self, values: Mapping[str, float]) -> float:
-        """Return the mean over the log of values by query_id; unchanged queries count as 0."""
+        """Return the mean of values over the log, weighted by frequency; unchanged queries count as 0.
+
+        values: value of every changed query, by query_id.
+        """
         times = self.frequencies
         total = float(self.queries) if times is None else math.fsum(times.values())
         return math.fsum((1.0 if times is None else times[name]) * values[name] for name in self.disagreements) / total
@@ -178,8 +181,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
     """Return findings about drawn queries; empty if queries were not drawn.
 
     The findings describe the log, drawn queries that are not judged, judged queries that were not drawn, and queries
-    whose
-    results have changed since the draw.
+    whose results have changed since the draw.
     """
     if log is None:
         return []

@@ -75,7 +75,11 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Compare the columns of guardrails and of the gate's margins, with one test for harm over all of them."""
+    """Return the comparisons of guardrails and of the gate's margins, with one test for harm over all of them.
+
+    guarded: columns of guardrails. gated: columns of the gate's margins. Raises InputError if a difference is beyond
+    the metric's declared range.
+    """
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails([*guarded, *gated], **test_settings(evaluation))
     comparisons = []
@@ -203,8 +207,7 @@ def make_column(
     """Make the column of one comparison with the settings of the metric: range, smallest effect, weights, clusters.
 
     group: the differences. part: (attribute, slice) of the queries; (None, None) for all queries. baseline: None for
-    the
-    evaluation's baseline.
+    the evaluation's baseline.
     """
     limits = evaluation.range_of(metric, width=largest_difference(group.differences))
     scales, weights = sampling.scales_and_weights(group.query_ids, part)
@@ -314,8 +317,7 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
 
     There is a contradiction if a difference is detected over all queries but no slice has this direction, or if a
     difference is detected in every slice but not over all queries. Reasons are weights, small slices that are not
-    tested,
-    and slices with opposite effects.
+    tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion
@@ -332,9 +334,8 @@ def decide_by_all(
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
     compared: the comparisons on which the actual decisions are based. All metrics are tested as one primary family.
-    Empty if
-    the configuration assigns roles to metrics: only the default roles, with the first metric as the primary one, are
-    questioned.
+    Empty if the configuration assigns roles to metrics: only the default roles, with the first metric as the primary
+    one, are questioned.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

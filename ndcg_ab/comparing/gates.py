@@ -142,8 +142,7 @@ def judged_gate(limit: float, summaries: Sequence[SystemSummary]) -> GateResult:
     """Return the result of the check that enough results of each system are judged.
 
     limit: the least share of judged results, in [0, 1]. summaries: one per system and metric; the metric with the
-    fewest
-    judged results counts.
+    fewest judged results counts.
     """
     rows: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
@@ -167,8 +166,7 @@ def margin_gate(
     The gate fails if harm is shown or an estimate is beyond the margin, and with `proof` also if a guardrail is not
     shown to hold. A pair without any difference passes: it shows no loss, and the message says what is not ruled out.
     name: name of the gate. family: name of the family. costs: guardrails on the costs of requests, to which the same
-    rules
-    apply.
+    rules apply.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]

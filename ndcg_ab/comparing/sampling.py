@@ -37,8 +37,7 @@ class Sampling:
         """Return the factors that scale the differences of queries, and the weights of the scaled differences.
 
         The factors are None if queries were not drawn; the weights are None if they are equal. part: the part of the
-        log over
-        which the mean is taken.
+        log over which the mean is taken.
         """
         weights = self.weights_in_order(query_ids)
         if self.log is None or weights is None:
@@ -107,7 +106,10 @@ def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None)
 
 
 def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
-    """Read weights, clusters and probabilities as configured; raise InputError if a scored query lacks a value."""
+    """Return the sampling of the evaluation: weights, clusters and the log of drawn queries, as configured.
+
+    Raises InputError if a scored query has no weight or no cluster.
+    """
     clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
     if log := read_drawn_queries(engine, evaluation):
         return Sampling(log.weights, clusters, log)
@@ -131,8 +133,7 @@ def query_values(engine: Engine, evaluation: Evaluation, column: str, without: s
     """Return the weight or cluster of each query, by query_id; None if weights or clusters are not used.
 
     column: "weight" or "cluster". without: name of the SQL table of scored queries that lack the value. Raises
-    InputError
-    if that table has a row.
+    InputError if that table has a row.
     """
     key = f"{column}ed"
     is_used = getattr(evaluation.statistics, key)

@@ -105,12 +105,12 @@ class MeanChange:
 class SinceLast:
     """The comparison of every system with itself in the previous evaluation, on the common primary metrics.
 
-    ordinal, began: ordinal and start of the previous evaluation, or of the earlier night whose unchanged results it
-        reused.
+    ordinal, began: ordinal and start of the previous evaluation. If that evaluation reused unchanged results, ordinal
+        and start of the earlier evaluation that computed the results.
     systems: changed inputs of each system, in the configured order.
-    comparisons: one per system and metric: its difference now - before on the queries of both evaluations; it is
-        baseline and candidate. If its ranking changed, the family is `since last`, and the current judgments score
-        both rankings. If only other inputs changed, it is `since last, same ranking` (exploratory).
+    comparisons: one per system and metric, with the system as baseline and as candidate: the difference now - before on
+        the queries of both evaluations. If the ranking changed, the family is `since last`, and the current judgments
+        score both rankings. If only other inputs changed, the family is `since last, same ranking` (exploratory).
     lost: for each system and metric the queries with the largest falls, if the ranking changed.
     new_queries, gone_queries: number of queries scored only now, and number of queries scored only before.
     moved: changes of the means of each system whose ranking, judgments or queries changed.
@@ -131,7 +131,7 @@ class SinceLast:
 
     @property
     def dropped(self) -> list[Comparison]:
-        """Return the comparisons of systems whose ranking got worse, without falls shown to be smaller than matters."""
+        """Return the comparisons of systems whose ranking got worse, without falls shown to be too small to matter."""
         return [row for row in self.regressions if not is_small(row)]
 
     @property
@@ -182,8 +182,7 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
     """Yield the comparisons with the previous evaluation for which the gate `no_drop` fails.
 
     By configuration, the gate forbids drops, every fall, or falls of named metrics by more than a given difference. It
-    also
-    fails for comparisons without a query.
+    also fails for comparisons without a query.
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)

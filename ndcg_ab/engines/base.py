@@ -80,7 +80,7 @@ class Engine(ABC):
 
     @abstractmethod
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Declare all texts that input tables have in columns of this name.
+        """Declare all texts that input tables have in columns named `column`.
 
         An engine may store numbers instead of these texts; the rows that it returns do not change.
         """
@@ -96,7 +96,7 @@ class Engine(ABC):
         self._forget(name)
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, is_written: bool = True) -> None:
-        """Add or replace an input table from files or Arrow tables; here by reading it into memory.
+        """Add or replace an input table from files or Arrow tables, which are read into memory.
 
         columns: names of columns in the files, by their names in the table. files: pairs of a file or table, and
             constant columns to add to its rows. is_written: whether `write_tables` writes the table, too.
@@ -158,10 +158,8 @@ class Engine(ABC):
         """Return a table's rows; make the table first if it does not exist.
 
         columns: names of the columns; empty for all.  selection: keyword arguments. `where`: column -> value or list of
-        values
-        that the column must have. `order`: columns to sort by, separated by commas; without it the order is arbitrary.
-        Others
-        are parameters of the SQL file.
+        values that the column must have. `order`: columns to sort by, separated by commas; without it the order is
+        arbitrary. Others are parameters of the SQL file.
         """
         return self._table(name, *self._selected(name, columns, **selection))
 
@@ -169,8 +167,7 @@ class Engine(ABC):
         """Yield a table's rows in pieces, in any order; do not use the engine otherwise before the last piece.
 
         columns: names of the columns. where: column -> value or list of values that the column must have. By default
-        there is
-        one piece.
+        there is one piece.
         """
         yield self.read(name, columns, where=where)
 
@@ -180,8 +177,7 @@ class Engine(ABC):
         """Make a table, and return the select that reads it, the select's parameters, and the table's SQL file.
 
         The file is None for an input table. If the file is of kind ``query``, only the tables that it reads are made,
-        and its
-        text is part of the select.
+        and its text is part of the select.
         """
         file = self.files.get(name)
         bound: Bound = {}
@@ -235,8 +231,7 @@ class Engine(ABC):
         """Return whether the rows of a table fit into memory, at `size` bytes each; True without a limit.
 
         rows_name: words for the rows in an InputError, which is raised if the rows do not fit; if empty, False is
-        returned
-            instead.
+            returned instead.
         """
         if self.memory is None or self.memory.limit is None:
             return True

@@ -11,8 +11,7 @@ def translate_for_spark(text: str) -> str:
     """Return DuckDB's SQL translated for Spark, with parameters as ``:name``.
 
     Raises ValueError if Spark has no equivalent. Differences beyond the grammar: 1.0 is a double in DuckDB and a
-    decimal in
-    Spark, and a list in Spark has neither nulls nor an order.
+    decimal in Spark, and a list in Spark has neither nulls nor an order.
     """
     tree = sqlglot.parse_one(text, read="duckdb").transform(translate_node)
     try:

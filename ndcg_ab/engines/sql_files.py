@@ -141,7 +141,7 @@ def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> s
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
-    """Return the names of all tables that read the table `changed`, directly or through others."""
+    """Return the names of all tables that read the table `changed`, directly or through other tables."""
     names: set[str] = set()
     waiting = {changed}
     while waiting:

@@ -73,7 +73,10 @@ class LongAnswer:
         self.groups: dict[Order, dict[float, TiedGroup]] = {order: {} for order in orders}
 
     def collect_judged(self, rows: pa.Table) -> None:
-        """Collect the judged results of a piece, and count all of its results (first reading)."""
+        """Add the judged results among some rows to `found`, and count all rows (first reading).
+
+        rows: results of this answer.
+        """
         self.returned += rows.num_rows
         self.unscored += rows["score"].null_count
         judged = rows.filter(pc.is_in(rows["doc_id"], value_set=self.judged_ids))
@@ -95,7 +98,10 @@ class LongAnswer:
             self.groups[order] = dict(sorted(groups.items()))
 
     def count(self, rows: pa.Table) -> None:
-        """Count the results of a piece that are above each judged result, or tie with it (second reading)."""
+        """Count the results among some rows that are above each judged result, or tie with it (second reading).
+
+        rows: results of this answer.
+        """
         for order, groups in self.groups.items():
             values, each = np.array(list(groups), dtype=np.float64), list(groups.values())
             keys = sort_keys(rows, order)
@@ -115,7 +121,10 @@ class LongAnswer:
                 group.between[bisect_right(group.doc_ids, doc_id)] += 1
 
     def ranking(self, metric: Metric) -> list[RankedDoc]:
-        """Return the whole ranking in the metric's order, with a placeholder for every unjudged document."""
+        """Return the ranking in the metric's order, with the placeholder `UNJUDGED` for every unjudged document.
+
+        With unjudged = condense, the ranking has only the judged documents.
+        """
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
             return rank_results(metric, self.found, self.grades)
         ranking = [UNJUDGED] * self.returned
@@ -136,8 +145,7 @@ def sort_keys(rows: pa.Table, order: Order) -> Keys:
     """Return the sort key of each result, larger first.
 
     order: the kind of key. The rank is used if the order is by rank, or if a score is missing. Raises ValueError if a
-    rank
-    is missing then.
+    rank is missing then.
     """
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
@@ -155,8 +163,8 @@ def count_long_answers(
 ) -> dict[Answer, LongAnswer]:
     """Read results twice, and return the counted answer of each (system_id, query_id).
 
-    pieces: function that starts reading the results from the beginning; results of other answers are ignored.
-    grades: query_id -> doc_id -> grade.
+    pieces: function that starts reading the results from the beginning; results of other answers are ignored. grades:
+    query_id -> doc_id -> grade.
     """
     orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
     counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}

@@ -123,7 +123,10 @@ def named_system(name: str) -> System:
 
 
 def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
-    """Combine the scores of all inputs in one table; raise InputError for a value that occurs twice."""
+    """Return the scores of all inputs as one table.
+
+    Raises InputError if a system has two values of one metric on one query.
+    """
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = {name: row[name] for name in KEY}
@@ -270,7 +273,11 @@ def check_negated(metrics: Sequence[ExternalMetric]) -> Iterator[Finding]:
 def check_shared(
     evaluation: Evaluation, metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Yield findings on values that a system lacks; raise InputError if two compared systems share no query."""
+    """Yield a finding for each system that lacks values of a metric for some queries.
+
+    values: (system, metric) -> query_id -> value. Raises InputError if a system has no value of a metric, or shares no
+    query with the baseline.
+    """
     systems, baseline = [system.name for system in evaluation.systems], evaluation.baseline_name
     for metric in metrics:
         of_system = {name: values.get((name, metric.source_name), {}) for name in systems}

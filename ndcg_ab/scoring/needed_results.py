@@ -23,9 +23,8 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
     """Return which part of each ranking the metrics and checks need.
 
     None if they need all of the ranking, or if the judgments are on a cluster. systems: number of compared systems. The
-    part
-    includes one rank more than any metric counts (to detect a tie at the last rank), and the judged documents of some
-    queries (to detect ids that never match).
+    part includes one rank more than any metric counts (to detect a tie at the last rank), and the judged documents of
+    some queries (to detect ids that never match).
     """
     if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None

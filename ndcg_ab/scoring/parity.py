@@ -47,7 +47,7 @@ def sample_size(systems: int) -> int:
 
 
 class Recomputation:
-    """Recomputes the values of sampled answers with `ndcg_core`, and compares them with the values of the SQL."""
+    """The recomputation of sampled answers with `ndcg_core`, which compares each value with that of the SQL."""
 
     def __init__(self, engine: Engine, metrics: Sequence[Metric], sample: Sequence[str]) -> None:
         sampled = {"query_id": sample}
@@ -66,8 +66,7 @@ class Recomputation:
         """Recompute every metric's value of one answer; raise ParityError if the value of the SQL differs.
 
         answer: (system_id, query_id). results: the results of this answer. rank: function that returns the documents in
-        a
-        metric's rank order; called once for each ranking rule.
+        a metric's rank order; called once for each ranking rule.
         """
         system_id, query_id = answer
         grades = self.judgments[query_id]
@@ -87,9 +86,9 @@ class Recomputation:
 def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recompute a sample of queries with `ndcg_core`, and return the number of queries compared.
 
-    Metrics of ir_measures are left out. Answers are processed one at a time, and for long answers only the ranks of
-    judged documents are counted, so that memory does not depend on the number of answers.
-    Raises ParityError with query, system, metric and the two values at the first difference above 1e-9.
+    Metrics that another tool computed are left out; 0 if there are no others. Answers are processed one at a time, and
+    for long answers only the ranks of judged documents are counted, so that memory does not depend on the number of
+    answers. Raises ParityError with query, system, metric and the two values at the first difference above 1e-9.
     """
     metrics = own_metrics(metrics)
     if not metrics:
@@ -142,8 +141,7 @@ def batch_answers(
     """Yield batches (systems, queries) of answers that are read together.
 
     A batch has at most about `BATCH_RESULTS` results, unless a single answer has more. returned: number of results of
-    each
-    answer. is_uniform: whether one batch may hold several systems.
+    each answer. is_uniform: whether one batch may hold several systems.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -193,7 +191,7 @@ def relevant_depth(metrics: Sequence[Metric]) -> int | None:
 def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
     """Return the results that can be within the top `depth` ranks of their answer; all results if depth is None.
 
-    rows: results of several answers, or of parts of answers; of a part, the results that can be in its top ranks.
+    rows: results of several answers. An answer may lack results that cannot be within its top ranks.
     """
     codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")

@@ -43,8 +43,7 @@ def open_engine_for(
     """Open the engine that an evaluation configures, with its limits of threads and memory.
 
     evaluation: None to open an engine without a configuration. spill: folder for temporary files; None for the
-    evaluation's
-    folder. resources: the limits, if evaluation is None.
+    evaluation's folder. resources: the limits, if evaluation is None.
     """
     if evaluation is None:
         limits = resources or Resources()

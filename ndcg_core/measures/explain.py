@@ -188,8 +188,7 @@ def ideal_documents(
     """Return the ideal ranking as rows (doc_id, None, grade, gain), best first.
 
     Documents that gain nothing are left out. With ``ideal=max`` each doc_id is None, since every rank has the highest
-    grade.
-    returned: ids of the system's documents in rank order. highest: highest grade in the whole evaluation.
+    grade. returned: ids of the system's documents in rank order. highest: highest grade in the whole evaluation.
     """
     result_gains = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, result_gains, judgments, highest, len(result_gains)) if worth > 0]

@@ -22,7 +22,7 @@ class ExternalMetric(Metric):
     of all values are reversed.
     tool: the tool, with version, that ndcg-ab runs on rankings and judgments; empty if the values come from a file.
 
-    Raises MetricError on a name that cannot be shown on one line.
+    Raises MetricError if the name is empty, longer than 200 characters, or not printable on one line.
     """
 
     external_name: str = ""
@@ -72,8 +72,7 @@ class ExternalMetric(Metric):
         """Return the name for trackers, which has only letters, digits and ``_ - .``.
 
         Other characters are replaced by ``_``, and the metric's hash is appended. If a built-in metric has the name,
-        the result
-        is the tracker name of the built-in metric.
+        the result is the tracker name of the built-in metric.
         """
         builtin = find_builtin_metric(self.external_name)
         if builtin is not None:

@@ -51,8 +51,7 @@ def preference_factors(ranking: GradedRanking) -> list[float]:
 
     R and N are the numbers of relevant and of judged non-relevant documents. A document with a grade below 0 counts as
     unjudged. The factor is 1 if no judged non-relevant document is above. (Buckley and Voorhees, Retrieval Evaluation
-    with
-    Incomplete Information, SIGIR 2004; trec_eval: bpref.)
+    with Incomplete Information, SIGIR 2004; trec_eval: bpref.)
     """
     factors, above, relevant = [], 0, ranking.relevant
     for gain, grade in zip(ranking.gains, ranking.grades, strict=True):
@@ -69,10 +68,8 @@ def inferred_precision_factors(ranking: GradedRanking) -> list[float]:
     """Return the expected precision at every rank if only a part of the pool is judged (trec_eval: infAP).
 
     The document at the rank itself counts as relevant. A grade below 0 marks a document of the pool that was not drawn
-    for
-    judging; a document without a grade is not relevant. (Yilmaz and Aslam, Estimating Average Precision with Incomplete
-    and
-    Imperfect Judgments, CIKM 2006.)
+    for judging; a document without a grade is not relevant. (Yilmaz and Aslam, Estimating Average Precision with
+    Incomplete and Imperfect Judgments, CIKM 2006.)
     """
     factors, relevant, nonrelevant, undrawn = [], 0, 0, 0
     for rank, (gain, grade) in enumerate(zip(ranking.gains, ranking.grades, strict=True), start=1):

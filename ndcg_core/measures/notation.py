@@ -287,8 +287,7 @@ def translation_hint(text: str) -> str:
     """Return a hint on another tool's metric name that cannot be translated.
 
     Either no built-in measure computes the metric, or the name has a cutoff and the built-in measure has none. Empty
-    for
-    every other text.
+    for every other text.
     """
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     if match is None or is_builtin_name(text):

@@ -37,8 +37,8 @@ def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
     """Return the Euclidean distance, >= 0, between the discounts that two rankings give to the documents.
 
     The discount of a document is 1 / log2(rank + 1), or 0 in a ranking that lacks the document. If gains are
-    independent
-    and identically distributed, the standard deviation of the difference of DCG is proportional to this number.
+    independent and identically distributed, the standard deviation of the difference of DCG is proportional to this
+    number.
     """
     one, other = ({doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second))
     return sqrt(sum((one.get(doc, 0.0) - other.get(doc, 0.0)) ** 2 for doc in {*one, *other}))

@@ -156,7 +156,10 @@ def ideal_gains(
 
 
 def highest_gain(metric: Metric, highest_grade: float) -> float:
-    """Return the gain of max_grade, or of `highest_grade` if unset; raise MetricError if that exceeds max_grade."""
+    """Return the gain of the highest grade: of max_grade, or of `highest_grade` if max_grade is None.
+
+    Raises MetricError if `highest_grade` is above max_grade.
+    """
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
         raise MetricError(f"metric {metric.name}: grade {format_number(highest_grade)} is above max_grade")
@@ -302,8 +305,7 @@ def collect_ranked_gains(
     """Return the gains, sums and counts of one ranking from which a measure computes its value for the query.
 
     ranking: at least one document, in the metric's order. highest: the highest grade of the evaluation. ideal: the
-    ideal
-    sum if already known (`shared_ideal`); None to compute it.
+    ideal sum if already known (`shared_ideal`); None to compute it.
     """
     returned = len(ranking)
     if metric.ties != "average" and not metric.has_deeper_ideal:

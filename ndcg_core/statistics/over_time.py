@@ -59,12 +59,11 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """Return the p-value to compare with a level: the larger of the resampling p-value and Gaffke's.
+        """Return the p-value to compare with a level: the larger of the test's p-value and that of Gaffke's bound.
 
-        Sign flips cannot show a p-value below 1 / (resamples + 1). If the level and p_adjusted are both below
-        `RESOLUTION` / (resamples + 1), the p-value of the t test replaces p_adjusted, unless it is unknown. The
-        p-values of the
-        t test and of Gaffke's bound are multiplied by the family size (Bonferroni).
+        The test's p-value is p_adjusted. Sign flips cannot show a p-value below 1 / (resamples + 1). If the level and
+        p_adjusted are both below `RESOLUTION` / (resamples + 1), the p-value of the t test replaces p_adjusted, unless
+        it is unknown. The p-values of the t test and of Gaffke's bound are multiplied by the family size (Bonferroni).
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION

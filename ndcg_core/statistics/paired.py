@@ -169,8 +169,8 @@ def has_dominant_weight(weights: FloatArray) -> bool:
 def moments_of(pairs: Paired) -> Moments | None:
     """Compute the moments of a column's differences; None for fewer than two units, or if one has nearly all weight.
 
-    For drawn queries the degrees of freedom are fewer than n - 1: their differences are divided by the disagreement of
-    their rankings, which makes a few of them large (docs/draw.md).
+    For drawn queries the degrees of freedom are fewer than n - 1, because each difference is divided by the
+    disagreement of the query's rankings, which makes a few of them large (docs/draw.md).
     """
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
     if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
@@ -209,7 +209,7 @@ def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """Return the units that any column has, in the order of their smallest query ids."""
+    """Return the names of the units that any column has, in the order of their smallest query ids."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))
@@ -233,7 +233,10 @@ def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: t
 
 
 def _number_clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the clusters in the order of their smallest query ids, and the index of each query's cluster."""
+    """Return the clusters in the order of their smallest query ids, and the index of each query's cluster.
+
+    indices: order of the queries. Raises ValueError unless there is one cluster per query id.
+    """
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
         counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"
@@ -281,7 +284,10 @@ def _check_values(column: Column, noun: str, column_values: Differences) -> Floa
 
 
 def _relative_weights(column: Column, indices: NDArray[np.intp]) -> FloatArray:
-    """Return the weights of a column over their mean, in a new order; raise ValueError if they are wrong."""
+    """Return the weights of a column over their mean, in the order of `indices`.
+
+    Raises ValueError if a weight is not above 0 or not finite, or if the number of weights is wrong.
+    """
     assert column.weights is not None
     try:
         return relative_weights(column.weights, len(indices))[indices]

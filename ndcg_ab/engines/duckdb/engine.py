@@ -116,8 +116,7 @@ class DuckDBEngine(Engine):
         """Return whether two rows may have equal values in some columns: False if the 64-bit hashes of all rows differ.
 
         Sorting hashes is several times faster than grouping by texts. If there are too many hashes for memory, DuckDB
-        groups
-        them, on disk if need be.
+        groups them, on disk if need be.
         """
         names = ", ".join(f'"{column}"' for column in columns)
         if self.memory.limit is not None and self.count(name) > thresholds.SORTED_HASHES:
@@ -154,7 +153,7 @@ class DuckDBEngine(Engine):
         self._create("temp view", name, self._with_numbers(table.column_names, source))
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, is_written: bool = True) -> None:
-        """Make files readable as a table without copying them."""
+        """Make files and Arrow tables readable as one input table, without copying them."""
         chosen = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in columns.items())
         names = [*columns, *(files[0][1] if files else ())]
         parts = []
@@ -312,8 +311,7 @@ class DuckDBEngine(Engine):
         """Write the tables to a database file.
 
         If the inputs are small, tables that a SQL file makes are written as views. A separate connection writes the
-        file, in
-        small blocks, so that a full disk breaks no other connection.
+        file, in small blocks, so that a full disk breaks no other connection.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
@@ -337,7 +335,7 @@ class DuckDBEngine(Engine):
 
 
 def encode_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
-    """Return the distinct texts of a dictionary column, and the index of each row's text."""
+    """Return the distinct texts of a dictionary column, and the index of each row's text among these texts."""
     texts = pa.chunked_array([piece.dictionary for piece in column.chunks]).unique()
     if all(piece.dictionary.equals(texts) for piece in column.chunks):
         return texts, pa.chunked_array([piece.indices for piece in column.chunks])
@@ -385,8 +383,7 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a da
     """Raise errors of DuckDB as SqlError that names the SQL file, or as InputError.
 
     InputError is raised for a full disk, and for a query or view that reads another file; `where` names the place in
-    the
-    message. If `file` is None, other errors are raised unchanged.
+    the message. If `file` is None, other errors are raised unchanged.
     """
     try:
         yield

@@ -160,8 +160,7 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
     """Return the history's database, opened; wait at most `patience` seconds if another process is writing it.
 
     Raises InputError if the file cannot be opened, or if it is still locked then; the message names the process that
-    holds
-    the lock.
+    holds the lock.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -182,8 +181,7 @@ def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory
     """Yield the rows of a Parquet file, sorted, in batches.
 
     columns: columns of the result. by: columns to sort by; texts are compared by their bytes, and equal rows keep the
-    order
-    of the file. Raises InputError if the disk has no room to sort the rows.
+    order of the file. Raises InputError if the disk has no room to sort the rows.
     """
     names = ", ".join(f'"{column}"' for column in columns)
     order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
@@ -197,8 +195,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
     """Yield the schema of a query's result, and then the batches of the result, from a database file of the user.
 
     The file is opened read-only. memory: limit and temporary folder; None for no limit, and a new folder. Raises
-    InputError
-    if the file cannot be opened or the query fails, and SilentError if the file is locked.
+    InputError if the file cannot be opened or the query fails, and SilentError if the file is locked.
     """
     with contextlib.ExitStack() as stack:
         memory = memory or stack.enter_context(Memory())

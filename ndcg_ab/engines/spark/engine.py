@@ -131,8 +131,7 @@ class SparkEngine(Engine):
         """Return a table of computed rows. Many rows are written to disk under a new name.
 
         The name is new since the rows may depend on an earlier table `name`. Few rows are computed when first read, and
-        stay in
-        memory.
+        stay in memory.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)

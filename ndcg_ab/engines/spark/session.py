@@ -71,8 +71,7 @@ class ClusterWait:
     """The time limit for a cluster to begin its work: `patience`, or several times as long while an executor starts.
 
     look: function that returns the state of the cluster; None for `query_master`. seen: the last state. seconds:
-    seconds
-    waited so far.
+    seconds waited so far.
     """
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
@@ -142,7 +141,7 @@ def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
 
 
 def wait_for_session(cluster: Cluster) -> SparkSession:
-    """Open a session, and return it once its cluster has completed a first job."""
+    """Open a session, and return it once the cluster has completed a first job."""
     builder = SparkSession.builder.appName("ndcg-ab")
     settings: dict[str, Any] = dict(cluster.conf)
     if cluster.remote:

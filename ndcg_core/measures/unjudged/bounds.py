@@ -43,8 +43,7 @@ def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     """Return whether `difference_bounds` can be computed for a metric.
 
     The metric must be rr, accuracy, or a sum over ranks whose ideal, if any, is global or max. Metrics have no bounds
-    if they
-    condense, if their value depends on the number of results, or if there are more than MOST_LEVELS gains.
+    if they condense, if their value depends on the number of results, or if there are more than MOST_LEVELS gains.
     """
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
@@ -56,8 +55,8 @@ def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
 def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return two (queries,) arrays: the lowest and the highest possible difference of each query.
 
-    values: (queries,) differences if unjudged results gain nothing; 0 if the query has no relevant judgment. All are in
-        the metric's unit.
+    values: (queries,) differences if unjudged results gain nothing; 0 if the query has no relevant judgment. All
+        differences are candidate - baseline, in the metric's unit.
     Raises ValueError for a metric without bounds (`has_bounds`).
     """
     if not has_bounds(pair.metric, pair.judged):
@@ -77,8 +76,7 @@ def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
     """Return, per query, the largest possible difference in favour of one system, for rr and accuracy.
 
     side: 0 for candidate - baseline, 1 for baseline - candidate. Unjudged documents that only the favoured system
-    returns
-    count as relevant; of those that both systems return, at most one does.
+    returns count as relevant; of those that both systems return, at most one does.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
     worth = values_by_first_rank(pair.metric, deepest)

@@ -112,7 +112,7 @@ class Gains(NamedTuple):
 
 
 def grade_gains(metric: Metric, grades: FloatArray) -> Gains:
-    """Convert grades to known gains; an unjudged result, whose grade is NaN, gains nothing."""
+    """Return the gains of results with these grades; an unjudged result, whose grade is NaN, gains nothing."""
     distinct, at = np.unique(grades, return_inverse=True)
     worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
     mean, is_judged = worth[at.ravel()], ~np.isnan(grades)
@@ -149,7 +149,10 @@ class DocumentPool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return, per query, the sum of one value per row, times the number of documents of the row."""
+        """Return, per query, the sum over documents of a value.
+
+        values: (rows,) value of each document of a row; a row counts as often as it has documents.
+        """
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 
@@ -204,7 +207,10 @@ def discount_sums(metric: Metric, depth: int) -> FloatArray:
 
 @lru_cache
 def values_by_first_rank(metric: Metric, deepest: int) -> FloatArray:
-    """Return (deepest + 2,) values by rank of the first relevant result; 0 at index 0 and below `deepest`."""
+    """Return the metric's value for each rank of the first relevant result, as an array of length deepest + 2.
+
+    The index is the rank, from 1 to `deepest`. The values at index 0 and at the last index are 0.
+    """
     ranked = (RankedGains([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
     return np.array([0.0, *(metric.traits.quotient(each).value for each in ranked), 0.0])
 

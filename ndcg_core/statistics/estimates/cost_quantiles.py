@@ -39,7 +39,7 @@ AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and dra
 class Tails(NamedTuple):
     """The error probabilities of an interval, each in (0, 0.5).
 
-    low: probability that the whole interval lies above the true value. high: that it lies below.
+    low: probability that the whole interval lies above the true value. high: probability that it lies below.
     """
 
     low: float
@@ -61,14 +61,17 @@ PLAIN = Sample()
 
 
 def least_queries(share: float, tail: float) -> int:
-    """Return the fewest queries whose interval of a quantile has an upper bound: q^n <= tail (72 for p95 at .025)."""
+    """Return the smallest n with share^n <= tail, at which the interval of a quantile has an upper bound.
+
+    share: the quantile, in (0, 1). tail: probability that the interval lies below. For p95 at .025 the result is 72.
+    """
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
 
 def draw_quantile_bounds(
     values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw lower and upper bounds of quantiles: two arrays (draws x systems x shares).
+    """Return random lower and upper bounds of quantiles, as two arrays (draws x systems x shares).
 
     The part of the population beyond all observed queries lies below them for the lower bounds, and above them for the
     upper bounds. A quantile in that part is -inf or inf. values: (n x systems), rows sorted by query_id; the systems

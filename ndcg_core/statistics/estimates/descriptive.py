@@ -128,7 +128,10 @@ def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[flo
 
 
 def _find_carriers(pairs: Paired, moments: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
-    """Return the `top_share` and the `carriers` of `Descriptive`, with unscaled differences for drawn queries."""
+    """Return the values of `top_share` and `carriers` in `Descriptive`; None and empty if the mean is 0.
+
+    For drawn queries, the differences in `carriers` are unscaled.
+    """
     if abs(moments.mean) <= TIE_TOLERANCE:
         return None, ()
     parts = weigh(pairs.differences, pairs.shares)

@@ -143,7 +143,7 @@ def cluster_means(
 
 
 def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """Return Pearson's r of the clusters' means and the logarithms of their weights, and its two-sided p-value.
+    """Return Pearson's r of the clusters' means and the logarithms of the weights, and the two-sided p-value of r.
 
     means, weights: (G,), from `cluster_means`. The p-value is Student's t with G - 2 degrees of freedom. The result is
         (0, 1) for fewer than four clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
@@ -197,7 +197,7 @@ def interval_from_moments(moments: Moments, level: float = 0.95) -> Interval:
 def t_p_value(moments: Moments) -> float:
     """Return the two-sided p-value, in [0, 1], of Student's t against a mean of 0.
 
-    It is 0 for equal differences other than 0.
+    If all differences are equal, the p-value is 1 for a mean of 0, else 0.
     """
     if moments.error == 0:
         return float(abs(moments.mean) <= TIE_TOLERANCE)
@@ -223,7 +223,7 @@ def lower_bound(moments: Moments, alpha: float = 0.05) -> float:
 def half_width(moments: Moments, level: float, comparisons: int = 1) -> float:
     """Return the half-width, in standard errors, of the confidence interval of a mean: t((1 + level) / 2, freedom).
 
-    comparisons: >= 1; if above 1, the interval is one of that many which hold together (Bonferroni).
+    comparisons: number of intervals, >= 1, that hold together (Bonferroni).
     """
     check_probability("level", level)
     return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, moments.freedom)
@@ -253,8 +253,8 @@ def interval_from_half_width(moments: Moments, reach: float) -> Interval:
 def detectable_effect(moments: Moments, reach: float, power: float = 0.8) -> float:
     """Return the mean difference that a test finds with the given power: (reach + t(power, freedom)) * error.
 
-    reach: half-width of the test's interval, in standard errors. (`minimal_detectable_effect` for one test of a family;
-    Bloom 1995.)
+    reach: half-width of the test's interval, in standard errors. For a single test the result is that of
+    `minimal_detectable_effect`. (Bloom 1995.)
     """
     return (reach + _t_quantile(power, moments.freedom)) * moments.deviation / math.sqrt(moments.n)
 

@@ -32,7 +32,7 @@ AT_ONCE = 2**20  # drawn units in memory at once
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult:
-    """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order given.
+    """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order of the columns.
 
     p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the quantile of
         the largest |t| over all columns, with the linearised error in t; infinite if there are too few resamples.
@@ -134,7 +134,10 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
 
 
 def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """Round a table to whole numbers with exact sums over `units` draws; return it transposed, and the exponents."""
+    """Return a table rounded to multiples of 2^-exponent, as whole numbers and transposed, and the exponents.
+
+    There is one exponent per column of the table, with which sums over `units` draws are exact.
+    """
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
@@ -156,10 +159,10 @@ def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[F
 
 
 def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Count the resamples whose |t| reaches the observed one: in the column (row 0), in it or any later column (row 1).
+    """Return two counts of resamples per column, and the largest |t| of every resample.
 
-    t: (columns x resamples) |t|. reach: (columns,) observed |t|. The second array returned is the largest |t| of every
-    resample.
+    A resample counts if its |t| reaches the observed one: in the column (row 0), or in this or any later column (row
+    1). t: (columns x resamples) |t|. reach: (columns,) observed |t|.
     """
     from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
     return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]

@@ -144,8 +144,7 @@ def _count_distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the distinct factors other than 0, rising, and the number of each. factors: as in `_chance_not_positive`.
 
     If there are more than _MOST factors, they are moved to a grid of _MOST points, each split between its two
-    neighbours,
-    so that the mean stays and the spread grows by less than one part in a million of the range.
+    neighbours, so that the mean stays and the spread grows by less than one part in a million of the range.
     """
     x, counts = np.unique(factors[factors != 0], return_counts=True)
     if len(x) <= _MOST:

@@ -50,8 +50,7 @@ def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bo
     """Return the evidence on whether the mean difference of a column is above -margin, or below -margin.
 
     pairs: a column of at least two units. Raises ValueError for a difference below -largest_loss, and for a margin that
-    is
-    not above 0.
+    is not above 0.
     """
     worst = pairs.column.largest_loss
     if not 0 < margin < math.inf:
@@ -148,8 +147,7 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 
     narrow: the simultaneous interval. level: level of the bounds. The result is True if Gaffke's bounds have nothing to
     decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect, or if the largest loss
-    of a
-    query is unknown, is exceeded, or is at most the smallest effect.
+    of a query is unknown, is exceeded, or is at most the smallest effect.
     """
     margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
     if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
@@ -165,7 +163,10 @@ def difference_p_value(pairs: Paired) -> float | None:
 
 
 def _bounded_values(pairs: Paired) -> FloatArray | None:
-    """Return the values of the units; None if the largest loss is unknown, or if a value is beyond it."""
+    """Return the values of the units, clipped to the largest loss on both sides.
+
+    None if the largest loss is unknown, or if a value exceeds it by more than rounding.
+    """
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
@@ -177,8 +178,7 @@ def unseen_losses(pairs: Paired, alpha: float) -> int | None:
 
     If one query in M = n / -log(alpha) has the largest loss (n / 3 at .05), a sample of n queries has no such query
     with probability alpha. None if n is so large that the mean loss would be less than the smallest effect, if there is
-    no
-    smallest effect, if the largest loss is unknown, or if there are fewer than two units.
+    no smallest effect, if the largest loss is unknown, or if there are fewer than two units.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

@@ -53,7 +53,10 @@ class FamilyTest(NamedTuple):
     size: int = 0
 
     def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
-        """Return the settings with the number of resamples for a bootstrap of this size: fewer for a large family."""
+        """Return the settings with the number of resamples for a bootstrap of `units` x `columns`.
+
+        A large family has fewer resamples, but at least `AT_LEAST` / alpha, or all of them if these are fewer.
+        """
         affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
         least = math.ceil(AT_LEAST / self.alpha)
         return self._replace(resamples=min(self.resamples, max(least, affordable)))
@@ -131,14 +134,17 @@ def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
 
 
 def _studentised(moments: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """Convert a half-width from linearised to standard errors; the result is at least `half_width`, or None."""
+    """Return a half-width in standard errors, converted from a bootstrap quantile; None if the quantile is infinite.
+
+    quantile: half-width in linearised errors. linear_error: the linearised error. The result is at least `half_width`.
+    """
     if moments.deviation == 0:
         return half_width(moments, level)
     return None if np.isinf(quantile) else max(quantile * linear_error / moments.error, half_width(moments, level))
 
 
 def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
-    """Combine a sign-flip test and a bootstrap test: take the larger p_adjusted and the wider intervals."""
+    """Return the stricter result of a sign-flip test and a bootstrap test: larger p_adjusted and wider intervals."""
     larger = max((flipped, resampled), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, resampled.reaches, strict=True)
     return replace(
@@ -212,7 +218,7 @@ def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments],
 
 
 def adjust_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test the columns of a family: by sign flips and bootstrap if it decides, else by Benjamini-Hochberg."""
+    """Test the columns of a family: by sign flips and bootstrap, or if it is exploratory, by Benjamini-Hochberg."""
     if not paired:
         return []
     if how.exploratory:
@@ -261,7 +267,7 @@ def simultaneous_quantiles(
 
 
 def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return (flips,) largest |sum| / norm over a family's columns; overwrites sums."""
+    """Return, per flip, the largest |sum| / norm over a family's columns; `sums` is overwritten."""
     return np.asarray((np.abs(sums, out=sums) * scale[:, np.newaxis]).max(axis=0))
 
 

@@ -36,7 +36,7 @@ COLUMNS = 512
 
 @dataclass(frozen=True, slots=True)
 class SignFlip:
-    """The result of `sign_flip`; every tuple has one entry per column, in the order given.
+    """The result of `sign_flip`; every tuple has one entry per column, in the order of the columns.
 
     p_value: two-sided, in (0, 1]; 1 for a column without a difference.
     p_adjusted: family-wise over all columns, in (0, 1]; never below p_value.
@@ -124,7 +124,7 @@ def monotone_p_values(
 
 
 def _replace_by_exact(family: Family, p_values: FloatArray) -> FloatArray:
-    """Replace the p-values of columns that differ on few rows by exact ones.
+    """Return the p-values, with exact ones for columns that differ on at most `ENUMERABLE` rows.
 
     An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
     """
@@ -140,7 +140,10 @@ def _replace_by_exact(family: Family, p_values: FloatArray) -> FloatArray:
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
-    """Count the flips whose |sum| reaches the observed one: in the column (row 0), in it or a later column (row 1)."""
+    """Return two counts of flips per column.
+
+    A flip counts if the |sum| reaches the observed one: in the column (row 0), or in this or a later column (row 1).
+    """
     np.abs(sums, out=sums)
     reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
     reached = sums >= reach  # each of the two sums may be off by differing / 2

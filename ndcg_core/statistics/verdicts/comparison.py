@@ -302,7 +302,10 @@ def _interval(moments: Moments | None, reach: float | None) -> Interval | None:
 
 
 def _detectable_difference(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
-    """Return the mean difference that a family's test of this size detects; by Bonferroni without half-widths."""
+    """Return the mean difference that a family's test detects with the power `POWER`.
+
+    Without half-widths in the test result, the adjustment is Bonferroni's. size: number of tested columns.
+    """
     reach = test.reaches.wide if test else None
     if reach is None:
         reach = half_width(moments, 1 - alpha, size if test else 1)
@@ -313,8 +316,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     """Return the number of queries with which the family's test finds the smallest effect.
 
     None for any conclusion other than "undecided", without a smallest effect, if the differences do not vary, if only
-    rare
-    losses are open, or if no number suffices.
+    rare losses are open, or if no number suffices.
     """
     if (
         conclusion is not Verdict.UNDECIDED

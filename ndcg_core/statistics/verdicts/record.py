@@ -57,9 +57,9 @@ class Unjudged:
 
     documents: number of unjudged documents, >= 0, over all queries, that either system returns within the metric's
         depth.
-    state: the state on judged results, or a weaker one of the same direction, that still holds at `label_factor`;
-    UNKNOWN
-        if no direction holds, or if the measure has no expected value. A state that is open on judged results stays.
+    state: the state on judged results, or a weaker one of the same direction, that still holds at
+        `label_factor`; UNKNOWN if the direction does not hold, or if the measure has no expected value. A state that is
+        open on judged results stays open.
     label_factor: >= 1, the factor by which unjudged results may gain more or less often than judged ones.
     tipping_factor: the smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
     low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;
@@ -83,8 +83,8 @@ class Labels:
     baseline_judged, candidate_judged: mean share, in [0, 1], of judged results within the metric's cutoff, over the
         queries that the system answered; None if it answered none.
     full_queries: number of queries, >= 0, on which neither system returns an unjudged result within the cutoff.
-    full_difference: (weighted) mean difference on fully judged queries; None without one. full_low, full_high: bounds
-        of its (1 - alpha) interval, by Student's t; None for fewer than two units.
+    full_difference: (weighted) mean difference on fully judged queries; None without such a query. full_low, full_high:
+        bounds of the (1 - alpha) interval of full_difference, by Student's t; None for fewer than two units.
     """
 
     baseline_judged: float | None

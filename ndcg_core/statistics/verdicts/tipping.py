@@ -60,9 +60,10 @@ def find_tipping(
 
 
 def weakest_state(states: Iterable[State]) -> State:
-    """Return the weakest of states that have one direction: "better" is weaker than "better by more".
+    """Return the weakest of states that have one direction.
 
-    The same holds for "worse". Other states are returned as the first one is.
+    "Better" is weaker than "better by more", and "worse" is weaker than "worse by more". If the first state is another
+    one, it is returned.
     """
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)

@@ -155,8 +155,8 @@ class Conclusion(NamedTuple):
     """A verdict with its qualifiers.
 
     size: for improved and regressed, the size of the difference; None without a smallest effect or if the simultaneous
-    interval covers it. underpowered: for undecided, whether the mde is above the smallest effect. obstacle: for not
-    testable and undecided, the reason.
+    interval covers it. underpowered: for undecided, whether the mde is above the smallest effect. obstacle: the reason,
+    for not testable, for undecided with zero variance, and for a guardrail with too few queries; else None.
     """
 
     kind: Verdict
@@ -186,9 +186,9 @@ class TestResult:
     """The result of a test procedure for one comparison.
 
     p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
-        error. reaches: half-widths of the simultaneous intervals; None for guardrails, which are tested alone. factor:
-        p_adjusted divided by the share of flips from which it was computed. resamples: number of resamples drawn for
-        p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test.
+        error. reaches: half-widths of the simultaneous intervals; all None for guardrails, which are tested alone.
+    factor: p_adjusted divided by the share of flips from which p_adjusted was computed. resamples: number of resamples
+        drawn for p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test.
     """
 
     p_value: float
@@ -252,7 +252,7 @@ def least_differing(alpha: float) -> int:
 
 
 def conclude(facts: Facts) -> Conclusion:
-    """Return the first of the verdicts in docs/statistics.md that applies, from top to bottom."""
+    """Return the first verdict in docs/statistics.md that applies; guardrails are concluded by `guardrail_verdict`."""
     if facts.test is None or facts.moments is None:
         return conclude_not_testable(facts)
     if facts.differing == 0:
