@@ -58,9 +58,10 @@ def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
 
 
 def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
-    """Return the table with the ids of the queries on which its source failed in the metadata.
+    """Return the table with the ids of failed queries in the metadata.
 
-    The results of such queries are missing; an empty result would be a valid answer.
+    query_ids: the queries on which the source failed. The results of such queries are missing; an empty result would be
+    a valid answer.
     """
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
 

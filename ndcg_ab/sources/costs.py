@@ -67,7 +67,10 @@ class CostRecord:
 
 
 def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
-    """Return the table of costs (`COST`); measured: a clause on how they were measured, for the metadata."""
+    """Return the table of costs (`COST`).
+
+    measured: a clause on how the costs were measured, for the metadata.
+    """
     columns = [[row[index] for row in rows] for index in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
 

@@ -311,7 +311,7 @@ RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 
 def read_only_statement(query: str, location: str) -> str:
-    """Return a query up to its last semicolon; raise InputError if the query is not a single reading statement.
+    """Return a query without the final semicolon; raise InputError if the query is not a single reading statement.
 
     Notes
     -----

@@ -217,6 +217,9 @@ def locate_value(records: Records, values: Mapping[str, str]) -> str:
 
 
 def repeated_keys(counts: pa.Table) -> list[dict[str, Any]]:
-    """Return the keys that occur more than once, sorted by KEY; counts: the keys with their column count_all."""
+    """Return the keys that occur more than once, sorted by KEY.
+
+    counts: one row per key, with the number of rows of the key in the column count_all.
+    """
     twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
     return list(twice.to_pylist())

@@ -75,7 +75,10 @@ def format_text(text: str) -> str:
 
 
 def is_named(text: str) -> bool:
-    """Return whether a text is NAME=FILE; existing files, addresses, and texts with a path before the = are not."""
+    """Return whether a text is NAME=FILE.
+
+    An existing file or an address is not. A NAME with a slash counts only if FILE exists.
+    """
     name, equals, file = text.partition("=")
     is_name = not re.search(r"[/\\]", name) or Path(file).exists()
     return bool(equals) and is_name and not ADDRESS.match(text) and not Path(text).exists()

@@ -32,9 +32,10 @@ WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}
 
 
 def fill_variables(text: str, where: str) -> str:
-    """Return the text with environment variables replaced by their values; where: the key, for messages.
+    """Return the text with environment variables replaced by their values.
 
-    An empty variable counts as not set. Raises InputError for a variable that is not set and has no default.
+    where: the key, for messages. An empty variable counts as not set. Raises InputError for a variable that is not set
+    and has no default, and for text that is no variable after ``${``.
     """
 
     def value_of(match: re.Match[str]) -> str:

@@ -78,7 +78,7 @@ def find_plain_secrets(content: Any) -> Iterator[tuple[KeyPath, str]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text may be a secret itself, and no variable, redacted text, placeholder or file path."""
+    """Return whether a text may be a secret, and is no variable, redacted text, placeholder or file path."""
     return "${" not in text and "•••" not in text and not NO_SECRETS.fullmatch(text)
 
 

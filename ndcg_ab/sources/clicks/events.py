@@ -208,9 +208,9 @@ class EventFilter:
         return pa.table(columns).cast(EVENTS)
 
     def remarks(self, origin: str) -> tuple[Remark, ...]:
-        """Return remarks on the events that were left out; raise InputError if there is no impression or no click.
+        """Return remarks on the events that were left out.
 
-        origin: the log, for messages.
+        origin: the log, for messages. Raises InputError if no event is an impression, or none is a click.
         """
         actions = ", ".join(sorted({*self.others, *self.used})[:5])
         lacking = f", {self.examples[0]}" if self.examples else ""

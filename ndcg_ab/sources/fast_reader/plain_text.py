@@ -147,10 +147,10 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
 
 
 def refuse_lost_result(query_id: str, keys: npt.NDArray[Any], kept: int, depth: int) -> None:
-    """Raise ParityError if a row after the `kept` first rows of a query can be at its `depth` first ranks.
+    """Raise ParityError if a row that was not kept may belong to the first `depth` ranks of a query.
 
     keys: of all rows of the query, higher first: scores as 32-bit floats, which keep what ties in any precision, or
-        negated ranks.
+    negated ranks. kept: number of first rows that were kept.
     """
     if kept < len(keys) and keys[kept:].max() >= np.partition(keys, -depth)[-depth]:
         raise ParityError(

@@ -90,9 +90,10 @@ def longest_shared_bytes(column: pa.Array) -> int:
 
 
 def declared_size(message: Any) -> tuple[int, int]:
-    """Return the number of rows of an Arrow message and of the bytes that it unpacks to, as its header declares them.
+    """Return the numbers of rows and of unpacked bytes that the header of an Arrow message declares.
 
-    The header is a FlatBuffer (Message.fbs of Arrow), in which the offset of a field is found through a vtable.
+    The header is a FlatBuffer (Message.fbs of Arrow), in which the offset of a field is found through a vtable. Both
+    numbers are 0 for a message that is neither a record batch nor a dictionary.
     """
     head, body = message.metadata, message.body
 

@@ -149,7 +149,10 @@ class File(Source):
 
 
 def form_remarks(pulled: Pulled) -> list[Remark]:
-    """Return a remark that names the recognised form of a file; none for plain TREC and tables with standard names."""
+    """Return a list with a remark that names the recognised form of a file.
+
+    The list is empty for plain TREC, tables with standard names, and sources that are not one local file.
+    """
     source = pulled.source
     if not isinstance(source, File) or not (path := Path(source.origin)).is_file():
         return []
@@ -203,7 +206,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
 
 
 def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
-    """Raise InputError if a file of this form cannot hold the columns of the layout, or the mapped columns."""
+    """Raise InputError if a file with this `Reading` cannot hold the layout, or has no columns that can be mapped."""
     is_trec = reading.format == "trec"
     if is_trec and layout.kind == COSTS:
         names = ", ".join(field.name for field in layout.fields[1:])
@@ -239,7 +242,10 @@ def content_hint(path: Path, layout: Layout) -> str:
 
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
-    """Return the table that a fast reader reads, or None if all fast readers give up or a value breaks a rule."""
+    """Return the table of a file by the first fast reader that can read the file, or None if none can.
+
+    A fast reader gives up if a value breaks a rule.
+    """
     tags: dict[str, int] = {}
     for pieces in fast_readers(path, layout, reading, tags):
         rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
@@ -251,10 +257,11 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWri
 
 
 def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
-    """Return one iterator over the rows per fast reader to try; it raises one of UNCLEAR if the reader gives up.
+    """Return iterators over the rows of a file, one for each fast reader to try.
 
-    tags: receives tag -> first row, of TREC lines. The first TREC reader expects single spaces or tabs between fields,
-    the second normalises other white space.
+    An iterator raises one of UNCLEAR if its fast reader gives up. tags: receives tag -> first row, of TREC lines. The
+    first TREC reader expects single spaces or tabs between fields, the second normalises other white space. The list is
+    empty if only a slow reader exists.
     """
     if reading.records is not None:
         return []

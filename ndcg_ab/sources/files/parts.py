@@ -103,7 +103,7 @@ def files_below(path: Path) -> list[Path]:
 
 
 def is_data(name: Path) -> bool:
-    """Return whether a path is neither hidden nor a marker such as _SUCCESS: no part begins with ``.`` or ``_``."""
+    """Return whether no part of a path begins with ``.`` or ``_``, as hidden files and markers such as _SUCCESS do."""
     return not any(part.startswith((".", "_")) for part in name.parts)
 
 

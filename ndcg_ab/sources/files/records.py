@@ -308,7 +308,11 @@ def load_document(path: Path) -> Any:
 
 
 def parse_json(where: str, text: str) -> Any:
-    """Return the value of a JSON text; raise JSONDecodeError, or InputError if valid JSON cannot be read."""
+    """Return the value of a JSON text; raise JSONDecodeError if it is not JSON.
+
+    Raises InputError if JSON cannot be read, such as for a repeated key or deep nesting. where: the location, for
+    messages.
+    """
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError:

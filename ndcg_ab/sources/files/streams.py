@@ -78,7 +78,7 @@ def quoted_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 class FileStream(io.RawIOBase):
-    """A stream over another stream, which is closed with it."""
+    """A stream that reads another stream, and closes that stream when it is closed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file

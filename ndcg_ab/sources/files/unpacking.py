@@ -283,9 +283,10 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
-    """Return the length in bytes of the longest text that several rows may share, or 0 if it is no longer than an id.
+    """Return the length in bytes of the longest text that several rows may share, or 0 if none is longer than an id.
 
-    The first row of each row group is read, which brings the whole dictionary of the group.
+    names: the columns of texts. The first row of each row group is read, which brings the whole dictionary of the
+    group.
     """
     from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
 

@@ -126,7 +126,11 @@ def numbers_fall(queries: Queries) -> bool:
 
 
 def read_numbers(value: Any, field: str) -> Records:
-    """Yield (location, record) for each document of each query; field: the field of the numbers, grade or score."""
+    """Yield (location, record) for each document of each query.
+
+    field: the field of the numbers, grade or score. Raises InputError for a repeated query, or one that maps no
+    documents to numbers.
+    """
     names = Counter(chain.from_iterable(value)) if is_list(value) else {}
     for query_id, documents in read_queries(unwrap(value)[0]):
         if names.get(query_id, 1) > 1:

@@ -44,7 +44,7 @@ TABLES = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> ho
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
-    """Return how a file is read by the known form that fits its beginning, or None if no form fits.
+    """Return the `Reading` of a file by the known form that fits its beginning, or None if no form fits.
 
     Parameters
     ----------

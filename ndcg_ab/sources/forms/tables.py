@@ -72,7 +72,10 @@ def find_tables(sample: Sample) -> Iterator[Table]:
 
 
 def rows_of(document: Any) -> Sequence[Any]:
-    """Return the list of objects in a JSON document: the document itself, or its only nested value; else empty."""
+    """Return the list of objects in a JSON document, or an empty list without one.
+
+    The list is the document itself, or the only nested value in it.
+    """
     if is_object(document):
         values = [value for value in document.values() if is_object(value) or is_list(value)]
         document = values[0] if len(values) == 1 else None
