@@ -273,5 +273,8 @@ def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, n
 
 
 def comparisons_by_part(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
-    """Return the comparisons of one candidate on one metric by part: `INTENDED` or `OTHERS`."""
+    """Return the comparisons of one candidate on one metric, by part (`INTENDED` or `OTHERS`).
+
+    rows: from `intended_comparisons`.
+    """
     return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

@@ -58,7 +58,7 @@ def make_families(
 
 
 def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Compare systems over all queries: primary and secondary metrics, guardrails, and margins of the gate.
+    """Return the comparisons over all queries: primary and secondary metrics, guardrails, and margins of the gate.
 
     columns: from `paired_columns`.
     """
@@ -125,7 +125,7 @@ def compare_columns(
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Make the columns of differences of every candidate on every metric, sorted by metric, then system."""
+    """Make the columns of differences of every candidate on every metric, in the configured order, metric by metric."""
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)

@@ -38,7 +38,7 @@ class LostQuery:
 
 @dataclass(frozen=True)
 class SystemSince:
-    """What changed in the inputs of one system since the previous evaluation.
+    """The changes in the inputs of one system since the previous evaluation.
 
     changed: `ranking`, `judgments` and `queries`, each if it changed. `configuration` or `program` if nothing else
     changed and values differ. `new system` if the system was not compared before. Empty: nothing changed, and the

@@ -265,7 +265,7 @@ class Engine(ABC):
         """Make an Arrow table readable under a name in SQL."""
 
     def _add_parts(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        """Make a table in several parts readable under a name in SQL."""
+        """Make several parts readable as one table under a name in SQL."""
         self._add_table(name, pa.concat_tables(parts))
 
     @abstractmethod
@@ -277,16 +277,16 @@ class Engine(ABC):
         """Drop a table that was made."""
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """Return the result of a select that reads only the table `name`."""
+        """Return the result of the select `text`, which reads only the table `name`."""
         return self._run(text, parameters, file)
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """Return the result of a select that reads only the table `name`, as tuples."""
+        """Return the result of the select `text`, which reads only the table `name`, as tuples."""
         return list(as_tuples(self._table(name, text, parameters, file)))
 
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """Return the result of a select; raise SqlError, which names the SQL file."""
+        """Return the result of the select `text`; raise SqlError, which names the SQL file `file` unless it is None."""
 
     def _condition(self, column: str, value: Value, bound: Bound) -> str:
         """Return the SQL condition that a column has a value, or one of several values.

@@ -35,13 +35,16 @@ SCHEMAS = {
 
 
 def rank_rule(metric: Metric) -> str:
-    """Return the name of a metric's rank rule (ties/precision/unjudged), such as ``doc_id_desc/double/zero``."""
+    """Return the name of a metric's rank rule, such as ``doc_id_desc/double/zero``: ties, precision and unjudged.
+
+    ``>=0`` follows if negative = unjudged.
+    """
     least = ">=0" if metric.negative == "unjudged" else ""
     return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
 
 
 def gain_rule(metric: Metric) -> str:
-    """Return the name of a metric's gain rule: ``linear``, ``binary>=2``, ``{1:1, 2:3}`` or ``judged``."""
+    """Return the name of a metric's gain rule, such as ``linear``, ``binary>=2``, ``{1:1, 2:3}`` or ``judged``."""
     least = "" if metric.relevant_from is None else f">={format_number(metric.relevant_from)}"
     return choice_text(metric.effective_gain) + least
 
@@ -119,7 +122,7 @@ def metric_row(metric: Metric, position: int) -> dict[str, Any]:
 
 
 def keep_unjudged_results(metric: Metric) -> Metric:
-    """Return the metric with unjudged results counted as not relevant instead of removed."""
+    """Return the metric with unjudged results kept as not relevant; the metric itself if it does not remove them."""
     if metric.unjudged != "condense":
         return metric
     negative = "zero" if metric.negative == "unjudged" else metric.negative

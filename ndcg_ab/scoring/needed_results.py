@@ -49,9 +49,10 @@ def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, p
 
 
 def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
-    """Return whether a ranking answers enough of the first judged queries to check that its document ids match.
+    """Return whether a ranking answers enough judged queries to check that document ids match the judgments.
 
-    The check is the table `met_query`, on the first `FIRST_QUERIES` judged queries that the ranking answers.
+    The check is made by the table `met_query` on the first `FIRST_QUERIES` judged queries that the ranking answers.
+    With at most `LOOKED_AT` judged queries, the result is always True.
     """
     judged = sorted(judgments.query_ids)
     if len(judged) <= LOOKED_AT:

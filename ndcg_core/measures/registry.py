@@ -37,7 +37,7 @@ class Gain:
     is_choice: whether a metric can choose the gain; if not, a measure implies it.
     is_of_every_grade: whether grades of 0 and below can gain something, too; if not, they gain 0.
     highest: the largest gain of any grade; None if the gain grows with the grade.
-    relevance: name of the gain function that decides whether a query has relevant documents; None for this one.
+    relevance: name of the gain function that decides whether a query has relevant documents; None if this gain decides.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Ideal:
 
 
 class Divisor(StrEnum):
-    """What the sum over a ranking is divided by; expected values and bounds depend on it."""
+    """The kind of number that divides the sum over a ranking; expected values and bounds depend on the kind."""
 
     NOTHING = "nothing"
     """Nothing: the value is the sum, or the rank of the first relevant document decides."""
@@ -199,8 +199,8 @@ class Measure:
     quotient: the function that computes the value from a `RankedGains`.
     divisor: the kind of number that divides the sum over ranks.
     gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
-    ideal: name of the ideal, CHOSEN, or None if the measure divides by none. A named ideal is not cut: all of it
-        counts.
+    ideal: name of the ideal, CHOSEN, or None if the measure does not divide by an ideal. A named ideal is not cut: all
+        documents in the ideal count.
     is_additive: whether the value is a sum over ranks, up to a divisor that does not depend on the order of ties. Only
         then can ties be averaged, and is there an expected value over the orders of ties.
     is_bounded: whether values lie in [0, 1]; if not, they have the unit of the gains.
@@ -243,7 +243,10 @@ def normalised(ranked: RankedGains) -> Quotient:
 
 
 def cumulated(ranked: RankedGains) -> Quotient:
-    """Return DCG, the sum of gain * discount down to the cutoff (Järvelin and Kekäläinen 2002)."""
+    """Return the sum of gain * discount (or gain * factor) down to the cutoff, without a divisor.
+
+    The sum is the value of dcg, cg, rbp and err. (Järvelin and Kekäläinen 2002 for DCG and CG.)
+    """
     return Quotient(ranked.total)
 
 

@@ -79,7 +79,10 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """Return (N,) probabilities min(1, t * size), with t such that they sum to `count`, or all sizes > 0 have 1."""
+    """Return the (N,) probabilities of drawing each query: min(1, t * size), with t such that they sum to `count`.
+
+    If `count` is at least the number of sizes above 0, these queries have the probability 1.
+    """
     probabilities = np.zeros(len(sizes))
     indices = np.flatnonzero(sizes > 0)
     ordered = indices[np.argsort(-sizes[indices], kind="stable")]
@@ -97,7 +100,7 @@ def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
 
 
 def drawn_standard_error(population: Population, count: int) -> tuple[float, float]:
-    """Estimate the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
+    """Estimate the standard error of the mean over the log from `count` drawn queries, with its degrees of freedom."""
     probability = expected_probabilities(population.sizes, count)
     has_chance = probability > 0
     weights, probability = population.normalised_weights[has_chance], probability[has_chance]

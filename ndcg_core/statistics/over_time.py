@@ -72,19 +72,20 @@ class Evidence:
 
 
 def spend_alpha(alpha: float, test_number: int) -> float:
-    """Return the level of a repeated test by its number 1, 2, 3, …; the levels of all tests sum to alpha.
+    """Return the level of the repeated test with the number 1, 2, 3 …; the levels of all tests sum to alpha.
 
     Half of alpha falls as 1 / number^1.5, so that early tests find what a single evaluation would. The other half is
-    spent by years of 365 tests, 6 / (pi^2 y^2) of it in year y, evenly over its tests.
+    spent by years of 365 tests, 6 / (pi^2 y^2) of it in year y, evenly over the tests of the year.
     """
     year = (test_number - 1) // YEAR + 1
     return alpha / 2 * (1 / (ZETA * test_number * math.sqrt(test_number)) + 6 / (math.pi * year) ** 2 / YEAR)
 
 
 def monitor_tests(tests: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
-    """Return the (level, p-value) of every repeated test of one comparison; a test detects a difference if p <= level.
+    """Return the (level, p-value) of each repeated test of one comparison; a test detects a difference if p <= level.
 
-    The chance that any of the tests detects a difference if there is none is at most alpha.
+    tests: the tests in order of time. The chance that any of the tests detects a difference if there is none is at most
+    alpha.
     """
     levels = [spend_alpha(alpha, number) for number in range(1, len(tests) + 1)]
     return [(level, each.p_value_at(level)) for level, each in zip(levels, tests, strict=True)]
@@ -146,10 +147,11 @@ class CombinedMean:
         self.value = exact_sum(weights * values) / self.total
 
     def contributions(self, cause: str, middle: float) -> Values:
-        """Return the contribution of each query to the distance of the mean from `middle`.
+        """Return the contribution of each query to the difference between the mean and `middle`.
 
-        If the query set is the cause, queries of one set alone contribute their distance from the mean of the shared
-        queries, so that shared queries contribute nothing while their weights keep their proportions.
+        cause: one of `CAUSES`. If the query set is the cause, queries in only one of the two sets contribute their
+        difference from the mean of the shared queries, so that shared queries contribute nothing while their weights
+        keep their proportions.
         """
         shared = np.where(self.is_shared, self.weights, 0.0)
         total = exact_sum(shared)

@@ -267,9 +267,9 @@ def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
 
 
 def _check_values(column: Column, noun: str, column_values: Differences) -> FloatArray:
-    """Return values of a column as an array; raise ValueError unless there is one finite value per query.
+    """Return the values of a column as an array; raise ValueError unless there is one finite value per query.
 
-    noun: what a value is, for messages.
+    noun: word for one value in messages.
     """
     values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):

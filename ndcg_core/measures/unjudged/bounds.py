@@ -68,7 +68,7 @@ def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray,
 
 
 def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
-    """Return the gains above 0 that a document can have, rising."""
+    """Return the distinct gains above 0 that the grades of the evaluation have, rising."""
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 
 

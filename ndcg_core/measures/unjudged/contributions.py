@@ -157,7 +157,11 @@ class DocumentPool(NamedTuple):
 
 
 def lacks_expected_value(metric: Metric) -> bool:
-    """Return whether a metric has no closed form for its expected value (its measure is not in `CONTRIBUTIONS`)."""
+    """Return whether a metric has no closed form for the expected value over random grades.
+
+    That is so if another tool computes the metric, or if the measure is neither a plain sum, nor rr or accuracy, nor in
+    `CONTRIBUTIONS`.
+    """
     traits = metric.traits
     is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in CONTRIBUTIONS
     return traits.divisor is Divisor.OTHER or not is_known
@@ -176,7 +180,7 @@ def counts_results(metric: Metric) -> bool:
 
 
 def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return, per result, the amount that it is expected to add to the metric's sum before division; (rows,)."""
+    """Return the (rows,) amounts that the results are expected to add to the metric's sum, before division."""
     if metric.traits.is_decided_by_first:
         worth = values_by_first_rank(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)

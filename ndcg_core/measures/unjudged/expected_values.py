@@ -199,13 +199,12 @@ class SystemPair:
 
 
 def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
-    """Return, per unjudged document and grade, the grade's probability and the query's difference with that grade.
+    """Return two (n, grades) arrays: the probability of each grade of each unjudged document, and a difference.
 
-    All other unjudged documents gain 0. Of more than `MOST_GRADES` grades, each that is tried stands for its
-    neighbours.
-    Returns (n, grades) probabilities, whose rows sum to 1, and (n, grades) differences, candidate - baseline; NaN if
-    the query would still have no relevant document. Documents are in the order of `SystemPair.unjudged`.
-    Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+    The difference, candidate - baseline, is that of the document's query if the document has the grade and all other
+    unjudged documents gain 0; NaN if the query would still have no relevant document. The probabilities of a document
+    sum to 1. Of more than `MOST_GRADES` grades, each that is tried stands for its neighbours. Documents are in the
+    order of `SystemPair.unjudged`. Raises ValueError if the metric has no expected value (`lacks_expected_value`).
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
     grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]

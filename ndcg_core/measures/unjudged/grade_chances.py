@@ -20,7 +20,7 @@ class GradeChances(NamedTuple):
 
 
 def rank_band(rank: IntArray) -> IntArray:
-    """Return the index of the rank band that each rank is in."""
+    """Return the index of the rank band (ranks 1 to 2, 3 to 5, 6 to 10 …) that each rank is in."""
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 

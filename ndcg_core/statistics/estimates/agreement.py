@@ -47,7 +47,10 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 
 
 def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
-    """Count how often two judges gave each pair of grades: (levels x levels), for the grades that occur, rising."""
+    """Return how often two judges gave each pair of grades, as a (levels x levels) matrix.
+
+    first, second: grades of the same documents by the two judges. Levels are the grades that occur, rising.
+    """
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, indices = np.unique(grades, return_inverse=True)
     matrix = np.zeros((len(levels), len(levels)))

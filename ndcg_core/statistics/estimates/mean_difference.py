@@ -160,7 +160,10 @@ def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) ->
 
 
 def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
-    """Return the weights divided by their mean; raise ValueError unless there are n, all above 0 and finite."""
+    """Return the weights divided by their mean.
+
+    Raises ValueError unless there are n weights that are all finite and above 0.
+    """
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"weights have shape {values.shape}, must be one for each of {n} differences")
@@ -180,7 +183,7 @@ def effective_number(weights: Differences) -> float:
 
 
 def mean_difference(differences: Differences) -> float:
-    """Return the mean of n >= 1 differences from an exact sum rounded once; raise ValueError for n = 0."""
+    """Return the mean of n >= 1 differences, rounded once from an exact sum; raise ValueError for n = 0."""
     values = _check_differences(differences, at_least=1)
     return exact_sum(values) / len(values)
 
@@ -293,7 +296,10 @@ def _t_quantile(probability: float, freedom: float) -> float:
 
 
 def _check_differences(differences: Differences, at_least: int) -> NDArray[np.float64]:
-    """Return the differences as an array; raise ValueError unless there are `at_least` and all are finite."""
+    """Return the differences as an array of one dimension.
+
+    Raises ValueError for another shape, for fewer than `at_least` differences, and for NaN or infinity.
+    """
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"differences have shape {values.shape}, must be one row of numbers")

@@ -176,7 +176,10 @@ def count_processors() -> int:
 
 
 def check_differences(differences: ArrayLike) -> FloatArray:
-    """Return the differences as a (queries x comparisons) array; raise ValueError for another shape or NaN."""
+    """Return the differences as a (queries x comparisons) array.
+
+    Raises ValueError for another number of dimensions, and for NaN or infinity.
+    """
     table = np.asarray(differences, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"differences have shape {table.shape}, must be (queries, comparisons)")

@@ -218,7 +218,11 @@ def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments],
 
 
 def adjust_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test the columns of a family: by sign flips and bootstrap, or if it is exploratory, by Benjamini-Hochberg."""
+    """Test the columns of a family and return one result per column, in order; empty without columns.
+
+    An exploratory family is tested by sign flips with Benjamini-Hochberg, any other by sign flips and the bootstrap,
+    each with max-T.
+    """
     if not paired:
         return []
     if how.exploratory:

@@ -33,12 +33,12 @@ def find_tipping(
 ) -> tuple[float | None, State]:
     """Return the tipping factor of a comparison, and the state that holds at `label_factor`.
 
-    The factor is the smallest of `FACTORS` at which the state changes; None if no factor changes it. The state is the
-    measured state, a weaker one of the same direction, or UNKNOWN.
-    column, row: the differences if unjudged results gain nothing, and the comparison made from them. label_factor: >=
-        1.
-    assume: function of a factor and of the system it is adverse to (`CANDIDATE` or `BASELINE`) that returns the
-    expected differences. A state that is open on judged results stays open.
+    The tipping factor is the smallest of `FACTORS` at which the state changes; None if no factor changes it. The state
+    is the measured state, a weaker one of the same direction, or UNKNOWN. A state that is open on judged results stays
+    open, with the factor None. column: the differences if unjudged results gain nothing. row: the comparison made from
+    these differences. label_factor: >= 1, the factor at which the state must hold.
+    assume: function of a factor and of the system to which it is adverse (`CANDIDATE` or `BASELINE`); it returns the
+    expected differences.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_undecided:
