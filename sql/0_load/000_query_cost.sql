@@ -2,9 +2,9 @@
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- cost: name of the cost, such as latency_ms. Warm-up requests are left out. Queries whose cost is unknown for one
--- system are left out for all, so that systems are compared on equal queries. is_failed: whether the request failed;
--- its latency is the time until it was abandoned.
+-- value: the cost, in the unit of `cost`. is_failed: whether the request failed; its latency is the time until it was
+-- abandoned. cost: name of the cost, such as latency_ms. Warm-up requests are left out. If a cost of a query is unknown
+-- for one system, the query has no row for any system, so that systems are compared on equal queries.
 with known_cost as (
     select
         query_id,

@@ -2,8 +2,8 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -
--- Of contradicting judgments, the higher grade is taken; but the data check refuses them before anything is scored
--- (contradicting_judgment).
+-- grade: if judgments contradict each other, the highest. The data check refuses such judgments before anything is
+-- scored (contradicting_judgment).
 select
     query_id,
     doc_id,

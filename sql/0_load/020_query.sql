@@ -2,9 +2,11 @@
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
--- is_judged: whether it has a judgment. judged: number of its judged documents. is_named: whether it is in the query
--- file. probability: probability of being drawn for judging; 0 if all systems returned equal results; null if it was
--- not drawn. is_drawn: whether it counts in the comparison; true for all queries if none was drawn.
+-- text, weight, cluster, disagreement: null if the query file does not have them. probability: probability of being
+-- drawn for judging; 0 if all systems returned equal results; null if the query was not drawn, or no query was.
+-- is_drawn: whether the query counts in the comparison: its probability is above 0, or the file has no probabilities.
+-- is_judged: whether the query has a judgment. judged: number of judged documents. is_named: whether the query is in
+-- the query file.
 with judged_query as (
     select
         query_id,

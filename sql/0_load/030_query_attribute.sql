@@ -2,7 +2,7 @@
 -- grain:  one row per (attribute, query_id)
 -- reads:  pulled_attribute, query
 -- params: -
--- A query without a value is in the slice (none).
+-- value: the name of a slice; (none) for a query without a value.
 with attribute_name as (
     select distinct attribute,
     from pulled_attribute

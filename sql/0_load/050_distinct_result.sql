@@ -1,8 +1,9 @@
--- distinct_result: one document of a ranking, with its better score and its better rank if it occurs twice.
+-- distinct_result: one document of a ranking, with its higher score and its better rank if it occurs more than once.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -
--- It replaces pulled_ranking only if every metric has duplicates = first and there are duplicates.
+-- score, rank_given: null if the ranking has none. This table replaces pulled_ranking only if every metric has
+-- duplicates = first and a ranking repeats a document.
 select
     system_id,
     query_id,

@@ -3,8 +3,9 @@
 -- reads:  pulled_ranking
 -- params: -
 -- kind:   view
--- order_score orders the documents, higher first: the score, or without scores the negative rank. Adding 0.0 turns -0.0
--- into 0.0: the two are equal scores.
+-- score: null without scores. rank_given: the rank in the file; null without ranks. order_score orders the documents,
+-- the highest first: it is the score, or without scores the negative rank. Adding 0.0 turns -0.0 into 0.0, because the
+-- two are equal scores.
 select
     system_id,
     query_id,

@@ -3,8 +3,10 @@
 -- reads:  pulled_metric
 -- params: -
 -- position: 0, 1, 2 … in the configured order. rank_rule: rule for the order of documents. gain_rule: rule for the gain
--- of a grade. relevance_rule: gain rule that decides whether a query has relevant documents. discount_rule: rule for
--- the factor of a rank. own_depth: number of the system's top results in a local or recall ideal (null: all).
+-- of a grade. relevance_rule: gain rule by which a query has relevant documents or none. discount_rule: rule for the
+-- factor of a rank. cutoff: null if the metric uses all ranks. own_depth: number of the system's top results in a local
+-- or recall ideal; null for all results, and for other ideals. max_grade: the grade of a max ideal; null for the
+-- highest grade of all judgments.
 select
     metric_id,
     position,

@@ -2,7 +2,8 @@
 -- grain:  one row per rank_rule
 -- reads:  pulled_rank_rule
 -- params: -
--- least_grade: lowest grade of documents in a condensed ranking; null if it contains every judged document.
+-- ties: rule for equal scores. unjudged: condense to leave unjudged results out of the ranking, or zero. least_grade:
+-- lowest grade of documents in a condensed ranking; null if it contains every judged document.
 select
     rank_rule,
     ties,

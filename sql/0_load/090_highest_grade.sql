@@ -1,7 +1,8 @@
--- highest_grade: the highest grade of all judgments, for ideals of the highest grade.
+-- highest_grade: the highest grade of all judgments, for ideal rankings that have this grade at every rank.
 -- grain:  one row per evaluation
 -- reads:  judgment
 -- params: -
 -- kind:   query
+-- grade: null without judgments.
 select max(grade) as grade,
 from judgment

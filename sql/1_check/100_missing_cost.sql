@@ -1,9 +1,9 @@
--- missing_cost: one query whose cost is unknown for a system.
+-- missing_cost: one query for which one cost of a system is unknown.
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- Considered are all queries that were requested from the system, or that have results of it, without warm-up requests.
--- is_failed: whether the request failed.
+-- Considered are all queries for which the cost of some system was recorded, warm-up requests left out. is_failed:
+-- whether the system's request failed; false if nothing was recorded for it.
 with counted as (
     select
         system_id,

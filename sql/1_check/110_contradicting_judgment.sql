@@ -1,7 +1,8 @@
--- contradicting_judgment: one document that was judged with different grades. Any row is an error.
+-- contradicting_judgment: one document of a query that was judged with different grades. Any row is an error.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -
+-- lowest, highest: its lowest and highest grade.
 select
     query_id,
     doc_id,

@@ -1,4 +1,4 @@
--- refused_grade: one judgment whose grade is outside the range `lowest` to `highest`. Any row is an error.
+-- refused_grade: one judgment whose grade is below `lowest` or above `highest`. Any row is an error.
 -- grain:  one row per (query_id, doc_id, grade)
 -- reads:  pulled_judgment
 -- params: highest, lowest

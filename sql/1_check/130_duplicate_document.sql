@@ -1,10 +1,10 @@
--- duplicate_document: one document that occurs more than once in the ranking of a query.
+-- duplicate_document: one document that occurs more than once in a ranking of the system `system_id` for one query.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: system_id
 -- kind:   query
--- A row is an error, unless every metric has duplicates = first. The query is run only if a faster check cannot show
--- that the documents of a system are distinct.
+-- copies: how often it occurs. A row is an error, unless every metric has duplicates = first. The query is run only if
+-- a faster check cannot show that the documents of a system are distinct.
 select
     system_id,
     query_id,

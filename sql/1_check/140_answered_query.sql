@@ -1,12 +1,14 @@
--- answered_query: one answered query of a system, with number of results and extremes of ranks and scores.
+-- answered_query: one query that a system answers, with the number of results and the extremes of ranks and scores.
 -- grain:  one row per (system_id, query_id)
 -- reads:  pulled_answer, query, ranking
 -- params: -
--- returned: number of results. has_plain_ranks: whether the given ranks are lowest_rank, lowest_rank + 1 …
--- highest_rank, each once, by their sum and sum of squares, which are exact (ranks beyond 10^12 never count as plain);
--- null without ranks. DuckDB makes a decimal of 18 digits from two decimals of up to 18 digits, so all decimals here
--- have more digits. Scores and ranks are null if a ranking has none. The rows of a ranking that was reduced while it
--- was read come from pulled_answer, and their ranks are plain.
+-- returned: number of results. lowest_rank, highest_rank, lowest_score, highest_score: null if the ranking has no
+-- ranks, or no scores. has_plain_ranks: whether the given ranks are lowest_rank, lowest_rank + 1 … highest_rank, each
+-- once; null without ranks. is_judged: whether the query has a judgment. The rows of a ranking that was reduced while
+-- it was read come from pulled_answer, and their ranks are plain.
+-- Inside: ranks are plain if their sum and their sum of squares are right. The sums are exact; ranks beyond 10^12 never
+-- count as plain. DuckDB makes a decimal of 18 digits from two decimals of up to 18 digits, so all decimals here have
+-- more digits.
 with answer as (
     select
         system_id,

@@ -1,10 +1,11 @@
--- odd_answer: one answer whose given ranks are not 1, 2, 3 … each once, or whose scores are all equal.
+-- odd_answer: one oddity of an answer: ranks that are not 1, 2, 3 … each once, or scores that are all equal.
 -- grain:  one row per (code, system_id, query_id)
 -- reads:  answered_query, ranking
 -- params: -
--- code: kind of oddity. amount: for repeated ranks without scores the number of results with a rank that another result
--- has, else 1. Ranks are missing if their range exceeds the number of results; otherwise ranks that are not plain are
--- repeated.
+-- code: kind of oddity: repeated_rank, rank_gap, rank_below_one or constant_score. amount: 1, but for repeated_rank
+-- without scores the number of repetitions (of three results at one rank, 2), and for rank_below_one 2 if a rank is
+-- below 0. Ranks have a gap if the first is above 1, or their range exceeds the number of results. With scores, ranks
+-- that are not plain and have no gap between them are repeated.
 with shared_rank as (
     select
         ranking.system_id,

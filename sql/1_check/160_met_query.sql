@@ -1,11 +1,11 @@
--- met_query: one of the first judged queries that a system answers, with the numbers of its results.
+-- met_query: one of the first judged queries that a system answers, with the number of results that are judged.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query, judgment, pulled_answer, query, ranking
 -- params: queries
 -- kind:   query
--- `queries`: number of queries per system, the lowest ids first. returned: number of results. met: number of judged
--- results at any rank; 0 if document ids of rankings and judgments are spelt differently. judged: number of judged
--- documents of the query. For a ranking of which only the top was read, returned and met come from pulled_answer.
+-- returned: number of results. met: number of judged results at any rank; 0 if document ids of rankings and judgments
+-- are spelt differently. judged: number of judged documents of the query. `queries`: number of queries per system, the
+-- lowest ids first. For a ranking of which only the top was read, returned and met come from pulled_answer.
 with numbered_query as (
     select
         system_id,

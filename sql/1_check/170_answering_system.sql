@@ -1,11 +1,11 @@
--- answering_system: one system, with the number of queries that it answers and the median number of results.
+-- answering_system: one system that answers a query, with the number of these queries and the median number of results.
 -- grain:  one row per system_id
 -- reads:  answered_query
 -- params: -
--- queries: number of judged queries that the system answers. depth: median number of results for these; both are over
--- all queries if it answers no judged one. answered: number of all queries answered. several: number of queries with
--- more than one result. judged: number of judged queries. results: number of results for all queries. unjudged_results:
--- number of results for queries without judgments.
+-- queries: number of judged queries that the system answers. depth: median number of results for these queries. If the
+-- system answers no judged query, queries and depth are over all answered queries. several: number of answered queries
+-- with more than one result. answered: number of all answered queries. judged: number of answered judged queries.
+-- results: number of results for all queries. unjudged_results: number of results for queries without judgments.
 with counted as (
     select
         system_id,

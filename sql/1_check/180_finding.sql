@@ -1,9 +1,10 @@
--- finding: one example of a finding that the data check made before scoring.
+-- finding: one example of a finding that the data check reports before scoring.
 -- grain:  one row per (code, subject, example)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
--- subject: a system, or "judgments". count: number of queries, judgments or results with the finding. queries: number
--- of queries with it. example: 1 to 5, by query id. doc_id: null if the finding is about a query.
+-- code: code of the finding. subject: the system, or "judgments". example: 1 to 5, by query_id and doc_id. query_id,
+-- doc_id: the example; doc_id is an empty text if the finding is about a query. count: number of queries, judgments or
+-- results with the finding. queries: number of different queries among them.
 with judged_system as (
     select
         system.system_id,

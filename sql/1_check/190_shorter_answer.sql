@@ -1,8 +1,9 @@
--- shorter_answer: one query for which a system returns far fewer of the counted results than another system.
+-- shorter_answer: one judged query for which a system returns far fewer of the counted results than another system.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query
 -- params: reach
--- `reach`: number of top results that a metric counts. Far fewer: less than 80 % of the other system's number.
+-- returned: number of counted results. most_returned: the largest number of a system for this query. Far fewer: less
+-- than 80 % of most_returned. `reach`: number of top results that a metric counts.
 with counted as (
     select
         system_id,

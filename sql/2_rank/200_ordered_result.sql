@@ -1,10 +1,11 @@
--- ordered_result: one result of a judged query, with its sort key under one rank rule.
+-- ordered_result: one result of a judged query, with the key by which one rank rule sorts it.
 -- grain:  one row per (rank_rule, system_id, query_id, doc_id)
 -- reads:  judgment, query, rank_rule, ranking
 -- params: -
 -- kind:   view
--- order_score: the key, higher first. A condensed ranking contains only judged documents, with a grade of at least
--- least_grade. 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
+-- order_score: the key, the highest first. rank_given: null without ranks. A condensed ranking contains only judged
+-- documents with a grade of at least least_grade. 3.4028234663852886e38 is the largest 32-bit float: higher scores are
+-- cut to it if the rule compares 32-bit floats.
 with judged_query as (
     select query_id,
     from query

@@ -2,10 +2,11 @@
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  answered_query, ordered_result
 -- params: depth
--- Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: the order is total, so the
--- ranks are the same in every run. With one sort key instead of two, DuckDB keeps a top-n per query, which takes much
--- memory for millions of queries; two keys are used if no ranking is deeper than `depth`. first_rank: first rank
--- of the document's group of equal scores; for ties = average, all of a group that begins within the depth is ranked.
+-- rank: from 1. Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: the order is
+-- total, so the ranks are the same in every run. first_rank: the best rank in the document's group of equal scores with
+-- ties = average; else the rank. With ties = average, a group that begins within the depth is ranked completely.
+-- Inside: with one sort key instead of two, DuckDB keeps a top-n per query, which takes much memory for millions of
+-- queries. Two keys are used if no ranking is deeper than `depth`.
 with deepest as (
     select max(returned) as returned,
     from answered_query

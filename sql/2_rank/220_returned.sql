@@ -1,8 +1,8 @@
--- returned: the number of results of a system for one judged query that a rank rule ranks.
+-- returned: the number of results that a rank rule ranks, of one system for one judged query.
 -- grain:  one row per (rank_rule, system_id, query_id)
 -- reads:  answered_query, judgment, rank_rule, ranking
 -- params: -
--- A condensed ranking contains only judged documents, perhaps none.
+-- returned: 0 if a condensed ranking, which contains only judged documents, is empty. Unanswered queries have no row.
 -- only unjudged: condense
 with condensed_count as (
     select

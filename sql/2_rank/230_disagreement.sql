@@ -1,10 +1,11 @@
--- disagreement: the disagreement of a candidate's ranking of one query with the baseline's, without judgments.
+-- disagreement: the differences between a candidate's ranking of one query and the baseline's, without judgments.
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, ranked_doc, system
 -- params: -
--- moved: number of documents with different ranks in the two rankings, by any rank rule, down to the deepest cutoff of
--- the metrics; if it is 0, all metrics have equal values. squares: sum over documents of the squared
--- difference of 1/log2(rank + 1) in the two rankings, with 0 beyond the cutoff of the first metric.
+-- moved: number of documents with different ranks in the two rankings, down to the deepest cutoff of the metrics; a
+-- document counts once for each rank rule. If moved is 0, all metrics have equal values. squares: sum over documents of
+-- the squared difference of 1/log2(rank + 1) in the two rankings, with 0 for a document below the cutoff of the first
+-- metric or not returned.
 with deepest as (
     select
         rank_rule,

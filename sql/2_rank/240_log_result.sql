@@ -1,8 +1,10 @@
--- log_result: one result of a query of a log that was drawn for judging, or is known to be unchanged.
+-- log_result: one result of a query in a log, if the query was drawn for judging or had equal results of all systems.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  query, ranking
 -- params: -
 -- kind:   view
+-- rank: from 1, by falling score. probability: 0 if all systems returned equal results when queries were drawn; else
+-- the probability of being drawn. is_judged: whether the query has a judgment.
 select
     ranking.system_id,
     ranking.query_id,

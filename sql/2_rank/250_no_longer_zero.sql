@@ -1,10 +1,11 @@
--- no_longer_zero: one query that counts as unchanged, but whose results differ from the baseline's.
+-- no_longer_zero: one query that counts as unchanged, but whose results differ between candidate and baseline.
 -- grain:  one row per (candidate, query_id)
 -- reads:  log_result, metric, pulled_failed_query, system
 -- params: -
 -- kind:   query
--- Results are compared down to the deepest cutoff of the metrics. first_rank: the first rank that differs. The queries
--- have probability 0: all systems returned equal results when queries were drawn. Failed requests are ignored.
+-- first_rank: the first rank that differs. The queries have probability 0: all systems returned equal results when
+-- queries were drawn. Results are compared down to the deepest cutoff of the metrics. Queries with a failed request are
+-- left out.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric

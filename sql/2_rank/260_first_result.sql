@@ -1,10 +1,9 @@
--- first_result: one top result of a drawn query without judgments.
+-- first_result: one top result for a drawn query without judgments: a document to judge next.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  log_result, metric
 -- params: -
 -- kind:   query
--- Results go down to the deepest cutoff of the metrics, or rank 10 without a cutoff: these are the documents
--- to judge next.
+-- rank: from 1, down to the deepest cutoff of the metrics; a metric without a cutoff counts as 10.
 select
     system_id,
     query_id,

@@ -2,7 +2,7 @@
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  judgment, ranked_doc
 -- params: -
--- grade is null if the document is unjudged.
+-- grade: null if the document is unjudged. is_judged: whether it is judged. rank, first_rank: as in ranked_doc.
 select
     ranked_doc.rank_rule,
     ranked_doc.system_id,

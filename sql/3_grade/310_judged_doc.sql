@@ -1,8 +1,8 @@
--- judged_doc: one ranked document that has a grade.
+-- judged_doc: one ranked document that is judged, with its grade.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc
 -- params: -
--- Only these documents can gain anything.
+-- Unjudged documents gain nothing. rank, first_rank: as in ranked_doc.
 select
     rank_rule,
     system_id,

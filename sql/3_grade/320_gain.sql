@@ -1,10 +1,11 @@
--- gain: the gain of one grade (judged, or named by a max ideal) by one gain rule.
+-- gain: the gain of one grade by one gain rule.
 -- grain:  one row per (gain_rule, grade)
 -- reads:  judgment, metric, pulled_gain_entry, pulled_gain_rule
 -- params: -
--- By the kind of rule, the gain of grade r is: linear: r. exponential: 2^r - 1 (Burges et al. 2005). binary: 1 from a
--- grade on. judged: 1 for every judged document. table: as listed. A grade of 0 or below gains nothing, except with
--- judged. The gain is null, which is an error (impossible_gain), if a table lacks the grade.
+-- The grades are those of judgments, and the one that a max ideal names. gain: null, which is an error
+-- (impossible_gain), if a table lacks the grade. By the kind of rule, the gain of grade r is: linear: r. exponential:
+-- 2^r - 1 (Burges et al. 2005). binary: 1 if r is at least relevant_from. judged: 1 for every judged document. table:
+-- as listed. A grade of 0 or below gains nothing, except with judged.
 with wanted_grade as (
     select
         rule.gain_rule,

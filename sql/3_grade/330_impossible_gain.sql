@@ -1,9 +1,10 @@
--- impossible_gain: one grade whose gain is not in the gain table (null), or too large to sum. Any row is an error.
+-- impossible_gain: one grade whose gain is missing in the gain table (null), or too large to sum. Any row is an error.
 -- grain:  one row per (gain_rule, grade)
 -- reads:  gain, metric
 -- params: -
 -- kind:   query
--- Limits: tests compute cubes of differences, and differences of dcg and cg are as large as the gains.
+-- The limit is 1e300; for dcg and cg, whose differences are as large as the gains, it is 1e90, because tests compute
+-- cubes of differences.
 select
     gain_rule,
     grade,

@@ -1,10 +1,10 @@
--- rank_gain: the gain at one rank of a ranking, if it is above 0.
+-- rank_gain: the gain at one rank of a ranking by one gain rule, if it is above 0.
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
 -- reads:  gain, graded_doc, judged_doc, metric, rank_rule
 -- params: -
 -- kind:   view
--- gain: gain of the document at that rank, or with ties = average the mean gain of its group of equal scores
--- (McSherry and Najork 2008), which includes unjudged documents.
+-- gain: gain of the document at that rank. With ties = average it is the mean gain of the document's group of equal
+-- scores (McSherry and Najork 2008), in which unjudged documents have gain 0.
 with rule as (
     select distinct
         metric.rank_rule,

@@ -1,13 +1,14 @@
--- walk_sum: the sum of one ranking by a measure that weights a rank by the documents above it.
+-- walk_sum: the sum over the ranks of one ranking for a metric whose factor of a rank depends on the documents above.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  gain, judged_doc, judgment, metric, rank_gain
 -- params: -
--- total: the sum of gain * factor over ranks with a gain. The factor is, for ap: the precision at the rank. err: 1/i
--- times the probability that no document above satisfied the user; a document does with probability gain / 2^max_grade
--- (Chapelle et al. 2009). rprec: 1 for the first R ranks, R the number of relevant documents. bpref: the share of the
--- first R judged non-relevant documents that are not above (Buckley and Voorhees 2004). infap: the precision expected
--- at the rank from the judged part of a pool; a grade below 0 marks the other part (Yilmaz and Aslam 2006, with
--- trec_eval's epsilon). Terms are >= 0, so the sum is the maximum of the running sum.
+-- total: the sum of gain * factor over ranks with a gain. A ranking without a gain has no row. The factor is, by the
+-- measure: ap: the precision at the rank. err: 1/i times the probability that no document above satisfied the user; a
+-- document does with probability gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 for the first R ranks, R the
+-- number of relevant documents. bpref: the share of the first R judged non-relevant documents that are not above
+-- (Buckley and Voorhees 2004). infap: the precision expected at the rank from the judged part of a pool; a grade below
+-- 0 marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon).
+-- Inside: terms are >= 0, so the sum is the maximum of the running sum.
 with walk as (
     select
         metric_id,

@@ -2,9 +2,9 @@
 -- grain:  one row per (discount_rule, rank)
 -- reads:  possible_rank, pulled_discount_rule
 -- params: -
--- By the kind of rule, the factor of rank i is: log2: 1/log2(i + 1). jarvelin_kekalainen: 1/max(1, log_b i) (Järvelin
--- and Kekäläinen 2002). reciprocal: 1/i. none: 1. geometric: (1 - p) p^(i - 1) (Moffat and Zobel 2008), p in the column
--- base.
+-- discount: the factor. By the kind of rule, the factor of rank i is: log2: 1/log2(i + 1). jarvelin_kekalainen:
+-- 1/max(1, log_b i) (Järvelin and Kekäläinen 2002). reciprocal: 1/i. none: 1. geometric: (1 - p) p^(i - 1) (Moffat and
+-- Zobel 2008). The column base of the rule holds b or p.
 select
     rule.discount_rule,
     possible_rank.rank,

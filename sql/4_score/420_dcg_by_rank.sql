@@ -1,9 +1,10 @@
--- dcg_by_rank: the DCG of one system's ranking from the top down to a rank with a gain.
+-- dcg_by_rank: the DCG of one system's ranking down to one rank with a gain.
 -- grain:  one row per (rank_rule, gain_rule, discount_rule, system_id, query_id, rank)
 -- reads:  discount, metric, rank_gain, rank_rule
 -- params: -
--- dcg: DCG@k is the value of the last row with rank <= k, for every cutoff k. The sum runs over a window in rank order,
--- so that it has the same bits for any number of threads.
+-- dcg: the sum of gain * discount from rank 1 to this rank. For every cutoff k, DCG@k is the value of the last row with
+-- rank <= k; 0 if there is none.
+-- Inside: the sum runs over a window in rank order, so that it has the same bits for any number of threads.
 with rule as (
     select distinct
         metric.rank_rule,

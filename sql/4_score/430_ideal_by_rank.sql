@@ -1,9 +1,9 @@
--- ideal_by_rank: the DCG of the best order of a query's documents with a gain, down to one rank.
+-- ideal_by_rank: the DCG down to one rank, if all judged documents of the query are ranked by falling gain.
 -- grain:  one row per (query_id, gain_rule, discount_rule, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
--- This is the global ideal of nDCG. With gain and discount 1, the last row is the number of relevant documents
--- (recall).
+-- dcg: this is the global ideal of nDCG. Only documents with a gain have a rank. With gain and discount 1, the last row
+-- is the number of relevant documents (recall).
 with ideal_doc as (
     select
         judgment.query_id,

@@ -1,9 +1,10 @@
--- own_ideal_by_rank: the highest DCG down to a rank that reordering a system's own results can give.
+-- own_ideal_by_rank: the DCG down to one rank, if a system's own results are ranked by falling gain.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, judged_doc, metric
 -- params: -
--- The local ideal reorders the system's own top k, the recall ideal its top recall_depth. Documents are ordered once
--- for all metrics that differ only in their discount.
+-- dcg: the highest that reordering the results can give. The local ideal reorders the system's top k results, the
+-- recall ideal its top recall_depth. Only documents with a gain have a rank.
+-- Inside: documents are ordered once for all metrics that differ only in their discount.
 with look as (
     select distinct
         rank_rule,

@@ -2,7 +2,7 @@
 -- grain:  one row per (metric_id, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
--- The grade is the highest of all judgments, unless the metric names one (max_grade).
+-- dcg: the highest grade is that of all judgments, unless the metric names one (max_grade).
 with highest as (
     select max(grade) as grade,
     from judgment

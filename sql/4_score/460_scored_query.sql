@@ -1,9 +1,9 @@
--- scored_query: one query that a metric counts.
+-- scored_query: one judged query that counts for a metric.
 -- grain:  one row per (metric_id, query_id)
 -- reads:  gain, judgment, metric, query
 -- params: -
--- is_relevant: whether a judgment has a gain. A query without one is left out, or has the same value for every system
--- (no_relevant). If queries were drawn for judging, the others are left out.
+-- is_relevant: whether a judged document of the query has a gain. A query without one is left out with no_relevant =
+-- exclude; else it has the same value for every system. If queries were drawn for judging, all others are left out.
 with gaining_query as (
     select distinct
         gain.gain_rule,

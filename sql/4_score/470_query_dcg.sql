@@ -2,7 +2,9 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  dcg_by_rank, metric
 -- params: -
--- DCG never falls with the rank, so its value at the cutoff is its maximum down to there.
+-- dcg: the DCG at the cutoff. first_rank: the first rank with a gain. A ranking without a gain within the cutoff has no
+-- row.
+-- Inside: DCG never falls with the rank, so its value at the cutoff is its maximum down to there.
 select
     dcg_by_rank.system_id,
     dcg_by_rank.query_id,

@@ -1,11 +1,12 @@
--- query_ideal: the divisor of one metric's value for one query of a system.
+-- query_ideal: the number by which a metric's sum for one query of a system is divided.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
--- ideal: the highest DCG that is possible, by the kind of ideal. global: with all judged documents, in as many ranks as
--- the system returned if ideal_cut = returned. local, recall: with the system's own results. max: with the highest
--- grade in all k ranks, or without a cutoff in as many as the system returned. For recall, ap, rprec, bpref and infap
--- it is the number of relevant documents.
+-- ideal: the highest DCG that is possible. By the kind of ideal, this is: global: with all judged documents, in as many
+-- ranks as the system returned if ideal_cut = returned. local, recall: with the system's own results. max: with the
+-- highest grade in all k ranks, or without a cutoff in as many as the system returned. For recall, ap, rprec, bpref and
+-- infap it is the number of relevant documents. There is no row if the system did not answer the query, if no judged
+-- document has a gain, or, for local and recall, if none of the system's results has one.
 with answer as (
     select
         returned.system_id,

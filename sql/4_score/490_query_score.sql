@@ -2,8 +2,10 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system, walk_sum
 -- params: -
--- value is 0 if the system did not answer the query (with unanswered = exclude there is no row), and if the ideal is 0.
--- A query whose request failed has no row. With gain binary and discount none, DCG is the number of relevant documents.
+-- value: 0 if the system did not answer the query, or if the ideal is 0. is_answered: whether the system returned a
+-- result for the query. With unanswered = exclude, an unanswered query has no row. A query whose request failed has no
+-- row. A query without relevant documents has value 0 or 1, as no_relevant says.
+-- Inside: with gain binary and discount none, DCG is the number of relevant documents.
 with score_part as (
     select
         system.system_id,

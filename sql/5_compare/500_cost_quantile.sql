@@ -2,10 +2,11 @@
 -- grain:  one row per (system_id, cost, statistic)
 -- reads:  pulled_cost_statistic, query, query_cost
 -- params: weighted
--- The quantile is the smallest value that at least the share of the queries (of their weight, if they are weighted) do
--- not exceed, without interpolation: type 1 of Hyndman and Fan (1996), with 1e-12 of the weight for rounding. If
--- queries are weighted, those without a weight are left out. The cost of a failed request is only a lower bound: value
--- uses it as it is; at_most takes it as infinite, and is null if the quantile is then infinite.
+-- value: the smallest cost that is not exceeded by at least the given share of the queries, or of their weight if they
+-- are weighted; without interpolation: type 1 of Hyndman and Fan (1996), with 1e-12 of the weight for rounding. The
+-- cost of a failed request is only a lower bound: value takes it as it is. at_most: the quantile if the cost of every
+-- failed request is infinite; null if the quantile is then infinite. If queries are weighted, those without a weight
+-- are left out.
 with known_weight as (
     select
         query_id,

@@ -2,8 +2,8 @@
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  dcg_by_rank, judged_doc, metric, query_score, rank_rule, returned
 -- params: -
--- judged: the share of the results within the cutoff; two judged of only three results are 2/3 at any cutoff from 3 up.
--- Unanswered queries have no row. With ties = average, a group of equal scores at the cutoff counts in part.
+-- judged: the share of the results that there are: with two judged of only three results, it is 2/3 at any cutoff from
+-- 3 on. Queries without results have no row. With ties = average, a group of equal scores at the cutoff counts in part.
 with judged_in_cutoff as (
     select
         judged_doc.system_id,

@@ -2,9 +2,10 @@
 -- grain:  one row per (system_id, metric_id)
 -- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -
--- queries includes unanswered queries, unless the metric leaves them out; failed requests are not
--- counted. relevant_queries: number of queries with a judged document that has a gain. Mean and median are computed
--- outside the SQL, from exact sums.
+-- queries: number of scored queries, among them unanswered ones, unless the metric leaves them out; failed requests are
+-- not counted. relevant_queries: number of scored queries with a judged document that has a gain. unanswered: number of
+-- queries without results whose request did not fail. system_position, metric_position: 0, 1, 2 … in the configured
+-- order. Mean and median are computed outside the SQL, from exact sums.
 with expected_query as (
     select
         system.system_id,

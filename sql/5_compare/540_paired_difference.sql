@@ -1,7 +1,8 @@
--- paired_difference: the difference candidate - baseline of one query on one metric.
+-- paired_difference: the difference candidate - baseline of one metric on one query that both systems are scored on.
 -- grain:  one row per (candidate, metric_id, query_id)
 -- reads:  query_score, system
 -- params: -
+-- baseline_value: the value of the baseline.
 with baseline_score as (
     select
         query_score.query_id,

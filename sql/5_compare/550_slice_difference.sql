@@ -1,7 +1,8 @@
--- slice_difference: the paired difference of one query, repeated for each slice that contains the query.
+-- slice_difference: the difference candidate - baseline on one query, repeated for each slice that contains the query.
 -- grain:  one row per (attribute, slice, candidate, metric_id, query_id)
 -- reads:  paired_difference, query_attribute
 -- params: -
+-- attribute: the attribute of queries. slice: the value of the attribute. baseline_value: the value of the baseline.
 select
     query_attribute.attribute,
     query_attribute.value as slice,

@@ -1,9 +1,9 @@
--- top_result: one result of a judged query down to a depth, for the effect of unjudged results.
+-- top_result: one result of a judged query down to the depth `shown_depth`, for the effect of unjudged results.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth
--- To save memory, a judged document has only its grade, an unjudged one only its doc_id. group_size: with ties =
--- average, the number of results with the same score; else 1.
+-- rank, first_rank: as in ranked_doc. group_size: with ties = average, the number of results with the same score; else
+-- 1. doc_id: null if the document is judged, to save memory. grade: null if it is unjudged.
 with tied_group as (
     select
         graded_doc.rank_rule,

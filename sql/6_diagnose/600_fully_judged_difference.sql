@@ -1,9 +1,10 @@
--- fully_judged_difference: the paired difference of one query whose results are fully judged for both systems.
+-- fully_judged_difference: the difference candidate - baseline on one query whose results are judged for both systems.
 -- grain:  one row per (candidate, metric_id, query_id)
 -- reads:  coverage, paired_difference, system
 -- params: -
 -- kind:   query
--- Fully judged: no result within the cutoff of the metric is unjudged; true for a system without results, too.
+-- Listed are the queries in which no result of the two systems within the cutoff of the metric is unjudged; a system
+-- without results counts as judged. baseline_value: the value of the baseline.
 with partly_judged as (
     select
         coverage.system_id,

@@ -1,8 +1,9 @@
--- uncounted_query: one query that has a grade above 0, but is not scored by a metric.
+-- uncounted_query: one query with a grade above 0 in which a metric counts no document as relevant.
 -- grain:  one row per (metric_id, query_id)
 -- reads:  judgment, metric, query, scored_query
 -- params: -
 -- kind:   query
+-- If queries were drawn for judging, all others are left out.
 with positive_query as (
     select distinct judgment.query_id,
     from judgment

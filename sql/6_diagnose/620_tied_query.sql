@@ -1,10 +1,9 @@
--- tied_query: one query in which equal scores decide which documents are in the top k.
+-- tied_query: one query in which documents in the top k have equal scores, so that ties decide their ranks.
 -- grain:  one row per (system_id, query_id)
 -- reads:  ranked_doc
 -- params: cutoff, rank_rule
--- ranks: number of the top k ranks whose document has the same score as another document. looked_at: number of
--- results in the top k; at least as many have last_score or a higher score. last_score: the lowest score in the top k,
--- which results below rank k may share.
+-- k is `cutoff`. ranks: number of the top k ranks whose document has the same score as another document. looked_at:
+-- number of results in the top k. last_score: the lowest score in the top k; results below rank k may have it, too.
 with neighbour as (
     select
         system_id,

@@ -2,9 +2,10 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query, pulled_answer, ranked_doc
 -- params: cutoff, rank_rule
--- A quick test before the full comparison: if every rank occurs once, and the top k by score have the top k ranks in
--- order, ranks and scores agree. returned: number of results. first_rank: the first rank at which the test fails.
--- Rankings that were reduced while they were read are left out, because their scores fall as ranks rise.
+-- returned: number of results. first_rank: the first rank at which a quick test fails, which comes before the full
+-- comparison: if every rank occurs once, and the top k by score have the top k ranks in order, ranks and scores agree.
+-- k is `cutoff`. Rankings without ranks are left out, and rankings that were reduced while they were read, because
+-- their scores fall as ranks rise.
 select
     ranked_doc.system_id,
     ranked_doc.query_id,

@@ -1,9 +1,10 @@
--- contending_result: one result in the top k by score or by given rank, if these may differ.
+-- contending_result: one result in the top k by score or by given rank, for queries in which the two may differ.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, suspicious_query
 -- params: cutoff
--- Results that tie with the last of the top k are included, and all results of a query with at most k. Windows have one
--- sort key, so that DuckDB can compute a top-n per query.
+-- k is `cutoff`. Results that tie with the last of the top k are included, and all results of a query with at most k.
+-- Rankings without scores or without ranks have no rows.
+-- Inside: windows have one sort key, so that DuckDB can compute a top-n per query.
 with result as (
     select
         ranking.system_id,

@@ -2,9 +2,9 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff
--- ranks: number of the top k ranks with different scores in the two orders. first_rank: the first of these
--- ranks. Documents with equal scores, or with equal ranks, may be in any order. Rankings without scores or without
--- ranks have no rows.
+-- k is `cutoff`. ranks: number of the top k ranks with different scores in the two orders. first_rank: the first of
+-- these ranks. Documents with equal scores, or with equal ranks, may be in any order. Rankings without scores or
+-- without ranks have no rows.
 with ranked as (
     select
         system_id,

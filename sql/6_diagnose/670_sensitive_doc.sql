@@ -1,9 +1,10 @@
--- sensitive_doc: one result of a query in which equal scores decide the top k.
+-- sensitive_doc: one result for a query in which equal scores decide ranks in the top k.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, tied_query
 -- params: everything
--- If `everything` is false, only results that could be in the top k are kept: with a score not below the lowest
--- score of the top k (minus a tolerance, because scores may be compared as 32-bit floats).
+-- score, rank_given: null if the ranking has none. If `everything` is false, results are left out that cannot be in the
+-- top k: with a score below the lowest score of the top k (minus a tolerance, because scores may be compared as 32-bit
+-- floats).
 select
     ranking.system_id,
     ranking.query_id,

@@ -1,4 +1,4 @@
--- sensitive_judgment: one judgment, of any document, for a query that has rows in sensitive_doc.
+-- sensitive_judgment: one judgment for a query that has rows in sensitive_doc; the document may be any.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  judgment, sensitive_doc
 -- params: -

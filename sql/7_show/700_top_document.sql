@@ -1,10 +1,10 @@
--- top_document: one document in the top ranks of the baseline or of a candidate, with its grade.
+-- top_document: one document in the top ranks of the baseline, of a candidate, or of both, with its grade.
 -- grain:  one row per (candidate, query_id, doc_id)
 -- reads:  judgment, metric, paired_difference, ranked_doc, system
 -- params: deepest, default_depth
--- The top ranks are those of the first metric, down to its cutoff (at most `deepest`), or to `default_depth` without a
--- cutoff, on queries that both systems are scored on. baseline_rank, candidate_rank: null if the document is not in the
--- top ranks of the system. grade: null if the document is unjudged.
+-- baseline_rank, candidate_rank: null if the document is not in the top ranks of the system. grade: null if the
+-- document is unjudged. The top ranks are those of the first metric, down to its cutoff (at most `deepest`), or to
+-- `default_depth` without a cutoff. Queries are those that both systems are scored on.
 with first_metric as (
     select
         metric_id,

@@ -2,7 +2,9 @@
 -- grain:  one row per (candidate, metric_id, direction, place)
 -- reads:  metric, paired_difference, query, system
 -- params: most
--- direction: win or loss; place: 1 for the largest, at most `most`. Differences within 1e-9 are ties.
+-- direction: win if the candidate is better, or loss. place: 1 for the largest difference of that direction, at most
+-- `most`. difference: candidate - baseline; at most 1e-9 counts as equal and has no row. text: text of the query; null
+-- if unknown. system_position, metric_position: 0, 1, 2 … in the configured order.
 with numbered as (
     select
         paired_difference.candidate,

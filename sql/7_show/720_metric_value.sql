@@ -1,9 +1,10 @@
--- metric_value: the value of one query under the name of its metric, for reports and files.
+-- metric_value: the value of one metric for one query and system, with the metric's name, for reports and files.
 -- grain:  one row per (system_id, query_id, metric)
 -- reads:  metric, query_score, system
 -- params: -
 -- kind:   query
--- system_position, metric_position: 0, 1, 2 … in the configured order.
+-- metric: name of the metric. metric_hash: the metric_id of other tables. system_position, metric_position: 0, 1, 2 …
+-- in the configured order.
 select
     query_score.system_id,
     query_score.query_id,

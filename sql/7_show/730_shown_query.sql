@@ -1,4 +1,4 @@
--- shown_query: one scored query with its text.
+-- shown_query: one scored query with its text (null if unknown).
 -- grain:  one row per query_id
 -- reads:  query, query_score
 -- params: -

@@ -1,8 +1,8 @@
--- shown_result: one top result for the report page, with grade and gain, ranked by the first metric.
+-- shown_result: one of the top `depth` results of a scored query for the report page, ranked by the first metric.
 -- grain:  one row per (system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, query_score
 -- params: depth
--- grade is null if the document is unjudged. gain is the document's own gain under the first metric.
+-- grade: null if the document is unjudged. gain: the document's own gain by the first metric; 0 if it is unjudged.
 select
     graded_doc.system_id,
     graded_doc.query_id,

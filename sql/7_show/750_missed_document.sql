@@ -1,10 +1,10 @@
--- missed_document: one relevant document that is not among a system's top results, with its rank.
+-- missed_document: one document with a grade above 0 that is not among a system's top results on the report page.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  judgment, metric, ordered_result, query_score, shown_result
 -- params: most
 -- kind:   query
--- position: 1, 2, 3 … by falling grade, at most `most` for a query. missed: number of all such documents of the query.
--- rank: rank by the first metric, from 1; null if the system did not return the document.
+-- position: 1, 2, 3 … by falling grade, at most `most` for a query. rank: rank by the first metric, from 1; null if the
+-- system did not return the document. missed: number of all such documents of the query.
 with page_query as (
     select
         query_score.system_id,

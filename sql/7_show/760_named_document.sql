@@ -3,7 +3,7 @@
 -- reads:  judgment, pulled_document, shown_result
 -- params: -
 -- kind:   query
--- Documents with a grade above 0 are included, because the page may list them as missed.
+-- title, url: null if unknown. Documents with a grade above 0 are included, because the page may list them as missed.
 select
     doc_id,
     title,

@@ -2,12 +2,14 @@
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, paired_difference, possible_rank, top_document
 -- params: persistence
--- baseline_results, candidate_results: lengths of the two lists. shared: number of documents in both. at_same_rank:
--- number of these at the same rank. rbo: rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation
--- 32). With l documents in the longer and s in the shorter list, X_d the number of shared documents down to d: (1 -
--- p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s) p^l. A document is shared
--- from the larger of its ranks on, where it adds p^d/d for every d down to l, so that weights are summed once. rbo is 1
--- if both lists are empty, and 0 if one is.
+-- difference: candidate - baseline on the first metric. baseline_results, candidate_results: lengths of the two lists
+-- of top ranks. shared: number of documents in both lists. at_same_rank: number of shared documents at the same rank in
+-- both. rbo: rank-biased overlap, extrapolated (Webber, Moffat and Zobel 2010, equation 32); 1 if both lists are empty,
+-- 0 if one is.
+-- Inside: with l documents in the longer and s in the shorter list, X_d the number of shared documents down to d, rbo
+-- is (1 - p)/p (sum of X_d/d p^d, and beyond s of X_s (d - s)/(s d) p^d) + ((X_l - X_s)/l + X_s/s) p^l; p is
+-- `persistence`. A document is shared from the larger of its ranks on, where it adds p^d/d for every d down to l, so
+-- that weights are summed once.
 with compared as (
     select
         paired_difference.candidate,

@@ -3,7 +3,8 @@
 -- reads:  top_document
 -- params: -
 -- kind:   query
--- grade: null for unjudged documents. entered, left_out: the two numbers, summed over all queries.
+-- grade: null for unjudged documents. entered: number of documents that only the candidate has in the top ranks, summed
+-- over all queries. left_out: number of documents that only the baseline has there.
 select
     candidate,
     grade,

@@ -3,9 +3,10 @@
 -- reads:  pulled_click_event, pulled_click_text
 -- params: -
 -- kind:   view
--- place: the rank of the document on the user's page, from 1. An event whose text matches several queries has a row for
--- each. is_asked: false for a text that matches no query: it gets no grades, but counts in the click rates of the
--- ranks.
+-- place: the rank of the document on the user's page, from 1. shown: 1 for an impression, else 0. clicked: 1 for a
+-- click, else 0. search_id, client: null if they were not logged. is_asked: false if the text matches no query: the
+-- event gives no grades, but counts in the click rates of the ranks. An event whose text matches several queries has a
+-- row for each.
 select
     pulled_click_text.query_id,
     pulled_click_text.is_asked,

@@ -3,8 +3,8 @@
 -- reads:  click_document, click_event
 -- params: -
 -- place: the rank. impressions, clicks: at most one for each search, even if logged twice; a click implies an
--- impression. Events without a search are all counted. shown_events, click_events: numbers of all events, as OpenSearch
--- counts them.
+-- impression. Events without a search_id are all counted. shown_events, click_events: numbers of all logged events, as
+-- OpenSearch counts them.
 with search_count as (
     select
         click_document.document,

@@ -2,8 +2,8 @@
 -- grain:  one row per (place)
 -- reads:  click_count
 -- params: -
--- place: the rank. rate: clicks / impressions, 0 to 1. event_rate: logged clicks / logged impressions, which OpenSearch
--- uses; 0 without impressions.
+-- place: the rank. impressions, clicks: their sums at this rank. rate: clicks / impressions, 0 to 1. event_rate: logged
+-- clicks / logged impressions, which OpenSearch uses. Both rates are 0 without impressions.
 with rank_total as (
     select
         place,

@@ -1,13 +1,14 @@
--- click_guess: the summands of one step of expectation maximisation, for one document at one rank.
+-- click_guess: the expected counts of one document at one rank, for one step of expectation maximisation.
 -- grain:  one row per (document, place)
 -- reads:  click_count, pulled_attraction, pulled_examination
 -- params: -
 -- kind:   view
--- attracted, looked: expected number of impressions in which the document attracted the user, and in which the user
--- examined the rank (place), given their probabilities a and e from the previous step. In an impression without a
--- click, the document attracted and the rank was not examined with probability a (1 - e) / (1 - a e); the rank was
--- examined and the document did not attract with e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models
--- for Web Search, 4.2).
+-- attracted: expected number of impressions in which the document attracted the user. looked: expected number of
+-- impressions in which the user examined the rank (place).
+-- Inside: both are computed with the probabilities of attraction a and examination e from the previous step. In an
+-- impression without a click, the document attracted and the rank was not examined with probability a (1 - e) / (1 - a
+-- e); the rank was examined and the document did not attract with e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke
+-- 2015, Click Models for Web Search, 4.2).
 with chance as (
     select
         click_count.document,

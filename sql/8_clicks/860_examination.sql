@@ -2,8 +2,8 @@
 -- grain:  one row per (place)
 -- reads:  click_guess
 -- params: -
--- The step is one of expectation maximisation. Sums run in the order of documents, for equal bits with any number of
--- threads.
+-- The step is one of expectation maximisation.
+-- Inside: sums run in the order of documents, for equal bits with any number of threads.
 with running as (
     select
         place,

@@ -7,7 +7,8 @@
 -- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval if all weights are 1; Q is the sum of the squared weights. With
 -- more clicks than S^2 / Q (1e-9 for rounding) a probability v x weight would exceed 1: then Q is S^2 / n, as for n
 -- equal probabilities. With more clicks than impressions Q is 0, as for a Poisson count. The interval is widened to
--- contain the value, and for rate and position lies within 0 and 1.
+-- contain the value, and for rate and position lies within 0 and 1. low and high are null if S is 0, or if the model is
+-- not identified.
 -- Inside: weight, by `model`: rate: 1. position: the probability that the rank is examined; null at ranks that the log
 -- does not connect to others, whose impressions do not count. opensearch: the mean click rate at the best rank that the
 -- document ever had for the query (opensearch-project/search-relevance, CoecClickModel.java and

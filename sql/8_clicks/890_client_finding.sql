@@ -3,9 +3,11 @@
 -- reads:  click_event
 -- params: bot_events, bot_times, fewest_clients, one_client_clicks, usual_share
 -- kind:   query
--- click_bot: amount: the client's events. usual: the number that usual_share of the clients do not exceed. total: the
--- events of all clients. With fewer than fewest_clients clients there is no row, because too few show what is usual.
--- click_one_client: amount: the document's clicks by its most frequent client. total: by all clients.
+-- code: click_bot for a client, click_one_client for a document. click_bot: amount: the client's events. usual: the
+-- number of events that usual_share of the clients do not exceed. total: the events of all clients. clients: number of
+-- clients. With fewer than fewest_clients clients there is no row, because too few show what is usual.
+-- click_one_client: amount: the document's clicks by the client with most of them. total: the document's clicks by all
+-- clients. Columns that do not belong to the code are null.
 with client_total as (
     select
         client,

@@ -3,6 +3,8 @@
 -- reads:  comparison, evaluation, system_summary
 -- params: -
 -- kind:   query
+-- began: start of the evaluation. difference, low, high, verdict, conclusion: the comparison over all queries; null for
+-- the baseline, and if the system is not compared.
 select
     system_summary.ordinal,
     evaluation.began,

@@ -1,8 +1,9 @@
--- query_timeline: the value of one query, metric and system in one evaluation.
+-- query_timeline: the value of one metric for one query and system in one evaluation.
 -- grain:  one row per (ordinal, system_id, query_id, metric)
 -- reads:  evaluation, query_score
 -- params: -
 -- kind:   query
+-- began: start of the evaluation.
 select
     query_score.ordinal,
     evaluation.began,

@@ -1,4 +1,4 @@
--- near_query: one known query id, with its edit distance to the unknown id `query_id`.
+-- near_query: one query id of stored evaluations, with the edit distance to the unknown id `query_id`.
 -- grain:  one row per query_id
 -- reads:  query_score
 -- params: query_id

@@ -1,4 +1,4 @@
--- kept_score: one evaluation whose per-query values are still stored.
+-- kept_score: the ordinal of one evaluation whose per-query values are still stored.
 -- grain:  one row per ordinal
 -- reads:  query_score
 -- params: -

@@ -1,8 +1,10 @@
--- night_look: one tested primary comparison of one evaluation, with the digest of its data.
+-- night_look: one tested primary comparison of one evaluation, with the digests of the data that it used.
 -- grain:  one row per (ordinal, candidate, metric)
 -- reads:  comparison, evaluation, input, metric
 -- params: -
 -- kind:   query
+-- content: the digests of both rankings and all other inputs, and the hash of the metric, as one text; equal texts mean
+-- that the same data were tested again. began: start of the evaluation.
 with shared as (
     select
         ordinal,

@@ -3,7 +3,9 @@
 -- reads:  cost, cost_difference
 -- params: -
 -- kind:   query
--- metric: the cost with its statistic, as a guardrail is written: latency_ms@p95.
+-- metric: the cost with its statistic, as a guardrail is written: latency_ms@p95. mean: the value of the statistic.
+-- difference, conclusion: null for the baseline, and if the system is not compared; conclusion is null without a
+-- guardrail, too.
 select
     cost.ordinal,
     cost.system_id,
