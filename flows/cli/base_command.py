@@ -214,6 +214,8 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
         meant = [*known, *get_close_matches(name, options, 1, LIKE)]
         lists = f"{program} {'--help-all' if '--help-all' in options else '--help'}"
         how = f"{program} {replace_option(args, name, meant[0])}" if meant else lists
+        if not known and "--set" in options and (setting := as_setting(args, name)):
+            how = f"{program} {shlex.join(setting)}"
         yield f"{name}: is no option of {command.name} → {how}"
     if hasattr(error, "param_type"):  # a parameter is missing
         what = parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar
@@ -254,6 +256,21 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
                 hint = f"; say {name} {plain_number(text)}" if plain_number(text) else ""
                 yield f"{name} {text!r}: must be a number{hint}"
     yield f"{command.name}: {shorten(message, LONGEST_COMPLAINT)} → {program} --help"
+
+
+def as_setting(args: Sequence[str], name: str) -> list[str] | None:
+    """Return arguments with an option of files replaced by ``--set KEY=VALUE``, or None if `--set` cannot say it."""
+    from ndcg_ab.api.arguments import LISTS
+    from ndcg_ab.config.options.from_options import OPTIONS
+
+    option = next((each for each in OPTIONS if each.name == name and each.metavar and "[]" not in each.key), None)
+    pairs = list(zip(["", *args], [*args, ""], strict=True))
+    values = [after for before, after in pairs if before == name]
+    if option is None or not all(values) or any("=" in value for value in values):
+        return None
+    text = f"[{', '.join(values)}]" if option.argument_name in LISTS else values[-1]
+    rest = [each for before, each in pairs if each and name not in (before, each)]
+    return [*rest, "--set", f"{option.key}={text}"]
 
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:

@@ -92,6 +92,8 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "sql ndcg@10 --dialect postgres": "→ ndcg-ab sql --metric ndcg@10 --dialect postgres",
     "terms foo": "foo: is more than terms takes → ndcg-ab terms",
     "help metrics --jsn -": "--jsn: is no option of metrics → ndcg-ab metrics --json -",
+    "run c.yaml --metric ndcg@5 --metric rr": "of run → ndcg-ab run c.yaml --set 'metrics=[ndcg@5, rr]'",
+    "check c.yaml --smallest-effect 0.02": "→ ndcg-ab check c.yaml --set statistics.smallest_effect=0.02",
     "history c.yaml -n 0": "-n 0: must be at least 1 → ndcg-ab history c.yaml -n 1",
 }
 
