@@ -212,9 +212,10 @@ def intended_ids(engine: Engine) -> list[str]:
 
 
 def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if some intended query ids are not judged; empty if all are, or if none are configured.
+    """Return a warning if some intended query ids are not judged; else empty.
 
-    For drawn queries, every query of the log counts as judged. Raises InputError if no intended id is judged.
+    Empty as well if no intended queries are configured. For drawn queries, every query of the log counts as judged.
+    Raises InputError if no intended id is judged.
     """
     if evaluation.intended is None:
         return []

@@ -137,10 +137,10 @@ class Estimates:
         return int(self.cost.failed[:, system].sum())
 
     def value(self, system: int, which: int) -> Interval:
-        """Return a statistic of one system as an interval (value, value), or as its two bounds if requests failed.
+        """Return a statistic of one system as an interval from the lowest to the highest possible value.
 
-        The upper bound is infinite if failed requests leave it open. system: index of the system. which: index of the
-        statistic.
+        Both ends are equal if no request failed. The upper end is infinite if failed requests leave it open. system:
+        index of the system. which: index of the statistic.
         """
         values, share = self.cost.values[:, system].tolist(), self.statistics[which].share
         weights = None if self.cost.sample.weights is None else self.cost.sample.weights.tolist()

@@ -129,7 +129,7 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Return (candidate, query_id, rank) for log queries that were unchanged at the draw, and whose results differ now.
+    """Return rows (candidate, query_id, rank) of log queries whose results were equal at the draw and differ now.
 
     The differences of these queries count as 0. rank: the first rank at which the results differ. Empty if another tool
     computed the scores.
@@ -169,7 +169,7 @@ def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -
 def add_drawn_findings(
     findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
 ) -> list[Finding]:
-    """Return the findings with those about drawn queries added.
+    """Return the findings, with findings about drawn queries added.
 
     If queries were drawn, findings with the code `unjudged_query` are left out. log: None if queries were not drawn.
     """

@@ -179,7 +179,7 @@ def margin_gate(
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
-    """Return whether a cost guardrail fails its gate: it is exceeded, its estimate is beyond, or it has no query.
+    """Return whether a cost guardrail fails its gate: it is worse, or beyond the margin, or no query counts.
 
     proof: whether an undecided guardrail fails, too.
     """

@@ -205,7 +205,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
-    """Return the gate results for a later night in which nothing changed: those of `gates`, with `no_drop` passed.
+    """Return the gate results of a later night in which nothing changed: as in `gates`, but with `no_drop` passed.
 
     ordinal: number of the evaluation since which nothing changed.
     """

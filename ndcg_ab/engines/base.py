@@ -145,7 +145,7 @@ class Engine(ABC):
                 self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
-        """Drop tables, and the views that read these tables, to free memory; each is made again when it is next read.
+        """Drop tables to free memory, with the views that read these tables; each is made again when it is next read.
 
         Stored tables that were computed from a dropped table stay.
         """

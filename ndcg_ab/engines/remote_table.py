@@ -61,7 +61,7 @@ class RemoteTable:
         return "/" in self.table
 
     def with_system(self, system_id: str) -> "RemoteTable":
-        """Return a ranking with the system's name in every row, and with its column `rank` named `rank_given`."""
+        """Return a ranking with the system's name in every row, and with the column `rank` renamed to `rank_given`."""
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)
         return dataclasses.replace(self, columns=columns, system_id=system_id)

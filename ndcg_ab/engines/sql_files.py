@@ -46,7 +46,7 @@ def sql_directory() -> Path:
 
 
 def read_header(text: str) -> dict[str, str]:
-    """Parse the comment at the top of a SQL file into its keys: grain, reads, params, kind."""
+    """Return the keys in the comment at the top of a SQL file: grain, reads, params and kind, as far as present."""
     keys = {}
     for line in text.splitlines():
         key, colon, value = line.removeprefix("-- ").partition(":")
@@ -58,7 +58,7 @@ def read_header(text: str) -> dict[str, str]:
 
 
 def read_sql_file(path: Path) -> SqlFile:
-    """Read a SQL file with the keys of its header."""
+    """Read a SQL file and the keys in the comment at its top; without a kind, the file makes a table."""
     text = path.read_text(encoding="utf-8")
     header = read_header(text)
     number, _, name = path.stem.partition("_")

@@ -54,9 +54,10 @@ Values = dict[str, float]  # query_id -> value
 
 
 def add_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
-    """Return the evaluation with the systems and the primary metric of the scores, unless it names its own.
+    """Return the evaluation with systems and primary metric filled in from the scores.
 
-    Raises InputError if the scores lack a configured system or metric, or if the primary metric is not clear.
+    What the configuration names is kept. Raises InputError if the scores lack a configured system or metric, or if the
+    primary metric is not clear.
     """
     table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))

@@ -94,7 +94,7 @@ def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
-    """Put all rankings into the table `pulled_ranking`; rankings that are in files are read there by the engine."""
+    """Put all rankings into the table `pulled_ranking`; the engine itself reads rankings that are in files."""
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
@@ -188,7 +188,7 @@ def read_by_system(
 
 
 def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
-    """Return the index at which each run of equal codes begins, and the number of codes; [0] without codes."""
+    """Return the index at which each run of equal codes begins, followed by the number of codes; [0] without codes."""
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 

@@ -122,7 +122,10 @@ def metric_row(metric: Metric, position: int) -> dict[str, Any]:
 
 
 def keep_unjudged_results(metric: Metric) -> Metric:
-    """Return the metric with unjudged results kept as not relevant; the metric itself if it does not remove them."""
+    """Return the metric with unjudged results kept as not relevant instead of removed.
+
+    A metric that does not remove unjudged results is returned unchanged.
+    """
     if metric.unjudged != "condense":
         return metric
     negative = "zero" if metric.negative == "unjudged" else metric.negative

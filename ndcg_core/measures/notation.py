@@ -227,9 +227,9 @@ def read_gain_entry(entry: str) -> tuple[float, float]:
 
 
 def read_number(name: str, value: Any) -> float:
-    """Convert a value to a finite number; raise MetricError if it is none.
+    """Convert a value to a finite number.
 
-    name: what the value is, for the message.
+    name: word for the value in messages. Raises MetricError if the value is not a finite number.
     """
     try:
         result = float(value)

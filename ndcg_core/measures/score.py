@@ -80,9 +80,9 @@ def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
 
 
 def order_score(result: Result, metric: Metric) -> float:
-    """Return the sort key of a result, higher first: its score in the metric's precision, or minus its given rank.
+    """Return the sort key of a result, higher first: the score in the metric's precision, or minus the given rank.
 
-    The rank is used with ties = given, and for a result without a score. Raises ValueError if the rank is missing then.
+    The rank is used with ties = given, and for a result without a score. Raises ValueError if that rank is missing.
     """
     if metric.ties == "given" or result.score is None:
         if result.rank_given is None:

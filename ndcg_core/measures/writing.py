@@ -6,7 +6,10 @@ from typing import Any
 
 
 def format_number(value: float) -> str:
-    """Return the shortest text that reads back as the same number; whole numbers without a decimal point."""
+    """Return the shortest text that reads back as the same number.
+
+    Whole numbers below 10^15 have no decimal point.
+    """
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 

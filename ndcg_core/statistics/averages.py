@@ -65,5 +65,5 @@ def quantile(values: Sequence[float], share: float, weights: Sequence[float] | N
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
-    """Return the correctly rounded sum of finite numbers, which does not depend on their order."""
+    """Return the correctly rounded sum of finite numbers, whatever the order of the numbers."""
     return math.fsum(values.tolist())

@@ -94,13 +94,13 @@ def monitor_tests(tests: Sequence[Evidence], alpha: float) -> list[tuple[float, 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """Return the mean difference that a test at a level detects with a given power; None if it detects none.
+    """Return the mean difference that a test at a level detects with a given power.
 
-    queries: number of queries, >= 2. deviation: standard deviation of their differences, > 0. largest_loss: the most
-    that one query can lose, or None if unknown.
-    If the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample: half its
-    values are one deviation above its mean, half below, and only a share 1 - power of samples has a lower mean. The
-    larger result is returned.
+    None if even a difference of largest_loss is not detected. queries: number of queries, >= 2. deviation: standard
+    deviation of the queries' differences, > 0. largest_loss: the most that one query can lose, or None if unknown. If
+    the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample: half its values
+    are one deviation above its mean, half below, and only a share 1 - power of samples has a lower mean. The larger
+    result is returned.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:

@@ -125,10 +125,10 @@ class Paired:
 
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
-    """Check every column, scale its differences, and sort it by query id (by code points, like UTF-8 bytes).
+    """Return the columns checked, scaled and sorted by query id (by code points, like UTF-8 bytes).
 
     Raises ValueError for NaN or infinity, a repeated query_id, a number of values or weights other than the number of
-    query ids, and weights that are not above 0.
+    query ids, weights that are not above 0, and clusters for only some columns.
     """
     orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
     checked: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
@@ -202,7 +202,7 @@ def baseline_mean(pairs: Paired) -> float | None:
 
 
 def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
-    """Return (u,) residuals of the units from the mean, times their shares; 0 if nothing varies."""
+    """Return (u,) residuals of the units from the mean, each times the unit's share; all 0 if nothing varies."""
     if moments.deviation == 0:
         return np.zeros(len(pairs.units.names))
     return weigh(pairs.units.values - moments.mean, pairs.units.shares)

@@ -89,7 +89,7 @@ class StoredTables(DuckDBEngine):
 
 
 class GrowingDatabase(DuckDBEngine):
-    """A database file to which rows can be added, such as the history, and the SQL files that query it.
+    """A database file to which rows can be added, such as the history, with the SQL files that query the database.
 
     files: SQL files of kind ``query``; by default those of the history.
     """
@@ -157,10 +157,10 @@ class GrowingDatabase(DuckDBEngine):
 
 
 def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
-    """Return the history's database, opened; wait at most `patience` seconds if another process is writing it.
+    """Open the history's database file, and return the database.
 
-    Raises InputError if the file cannot be opened, or if it is still locked then; the message names the process that
-    holds the lock.
+    If another process is writing the file, wait at most `patience` seconds. Raises InputError if the file cannot be
+    opened, or is still in use after that time; the message names the process that uses it.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -104,7 +104,7 @@ class SparkEngine(Engine):
             frame.createOrReplaceTempView(file.name)
 
     def _drop(self, name: str) -> None:
-        """Do nothing: tables stay until the end, since room is cheaper than making them again."""
+        """Do nothing: tables stay until the end, since room is cheaper than making tables again."""
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file):

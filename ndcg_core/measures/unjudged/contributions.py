@@ -220,9 +220,9 @@ def values_by_first_rank(metric: Metric, deepest: int) -> FloatArray:
 
 
 def _accumulate_above(results: ResultsWithGains, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
-    """Combine, for each result, the values of all results above it in its ranking.
+    """Return, for each result, the combination of the values of all results above it in the ranking.
 
-    combine: a numpy function, such as `np.add`. start: the value for results at rank 1.
+    combine: a numpy function of two arrays, such as `np.add`. start: the result at rank 1, where nothing is above.
     """
     query = results.ranked.query
     states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
@@ -246,7 +246,10 @@ def _chance_of_none_above(results: ResultsWithGains, chances: FloatArray) -> Flo
 
 
 def _contribute_to_ap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
-    """Return the expected amount that each result adds to the sum of ap: the precision there, if it is relevant."""
+    """Return the expected amount that each result adds to the sum of ap.
+
+    The amount is the probability of relevance, times the expected precision at the rank if the result is relevant.
+    """
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.relevant)) / results.ranked.rank
 
 
@@ -257,9 +260,9 @@ def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatAr
 
 
 def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected amount that each result adds to the sum of rprec: its gain if its rank is at most R.
+    """Return the expected amount that each result adds to the sum of rprec.
 
-    R is the expected number of relevant documents of the query.
+    The amount is the gain if the rank is at most R, the expected number of relevant documents of the query; else 0.
     """
     ranked = results.ranked
     inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)

@@ -113,11 +113,11 @@ class SystemPair:
         return first, second
 
     def expected_differences(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
-        """Return the (queries,) expected differences over the random grades, and their (queries,) variances.
+        """Return the (queries,) expected differences over the random grades, and the (queries,) variances.
 
         candidate_factor, baseline_factor: >= 0, multiply the probabilities of grades with a gain, for unjudged results
-            that only the candidate, or only the baseline, returned. With 1 they are as probable as in judged results.
-        Variances are 0 for measures that are not plain sums, which have no closed form for them.
+            that only the candidate, or only the baseline, returned. With 1 these grades are as probable as in judged
+            results. Variances are 0 for measures that are not plain sums, which have no closed form for variances.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]

@@ -25,9 +25,10 @@ def rank_band(rank: IntArray) -> IntArray:
 
 
 def lowest_gaining_grade(metric: Metric) -> float | None:
-    """Return the lowest grade that gains something: 1, or the lowest such grade that the metric names.
+    """Return the lowest gaining grade among 1 and the grades that the metric names.
 
-    Only grades up to max_grade count. None if there is no such grade.
+    Named grades are those of the gain table, relevant_from and max_grade; grades above max_grade do not count. None if
+    none of these grades gains anything.
     """
     rule = metric.effective_gain
     rule_grades = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))

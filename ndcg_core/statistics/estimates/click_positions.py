@@ -68,7 +68,10 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
     skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Return the negative log likelihood per click at log examinations of the clicked ranks, and its gradient."""
+        """Return the negative log likelihood per click, and the gradient.
+
+        logs: logarithms of the examinations of the clicked ranks.
+        """
         nonlocal attraction
         examination[clicked] = np.exp(logs)
         looked = examination[counts.rank]
@@ -148,7 +151,10 @@ def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit
 def log_ratio_variances(
     counts: ClickCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the clicked ranks, and the variance of log(examination / examination) of any two of them.
+    """Return the indices of the clicked ranks, and a matrix of variances of log ratios of examinations.
+
+    The matrix has, for any two of these ranks, the variance of log(examination / examination). At most `MOST_RANKS`
+    ranks with the most clicks are returned.
 
     Notes
     -----

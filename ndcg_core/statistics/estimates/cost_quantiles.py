@@ -106,7 +106,7 @@ def draw_quantile_bounds(
 
 
 def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
-    """Return the mean weight of the queries up to a quantile, and the mean weight of the queries from it on.
+    """Return two mean weights: of the queries up to a quantile, and of the queries from the quantile on.
 
     The part of the population beyond the observed queries gets these weights. share: (n,) weights over their mean, in
     the order of the values. quantile: in (0, 1).

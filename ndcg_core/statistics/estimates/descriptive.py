@@ -108,9 +108,10 @@ def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -
 
 
 def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[float | None, float | None, float | None]:
-    """Return the mean difference / |baseline's mean| with its interval, as (value, low, high); all None if undefined.
+    """Return the mean difference / |baseline's mean| with an interval, as (value, low, high).
 
-    The interval's error comes from the residuals d - relative * b.
+    All None if the baseline's values are unknown or their mean is 0. The interval's error comes from the residuals d -
+    relative * b.
     """
     baseline, limits = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())

@@ -219,7 +219,7 @@ def not_worse_p_value(moments: Moments, margin: float) -> float:
 
 
 def lower_bound(moments: Moments, alpha: float = 0.05) -> float:
-    """Return the lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, freedom) * error."""
+    """Return the lower one-sided (1 - alpha) bound of the mean: mean - t(1 - alpha, freedom) * error."""
     return moments.clip(moments.mean - _t_quantile(1 - alpha, moments.freedom) * moments.error)
 
 
@@ -287,7 +287,7 @@ def minimal_detectable_effect(
 
 
 def deviation_of_interval(n: int, width: float, level: float) -> float:
-    """Return the standard deviation of n >= 2 differences from the width of their Student's t interval."""
+    """Return the standard deviation of n >= 2 differences that have a Student's t interval of a given width."""
     return width / 2 * math.sqrt(n) / _t_quantile((1 + level) / 2, n - 1)
 
 

@@ -87,7 +87,7 @@ def queries_needed(
 
 
 def queries_to_detect(moments: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """Return how many queries a family's test needs to detect `effect`, if it now detects `mde`.
+    """Return the number of queries with which a family's test detects `effect`, if the test now detects `mde`.
 
     None if 10^12 are not enough, or if no single test could detect `mde`.
     moments: of the observed differences, deviation > 0. mde: minimal detectable effect, > 0, of the family's test with

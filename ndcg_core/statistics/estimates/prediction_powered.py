@@ -194,9 +194,11 @@ def _record_refusal(sample: ProxySample, why: str) -> ProxyCorrected:
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
-    """Test whether the `judged` queries can be a random sample: compare their proxy values with those of other queries.
+    """Test whether the carefully judged queries can be a random sample, by comparing proxy values.
 
-    The p-value is 1 if the values do not vary, or if there are fewer than two units (queries or clusters) on one side.
+    proxy: proxy values of all queries. judged: ids of the carefully judged queries, which are compared with all other
+    queries. The p-value is 1 if the values do not vary, or if there are fewer than two units (queries or clusters) on
+    one side.
     """
     (pairs,) = sort_by_query([proxy])
     judged_ids = set(judged)
@@ -232,14 +234,14 @@ def _careful_moments(sample: ProxySample) -> Moments | None:
 
 
 def _mean_and_residuals(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """Return the weighted mean of the values, and each residual from the mean times its share of the weights."""
+    """Return the weighted mean of the values, and the weighted residuals: weight / sum of weights * (value - mean)."""
     total = exact_sum(weights)
     mean = exact_sum(weights * values) / total
     return mean, weights * (values - mean) / total
 
 
 def _sum_by_cluster(values: FloatArray, sample: ProxySample) -> FloatArray:
-    """Sum values of queries within clusters; return the values unchanged if there are no clusters."""
+    """Return the sums of the queries' values within clusters; without clusters the values themselves."""
     if sample.members is None:
         return values
     return np.bincount(sample.members, values).astype(np.float64)

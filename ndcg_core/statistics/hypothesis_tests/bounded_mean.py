@@ -82,7 +82,7 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
 def queries_to_rule_out(
     margin: float, alpha: float = 0.05, largest_loss: float = 1.0, shares: FloatArray | None = None
 ) -> int:
-    """Return how many queries rule out a loss of the margin if all of their differences are 0.
+    """Return the number of queries that rule out a loss of the margin if the difference of each query is 0.
 
     The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights
     over their mean; the result is then the number of queries with equally unequal weights.
@@ -95,7 +95,10 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """Approximate the random weighted mean by a normal distribution; return its `target` quantile and its deviation."""
+    """Return the `target` quantile and the standard deviation of the random weighted mean, approximated as normal.
+
+    target: number of standard deviations from the mean.
+    """
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
     weights = weights / weights.sum()

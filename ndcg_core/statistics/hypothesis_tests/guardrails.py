@@ -124,10 +124,10 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
 
 
 def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: float) -> int | None:
-    """Estimate how many units like these decide an undecided guardrail with 80 % probability; None if no number does.
+    """Estimate the number of units with which an undecided guardrail is decided with 80 % probability.
 
-    If the measured loss is within the margin, the guardrail must be shown to hold; otherwise it must be shown to be
-    worse.
+    The units are like those observed. None if no number suffices. If the measured loss is within the margin, the
+    guardrail must be shown to hold; otherwise it must be shown to be worse.
     """
     worst = pairs.column.largest_loss
     if moments.mean > -margin and np.isfinite(worst):

@@ -276,10 +276,10 @@ def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
-    """Return the family with the columns to sum, and a function from their resampled sums to the largest weighted |t|.
+    """Return the family with the columns to sum, and a function from resampled sums to the largest weighted |t|.
 
     The largest is taken over the comparisons of the family. The columns are the residuals, followed by the products
-    residual * share.
+    residual * share. The function takes the (columns x flips) sums of these columns.
     """
     own = shares.T[family.order]
     n, second = (each[:, np.newaxis] for each in (np.count_nonzero(own, axis=1).astype(np.float64), _squares(own)))

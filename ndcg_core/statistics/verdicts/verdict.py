@@ -357,5 +357,5 @@ def size_of(together: Interval | None, margin: float | None) -> Size | None:
 
 
 def is_within(interval: Interval | None, margin: float) -> bool:
-    """Return whether an interval lies between -margin and margin; False if there is none."""
+    """Return whether an interval lies between -margin and margin; False without an interval."""
     return interval is not None and -margin < interval.low and interval.high < margin
