@@ -118,7 +118,10 @@ def preserve_pause(deployment: RunnerDeployment) -> bool:
 
 
 def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
-    """Delete a deployment's schedules on the server if its configuration has none now; Prefect would keep them."""
+    """Delete the schedules of a deployment on the server, if the evaluation's configuration has no schedule.
+
+    Prefect would keep schedules that were removed from the configuration.
+    """
     if evaluation.schedule is None:
         with get_client(sync_client=True) as client:
             for schedule in client.read_deployment_schedules(deployment_id):
@@ -222,7 +225,10 @@ async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
 
 
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
-    """Register evaluations at the Prefect server for the workers of a pool, and return a line about each."""
+    """Register evaluations at the Prefect server for the workers of a pool, and return one line of text for each.
+
+    pool: name of the work pool. Raises InputError if the server has no such pool.
+    """
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     lines = []
     with find_server():

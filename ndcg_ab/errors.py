@@ -11,11 +11,11 @@ LONGEST = 20_000  # characters of a message, whatever is in it
 
 
 class Setting(NamedTuple):
-    """A configuration setting in an error message, which is written as a key, an option or an argument.
+    """A configuration setting in an error message, which can be written as a key, an option or an argument.
 
     key: the dotted key of a configuration (``statistics.alpha``), or a command-line option that has no such key
-    (``--deviation``).  entry, number: the text or number to write after the key: ``metrics: [recall@10]``,
-    ``guardrails: {recall@10: 0.02}``.
+    (``--deviation``).  entry, number: what to write after the key: ``metrics: [recall@10]`` for an entry alone,
+    ``guardrails: {recall@10: 0.02}`` for an entry with a number.
     """
 
     key: str

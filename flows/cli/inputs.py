@@ -180,7 +180,7 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def is_pipe(path: str) -> bool:
-    """Return whether a path is a pipe or a socket of this process, but not an endless device such as /dev/zero."""
+    """Return whether a path is a pipe, or a socket that this process has open; False for a device or a missing file."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):

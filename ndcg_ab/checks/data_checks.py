@@ -131,7 +131,10 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
 
 
 def inflect_words(count: int) -> dict[str, str]:
-    """Return {plural: word to print} for words such as ``queries`` and ``have``: the singular if count is 1."""
+    """Return {plural: form to print} for words such as ``queries`` and ``have``.
+
+    The form is the singular if count is 1; else the plural.
+    """
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}

@@ -243,7 +243,7 @@ def tie_finding(
 ) -> Finding:
     """Return a finding on the number of ranks that ties decide, with bounds of the mean over all orders of ties.
 
-    Without bounds if `answers` is empty or the metric allows none. values: query_id -> value. answers: query_id -> its
+    It has no bounds if `answers` is empty or the metric allows none. values: query_id -> value. answers: query_id ->
     results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied ranks within the
     metric's depth.
     """

@@ -277,9 +277,9 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
-    """Return {system_id: ids of the queries for which it returns far fewer results than another system}.
+    """Return {system_id: query ids} of the queries for which another system returns far more results.
 
-    reach: number of ranks to look at; None: all.
+    reach: number of top results to count; None: all.
     """
     engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
     queries: dict[str, list[str]] = {}
@@ -289,7 +289,7 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return a finding for each two systems with equal rankings, which are often one file under two names."""
+    """Return a finding for each pair of systems with equal rankings, which are often one file under two names."""
     findings = []
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}

@@ -118,9 +118,10 @@ def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Fin
 
 
 def text_without_own_judgments(left_out: LeftOut, row: Comparison) -> str:
-    """Return the verdict without a system's own judgments in words.
+    """Return in words the verdict without the judgments that a system alone contributed.
 
-    Such as ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``.
+    For example ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``. row: the
+    comparison without these judgments.
     """
     judgments = "the one judgment" if left_out.hidden == 1 else f"the {left_out.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"

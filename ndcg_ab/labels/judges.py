@@ -35,9 +35,9 @@ Grades = dict[str, float]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
-    """Compare the judges: agreement, verdicts by each, and the noise of differences. Rankings must be complete.
+    """Return the agreement of the judges, the verdicts by each judge, and the noise of the differences.
 
-    None on Spark, if judgments were not combined, or if no document has several judges.
+    None on Spark, if judgments were not combined, or if no document has several judges. Rankings must be complete.
     """
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None

@@ -50,7 +50,10 @@ def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[Lef
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
-    """Return (query_id, doc_id, source) of the judgments that exactly one source contributed; "" if it has no name."""
+    """Return (query_id, doc_id, source) of the judged documents that exactly one source contributed.
+
+    The source is "" for judgments without a source.
+    """
     texts = pa.table(
         {
             **{name: singles[name].cast(pa.string()) for name in KEYS},

@@ -86,8 +86,9 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     """Return the carefully judged queries whose grades the proxy judge may have seen, and findings.
 
-    These are the queries that the file `careful_unseen` does not name; none without that file. The findings warn of
-    named queries that are not carefully judged. Raises InputError if none of the named queries is.
+    These are the queries that the file `careful_unseen` does not name; without that file, the set is empty. The
+    findings warn of names of queries that are not carefully judged. Raises InputError if the file names no carefully
+    judged query.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -126,9 +127,9 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings about proxy judgments: those about judgments, with the code `cheap_judgments`.
+    """Return the findings that concern judgments, as findings about proxy judgments with the code `cheap_judgments`.
 
-    Findings that do not concern judgments are left out.
+    findings: findings of a data check with the proxy judgments as judgments.
     """
     rows = []
     for finding in findings:

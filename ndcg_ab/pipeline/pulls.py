@@ -56,7 +56,8 @@ def pull_judgments(context: Context, name: str) -> str | None:
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
     """Read the proxy judgments, and the file `careful_unseen` if it is configured; return a message or None.
 
-    The file names the judged queries whose grades the proxy judge has not seen, which may therefore correct its grades.
+    The file names the judged queries whose careful grades the proxy judge has not seen. Only these queries may correct
+    the differences by proxy judgments. Raises InputError if the proxy judgments lack judged queries.
     """
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source

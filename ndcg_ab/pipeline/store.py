@@ -45,9 +45,10 @@ def scores_key(index: int) -> str:
 class StoreEntry:
     """The description of one input in the store.
 
-    key: its key in the store. source: its model in the configuration. layout: its columns. name, kind, version: its
-    name, kind of content and version in the tables of inputs in reports. is_remembered: whether a later run may skip
-    reading it if its content is unchanged. about: further text that determines how its rows are read.
+    key: the key of the input in the store. source: the model of the source in the configuration. layout: the columns.
+    name, kind, version: name, kind of content and version, as tables of inputs in reports print them. is_remembered:
+    True if a later run may skip reading the input when its content is unchanged. about: further text that determines
+    how the rows are read.
     """
 
     key: str

@@ -154,7 +154,7 @@ class CostDifference:
 
     @property
     def can_be_decided(self) -> bool:
-        """Whether the guardrail is undecided, and the number of queries that would decide it is known."""
+        """Whether the guardrail is undecided, and a known larger number of queries would decide it."""
         return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
 
     @property

@@ -85,8 +85,8 @@ class Choice(StrEnum):
 class Traits(NamedTuple):
     """The presentation of a decision.
 
-    position: rank among the decisions, 1 for the best. mark: one-character symbol. advice: a sentence. words: the
-    decision in words, empty if they equal its name.
+    position: place in the order of decisions, 1 for the best. mark: one-character symbol. tone: colour class.
+    advice: a sentence. words: the decision in words; "" if the words are the name of the decision.
     """
 
     position: int

@@ -197,13 +197,15 @@ class LeftOut:
 class FunctionJudge:
     """The numbers of grades by a judge function, and its agreement with the judgments in files.
 
-    function: module:function. judged: number of documents graded by the function, >= 0. unsaid: number of documents
+    function: module:function. judged: number of documents that the function alone graded, >= 0. unsaid: number of
+    documents
         without a judgment for which the function returned no grade.
     compared: number of sampled documents that both the files and the function grade; at most 200, 0 without files.
-        equal: number of these with equal grades. mean_difference: mean of the function's grade minus the files' grade;
-        None if no document is compared.
-    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: the same for ordinal grades. Both are None if all
-        grades are equal, or if no document is compared.
+    equal: number of compared documents with equal grades. mean_difference: mean of the function's grade minus the
+    files'
+        grade; None if no document is compared.
+    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: ordinal alpha, 1 at best, 0 at chance level. Both are
+        None if all grades are equal, or if no document is compared.
     """
 
     function: str

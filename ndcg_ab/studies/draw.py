@@ -59,9 +59,8 @@ class DrawPlan(NamedTuple):
         the differences over the whole log, in the metric's unit. judged: number of judged queries from which the
         deviation was estimated; None if it was given or assumed. is_supposed: True if the deviation was assumed.
     detected: mean difference that the drawn queries detect; None for fewer than two queries.
-    drawn, random: number of queries that detect `effect` if they are drawn, or if they are sampled at random; None if
-    the
-        log has too few.
+    drawn, random: number of queries that detect `effect`, if drawn or if sampled at random; None if the log has too
+    few.
     """
 
     effect: float
@@ -102,8 +101,8 @@ class DrawStudy:
 class ReadLog(NamedTuple):
     """A log and the rankings of its queries, as they were read.
 
-    read: the inputs. evaluation: their evaluation. disagreements, is_changed: (N,) results of `find_disagreements` for
-    the queries of the log.
+    read: the inputs. evaluation: the evaluation of the inputs. disagreements: (N,) how far the rankings of each query
+    of the log disagree. is_changed: (N,) True if the systems' results for the query differ.
     """
 
     read: PulledInputs
@@ -355,7 +354,7 @@ def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Tabl
     """Return the log's table with the columns probability and disagreement.
 
     The probability is 0 for queries with equal results, and null for other queries that were not drawn. Columns without
-    a value are left out. is_weighted: False if weights were not used; then they are left out, too.
+    any value are left out. is_weighted: False if weights were not used; then the column weight is left out, too.
     """
     assert queries.pulled is not None
     rows, draw, relative = queries.pulled.table, sample.draw, sample.relative

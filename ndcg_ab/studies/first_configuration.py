@@ -65,7 +65,10 @@ def write_example(folder: Path) -> list[Path]:
 
 
 class RecognisedFile(NamedTuple):
-    """A file and its recognised form (`reading`); None if the form is unknown."""
+    """A file, and the form that was recognised from its content.
+
+    reading: the recognised form; None if the form is unknown.
+    """
 
     path: Path
     reading: Reading | None

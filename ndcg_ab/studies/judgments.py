@@ -42,10 +42,10 @@ class Agreement:
     pairs: number of common pairs, >= 1. queries: number of queries with common pairs. only_first, only_second: number
         of pairs that only the first, or only the second, set judges.
     equal, second_higher, second_lower: shares of common pairs by their two grades, in [0, 1], with sum 1.
-    cohen_kappa: at most 1; 0 for agreement by chance. cohen_kappa_linear, cohen_kappa_quadratic: with disagreements
-        weighted by the number of levels between the grades, or by its square.
+    cohen_kappa: at most 1; 0 for agreement by chance. cohen_kappa_linear, cohen_kappa_quadratic: Cohen's kappa with
+        disagreements weighted by the number of levels between the two grades, or by the square of this number.
     krippendorff_alpha: ordinal alpha. All coefficients are None if all grades are equal.
-    cells: the confusion table without zeros, by first, then second grade.
+    cells: the cells of the confusion table that are not 0, by first, then second grade.
     """
 
     pairs: int
@@ -64,7 +64,10 @@ class Agreement:
 
 @dataclasses.dataclass(frozen=True)
 class SystemMeans:
-    """One system's mean by the first and by the second set of judgments; None if no query can be scored."""
+    """One system's mean by the first and by the second set of judgments.
+
+    first, second: None if no query can be scored by this set.
+    """
 
     system_id: str
     first: float | None
@@ -76,7 +79,7 @@ class OrderAgreement:
     """The agreement of two sets of judgments on the order of the systems by one metric.
 
     tau: Kendall's tau-b of the systems' means, -1 to 1. weighted_tau: Vigna's tau, in which systems near the top weigh
-        more. They are None if all means of a set are equal, or one is None.
+        more. Both are None if all means by one set are equal, or if a mean is None.
     """
 
     metric: str

@@ -53,7 +53,7 @@ class PowerSettings:
 
     @property
     def holds(self) -> str:
-        """Return for how many comparisons the plan holds, in words."""
+        """Return the sentence part that says for which comparisons the plan holds: one alone, or each of a family."""
         if self.comparisons == 1:
             return ALONE
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"

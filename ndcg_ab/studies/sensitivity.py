@@ -86,7 +86,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
 
 
 def verdict_kind(comparison: Comparison) -> str:
-    """Return one of KINDS for a verdict; verdicts that are not among them count as "undecided"."""
+    """Return the kind of a verdict, one of KINDS; a verdict with another word counts as "undecided"."""
     word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 

@@ -141,7 +141,10 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
 
 
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the arguments of `assert_not_worse` to those of `compare`, with margins and conditions as its gate."""
+    """Return the arguments of `compare` that correspond to those of `assert_not_worse`.
+
+    Margins and conditions become the argument `gate`. Raises InputError for a gate or margin that is not allowed.
+    """
     arguments = {name: value for name, value in options.items() if name != "margin"}
     metrics = [canonical_metric_name(name) for name in as_configured("metrics", options["metrics"])]
     margins = parse_margins(options["margin"], metrics)

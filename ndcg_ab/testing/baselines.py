@@ -204,9 +204,9 @@ def refuse_several_orders(metrics: Sequence[Metric]) -> None:
 
 
 def first_results(system: System, depth: int | None, metric: Metric) -> list[RankedRow]:
-    """Read a system's ranking, and return its top results (query_id, doc_id, rank), sorted by query id and rank.
+    """Read a system's ranking, and return its top results as (query_id, doc_id, rank), sorted by query id and rank.
 
-    depth: number of ranks; None for all. metric: its rule orders equal scores.
+    depth: number of results of each query; None for all. metric: the metric whose rule orders equal scores.
     """
     table = pull_source(system.source, RANKING, Path(), system=system.name).table
     answers: dict[str, list[Result]] = {}
