@@ -2,19 +2,19 @@
 -- grain:  one row per (document)
 -- reads:  click_count, click_document, click_rate, pulled_attraction, pulled_examination
 -- params: model, z
--- impressions, clicks: those that count. value: clicks over the sum of the weights S, 0 if S is 0; for the position
--- model the attraction. low, high: all values v whose score test does not reject the clicks c, with known weights:
--- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval if all weights are 1; Q is the sum of the squared weights. With
--- more clicks than S^2 / Q (1e-9 for rounding) a probability v x weight would exceed 1: then Q is S^2 / n, as for n
--- equal probabilities. With more clicks than impressions Q is 0, as for a Poisson count. The interval is widened to
--- contain the value, and for rate and position lies within 0 and 1. low and high are null if S is 0, or if the model is
--- not identified.
--- Inside: weight, by `model`: rate: 1. position: the probability that the rank is examined; null at ranks that the log
--- does not connect to others, whose impressions do not count. opensearch: the mean click rate at the best rank that the
--- document ever had for the query (opensearch-project/search-relevance, CoecClickModel.java and
--- ClickthroughRate.java). expected: S. expected_square: Q. doubt: z times the mean standard deviation of the logarithm
--- of the examinations (position), added to both distances from the value on the logarithmic scale, as an independent
--- error; null if the model is not identified: then there is no interval.
+-- impressions, clicks: those that count. value: the clicks divided by S, the sum of the weights of the impressions; 0
+-- if S is 0. For the position model, value is the attraction. low, high: bounds of the interval, which contains the
+-- value, and for rate and position lies within 0 and 1; null if S is 0, or if the position model is not identified.
+-- is_asked: whether the query is to be graded.
+-- Inside: the interval has all values v whose score test does not reject the clicks c, with known weights: (c - v S)^2
+-- <= z^2 (v S - v^2 Q), Wilson's interval if all weights are 1; Q is the sum of the squared weights. With more clicks
+-- than S^2 / Q (1e-9 for rounding) a probability v x weight would exceed 1: then Q is S^2 / n, as for n equal
+-- probabilities. With more clicks than impressions Q is 0, as for a Poisson count. weight, by `model`: rate: 1.
+-- position: the probability that the rank is examined; null at ranks that the log does not connect to others, whose
+-- impressions do not count. opensearch: the mean click rate at the best rank that the document ever had for the query
+-- (opensearch-project/search-relevance, CoecClickModel.java and ClickthroughRate.java). expected: S. expected_square:
+-- Q. doubt: z times the mean standard deviation of the logarithm of the examinations (position), added to both
+-- distances from the value on the logarithmic scale, as an independent error; null if the model is not identified.
 with document_count as (
     select
         document,

@@ -1,10 +1,11 @@
--- click_grade: the grade of one document that has enough impressions, if its query is to be graded (is_asked).
+-- click_grade: the grade of one document with at least `floor` impressions, for a query that is to be graded.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_value, pulled_click_cut
 -- params: floor, scale
--- floor: fewest impressions. The grade is, by `scale`: value: the value itself. threshold: the number of cuts that the
--- value reaches. quantile: the number of cuts that the share of graded documents with lower values reaches; equal
--- values have equal grades, and the lowest has grade 0. Values are compared after rounding to 6 decimals.
+-- grade: by `scale`: value: the value itself. threshold: the number of cuts that the value reaches. quantile: the
+-- number of cuts that are at most the share of graded documents with lower values; equal values have equal grades, and
+-- the lowest has grade 0 if all cuts are above 0. Values are compared after rounding to 6 decimals. impressions,
+-- clicks, value, low, high: as in click_value; low and high may be null.
 with judged_value as (
     select
         query_id,
