@@ -22,9 +22,9 @@ TREE, END_OF_TREE = "<!-- tree, drawn by make docs -->", "<!-- end of the tree -
 WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
-    "`make docs` makes this page from the first lines of the files in `sql/`. Each file is one select and makes one",
-    "table of its name; its header says what one row is for and which tables it reads. The engine makes a table that",
-    "is asked for, with all that it reads, in the order of the numbers.",
+    "`make docs` makes this page from the first lines of the files in `sql/`. Each file is one select and makes the",
+    "table of its name; its header says what one row is and which tables it reads. The engine makes a table with all",
+    "that it reads, in the order of the numbers.",
     "",
 )
 STAGES = {  # the hundreds of the file numbers

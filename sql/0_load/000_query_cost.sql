@@ -1,4 +1,4 @@
--- query_cost: the cost of one query for one system, if it is known for every system.
+-- query_cost: the cost of one query for one system, if every system has it.
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -

@@ -1,4 +1,4 @@
--- query: one query that is judged or in the query file, with text, weight, cluster and probability, if known.
+-- query: one query of the judgments or the query file, with text, weight, cluster and probability, if known.
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -

@@ -1,4 +1,4 @@
--- distinct_result: one document of a ranking, with its higher score and its better rank if it occurs more than once.
+-- distinct_result: one document of a ranking, with its highest score and best rank if it is repeated.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -

@@ -1,4 +1,4 @@
--- rank_rule: one rule by which metrics order documents; results are ranked once for each rule.
+-- rank_rule: one rule by which metrics order documents.
 -- grain:  one row per rank_rule
 -- reads:  pulled_rank_rule
 -- params: -

@@ -1,4 +1,4 @@
--- highest_grade: the highest grade of all judgments, for ideal rankings that have this grade at every rank.
+-- highest_grade: the highest grade of all judgments, for ideals that have it at every rank.
 -- grain:  one row per evaluation
 -- reads:  judgment
 -- params: -

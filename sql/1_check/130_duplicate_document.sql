@@ -1,4 +1,4 @@
--- duplicate_document: one document that occurs more than once in a ranking of the system `system_id` for one query.
+-- duplicate_document: one document that occurs more than once in a system's ranking for one query.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: system_id

@@ -1,4 +1,4 @@
--- answered_query: one query that a system answers, with the number of results and the extremes of ranks and scores.
+-- answered_query: one query that a system answers, with the number of results and extremes of ranks and scores.
 -- grain:  one row per (system_id, query_id)
 -- reads:  pulled_answer, query, ranking
 -- params: -

@@ -1,4 +1,4 @@
--- odd_answer: one oddity of an answer: ranks that are not 1, 2, 3 … each once, or scores that are all equal.
+-- odd_answer: one oddity of an answer: ranks other than 1, 2, 3 …, or equal scores throughout.
 -- grain:  one row per (code, system_id, query_id)
 -- reads:  answered_query, ranking
 -- params: -

@@ -1,4 +1,4 @@
--- met_query: one of the first judged queries that a system answers, with the number of results that are judged.
+-- met_query: one of the first judged queries that a system answers, with the number of judged results.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query, judgment, pulled_answer, query, ranking
 -- params: queries

@@ -1,4 +1,4 @@
--- answering_system: one system that answers a query, with the number of these queries and the median number of results.
+-- answering_system: one system that answers a query, with its number of answered queries and median number of results.
 -- grain:  one row per system_id
 -- reads:  answered_query
 -- params: -

@@ -1,4 +1,4 @@
--- log_result: one result of a query in a log, if the query was drawn for judging or had equal results of all systems.
+-- log_result: one result of a logged query that was drawn for judging, or that all systems answer equally.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  query, ranking
 -- params: -

@@ -1,4 +1,4 @@
--- impossible_gain: one grade whose gain is missing in the gain table (null), or too large to sum. Any row is an error.
+-- impossible_gain: one grade whose gain is missing in the gain table (null) or too large. Any row is an error.
 -- grain:  one row per (gain_rule, grade)
 -- reads:  gain, metric
 -- params: -

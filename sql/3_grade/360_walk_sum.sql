@@ -1,4 +1,4 @@
--- walk_sum: the sum over the ranks of one ranking for a metric whose factor of a rank depends on the documents above.
+-- walk_sum: the sum over one ranking for a metric whose rank factors depend on the documents above.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  gain, judged_doc, judgment, metric, rank_gain
 -- params: -

@@ -1,4 +1,4 @@
--- ideal_by_rank: the DCG down to one rank, if all judged documents of the query are ranked by falling gain.
+-- ideal_by_rank: the DCG down to one rank of all judged documents by falling gain.
 -- grain:  one row per (query_id, gain_rule, discount_rule, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -

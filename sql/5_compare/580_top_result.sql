@@ -1,4 +1,4 @@
--- top_result: one result of a judged query down to the depth `shown_depth`, for the effect of unjudged results.
+-- top_result: one result of a judged query down to `shown_depth`, for the effect of unjudged results.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
 -- params: shown_depth

@@ -1,4 +1,4 @@
--- tied_query: one query in which documents in the top k have equal scores, so that ties decide their ranks.
+-- tied_query: one query whose top k contains equal scores, so that ties decide ranks.
 -- grain:  one row per (system_id, query_id)
 -- reads:  ranked_doc
 -- params: cutoff, rank_rule

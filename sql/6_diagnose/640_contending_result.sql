@@ -1,4 +1,4 @@
--- contending_result: one result in the top k by score or by given rank, for queries in which the two may differ.
+-- contending_result: one result in the top k by score or by given rank, if the two may differ.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, suspicious_query
 -- params: cutoff

@@ -1,4 +1,4 @@
--- top_document: one document in the top ranks of the baseline, of a candidate, or of both, with its grade.
+-- top_document: one document in the top ranks of the baseline, a candidate or both, with its grade.
 -- grain:  one row per (candidate, query_id, doc_id)
 -- reads:  judgment, metric, paired_difference, ranked_doc, system
 -- params: deepest, default_depth

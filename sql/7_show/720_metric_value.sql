@@ -1,4 +1,4 @@
--- metric_value: the value of one metric for one query and system, with the metric's name, for reports and files.
+-- metric_value: the value of one metric for one query and system, with the metric's name.
 -- grain:  one row per (system_id, query_id, metric)
 -- reads:  metric, query_score, system
 -- params: -

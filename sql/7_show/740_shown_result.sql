@@ -1,4 +1,4 @@
--- shown_result: one of the top `depth` results of a scored query for the report page, ranked by the first metric.
+-- shown_result: one of the top `depth` results of a scored query on the report page.
 -- grain:  one row per (system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, query_score
 -- params: depth

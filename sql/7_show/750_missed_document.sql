@@ -1,4 +1,4 @@
--- missed_document: one document with a grade above 0 that is not among a system's top results on the report page.
+-- missed_document: one document with a grade above 0 that a system's top results on the report page lack.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  judgment, metric, ordered_result, query_score, shown_result
 -- params: most

@@ -1,4 +1,4 @@
--- moved_document: the number of documents of one grade that entered a candidate's top ranks, and that left them.
+-- moved_document: the number of documents of one grade that entered and left a candidate's top ranks.
 -- grain:  one row per (candidate, grade)
 -- reads:  top_document
 -- params: -

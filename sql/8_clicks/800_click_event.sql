@@ -1,4 +1,4 @@
--- click_event: one impression or click of a user, for one query that the text of the search matches.
+-- click_event: one impression or click for one query, matched by the text of the search.
 -- grain:  one row per event and query_id
 -- reads:  pulled_click_event, pulled_click_text
 -- params: -

@@ -1,4 +1,4 @@
--- click_document: one document that users were shown or clicked for one query, with a number that stands for both ids.
+-- click_document: one document that users saw or clicked for one query, with a number for both ids.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_event
 -- params: -

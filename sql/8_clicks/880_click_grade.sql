@@ -1,4 +1,4 @@
--- click_grade: the grade of one document with at least `floor` impressions, for a query that is to be graded.
+-- click_grade: one document's grade, if it has enough impressions and its query is to be graded (is_asked).
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_value, pulled_click_cut
 -- params: floor, scale

@@ -1,4 +1,4 @@
--- timeline: one system on one metric in one evaluation, with its comparison against the baseline, if there is one.
+-- timeline: one system on one metric in one evaluation, with its comparison against the baseline.
 -- grain:  one row per (ordinal, system_id, metric)
 -- reads:  comparison, evaluation, system_summary
 -- params: -

@@ -20,8 +20,6 @@ from tests.paths import DATA, ROOT
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]
-
-
 FULL = Path("/dev/full")
 
 
