@@ -119,10 +119,10 @@ def check_loaded_rows(
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
-    """Return a hint to match queries by text, or "".
+    """Return a hint to give a file of queries if only one input seems to use query texts as ids, else "".
 
-    The hint is given if most ids of either the ranking or the judgments, but not of both, are texts with spaces, and no
-    file of queries is configured.
+    That input, the ranking or the judgments, has spaces in most ids. There is no hint if a file of queries is
+    configured.
     """
     are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:

@@ -196,7 +196,10 @@ def remove_affix(is_prefix: bool, text: str) -> Spelling:
 
 @cache
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
-    """Return the spelling that removes all up to the last `sign` (is_prefix), or all from the first `sign` on."""
+    """Return the spelling that removes a sign and the part of an id before it (`is_prefix`) or after it.
+
+    Before: up to the last sign. After: from the first sign on.
+    """
     if is_prefix:
         expression = f"{{}}.rpartition({template_literal(sign)})[2]"
         return Spelling(f"all up to the last {sign!r} is removed", expression, make_remover(f".*{re.escape(sign)}"))

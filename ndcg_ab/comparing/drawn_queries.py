@@ -72,9 +72,9 @@ class DrawnQueries:
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
-        """Return the largest factor by which the difference of any drawn query is scaled.
+        """Return the largest factor by which the difference of any query with different results can be scaled.
 
-        part: the part of the log over which the mean is taken.
+        part: the part of the log whose mean disagreement is used; the queries are those of the whole log.
         """
         return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
 

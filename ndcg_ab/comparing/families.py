@@ -125,7 +125,7 @@ def compare_columns(
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Make the columns of differences of every candidate on every metric, in the configured order, metric by metric."""
+    """Make the columns of differences: metric by metric, one for each candidate, both in the configured order."""
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)

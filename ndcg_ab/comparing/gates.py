@@ -49,9 +49,9 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    The baseline and each comparison must score enough. least_share: the share that must be scored, in [0, 1]. primary:
-    names of the primary metrics. since: if there is a previous evaluation, `MUCH_AS_BEFORE` of the share that it scored
-    must be scored, too.
+    Enough is at least `least_share` of the judged queries, in [0, 1], and after a previous evaluation at least
+    `MUCH_AS_BEFORE` of the share scored then. The metric as a whole and each comparison must score enough. primary:
+    names of the primary metrics. since: the changes since the previous evaluation, or None.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"

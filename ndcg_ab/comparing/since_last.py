@@ -40,9 +40,9 @@ class LostQuery:
 class SystemSince:
     """The changes in the inputs of one system since the previous evaluation.
 
-    changed: `ranking`, `judgments` and `queries`, each if it changed. `configuration` or `program` if nothing else
-    changed and values differ. `new system` if the system was not compared before. Empty: nothing changed, and the
-    system is not tested.
+    changed: those of `ranking`, `judgments` and `queries` that changed. If none of them did but values differ:
+    `configuration or program`. For a system that was not compared before: `new system`. Empty if nothing changed; the
+    system is then not tested.
     unknown: if ranking and judgments changed, the reason why a drop cannot be detected; null if it can.
     """
 

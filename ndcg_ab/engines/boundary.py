@@ -1,7 +1,8 @@
 """Combine two engines: judgments and rankings on a cluster, and everything made from them on this machine.
 
-Each table is computed in the engine that holds its inputs. Only the tables of `CROSSING` move from the cluster to this
-machine, and at the end the rows of a few queries for the page. Callers need not know which engine holds a table.
+Each table is computed in the engine that holds its inputs. Only the tables of `CROSSING` and, at the end, the rows of
+the few queries that the page shows move from the cluster to this machine. Callers need not know which engine holds a
+table.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -237,9 +237,9 @@ def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, in
 
 
 def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
-    """Return the keys of the evaluations that have a content key, the latest evaluation first.
+    """Return the keys of the evaluations with the same content key, the latest evaluation first.
 
-    key: the content key.
+    key: the content key, a digest of everything that the result depends on.
     """
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]

@@ -47,9 +47,9 @@ class Digest:
     """The summary of the history since a point in time.
 
     since: the time, in UTC. evaluations: the number of evaluations since then. reused: the number of nights without a
-    change. failed: the nights that could not run. drops: the drops since then, and earlier open ones. failing: the
-    gates, with systems, that fail in the latest evaluation -> ordinal of the first evaluation of the unbroken row of
-    failures. pending: the ordinals of evaluations that no tracker has.
+    change. failed: the nights that could not run. drops: the drops since then, and earlier open ones. failing: gate
+    (with its system) that fails in the latest evaluation -> ordinal of the evaluation since which it has failed without
+    a break. pending: the ordinals of all evaluations that no tracker has.
     """
 
     name: str

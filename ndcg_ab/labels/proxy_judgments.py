@@ -1,4 +1,4 @@
-"""Correct differences from careful judgments by proxy judgments of many more queries.
+"""Make the differences by careful judgments more precise by proxy judgments of many more queries.
 
 Corrected differences decide nothing: verdicts and gates use the careful judgments (docs/labels.md).
 """

@@ -29,9 +29,10 @@ UNJUDGED = RankedDoc("", 0)  # placeholder for every unjudged document; no docum
 
 
 class Order(NamedTuple):
-    """The kind of key that orders results, highest first.
+    """The kind of key by which results are sorted; the result with the highest key is first.
 
-    by_rank: whether the key is the negative of `rank_given`, not the score. in_single: whether scores are compared as
+    by_rank: True if the key is the negative of `rank_given`, False if it is the score. in_single: whether scores are
+    compared as
         32-bit floats.
     """
 
@@ -57,7 +58,7 @@ class TiedGroup:
         self.between = [0] * (len(self.doc_ids) + 1)  # results whose id comes after as many of `doc_ids`
 
     def before(self) -> list[int]:
-        """Return, for each judged document, the number of results of the group that have a lower doc_id."""
+        """Return, for each judged document, how many results with an equal key have a lower doc_id."""
         return list(accumulate(self.between))[:-1]
 
 

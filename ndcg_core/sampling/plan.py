@@ -32,10 +32,11 @@ pairs of systems of five collections the planned variance of the mean is then wi
 class Population:
     """The queries of a log from which a sample is to be drawn for judging.
 
-    Only queries whose `sizes` (relative disagreement * weight) are above 0 can be drawn.
-    disagreements, relative: (N,) disagreement of each query's rankings, and `relative_disagreements` made from it.
-    weights: (N,) weight of each query in the mean, > 0; None for equal weights. deviation: standard deviation of the
+    disagreements: (N,) disagreement of each query's rankings. relative: (N,) `relative_disagreements` of these.
+    weights:
+        (N,) weight of each query in the mean, > 0; None for equal weights. deviation: standard deviation of the
         difference of one query picked at random from the whole log, in the metric's unit.
+    A query is drawn with a probability proportional to relative * weight; a query with 0 is never drawn.
     """
 
     disagreements: FloatArray

@@ -2,10 +2,10 @@
 -- grain:  one row per (code, system_id, query_id)
 -- reads:  answered_query, ranking
 -- params: -
--- code: kind of oddity: repeated_rank, rank_gap, rank_below_one or constant_score. amount: 1, but for repeated_rank
--- without scores the number of repetitions (of three results at one rank, 2), and for rank_below_one 2 if a rank is
--- below 0. Ranks have a gap if the first is above 1, or their range exceeds the number of results. With scores, ranks
--- that are not plain and have no gap between them are repeated.
+-- code: kind of oddity: repeated_rank, rank_gap, rank_below_one or constant_score. amount: for repeated_rank without
+-- scores the number of surplus results (2 if three share a rank); for rank_below_one 2 if a rank is below 0; else 1.
+-- Ranks have a gap if the first is above 1, or their range exceeds the number of results. With scores, ranks that are
+-- not plain and have no gap between them are repeated.
 with shared_rank as (
     select
         ranking.system_id,

@@ -1,4 +1,4 @@
--- no_longer_zero: one query that counts as unchanged although candidate and baseline differ.
+-- no_longer_zero: one query whose results were equal when queries were drawn, and differ now.
 -- grain:  one row per (candidate, query_id)
 -- reads:  log_result, metric, pulled_failed_query, system
 -- params: -

@@ -2,7 +2,7 @@
 -- grain:  one row per (gain_rule, grade)
 -- reads:  judgment, metric, pulled_gain_entry, pulled_gain_rule
 -- params: -
--- The grades are those of judgments, and the one that a max ideal names. gain: null, which is an error
+-- The grades are those of judgments, and max_grade of a metric (max ideal, err). gain: null, which is an error
 -- (impossible_gain), if a table lacks the grade. By the kind of rule, the gain of grade r is: linear: r. exponential:
 -- 2^r - 1 (Burges et al. 2005). binary: 1 if r is at least relevant_from. judged: 1 for every judged document. table:
 -- as listed. A grade of 0 or below gains nothing, except with judged.

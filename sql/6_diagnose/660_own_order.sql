@@ -1,9 +1,9 @@
--- own_order: one distinct pair of grade lists of the queries of a system whose ranks and scores disagree.
+-- own_order: the queries of a system with equal grades by given rank and equal judged grades.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
 -- params: depth
 -- grades: the grades of the top `depth` results in the order of given ranks; null if unjudged. judged: all grades of
--- the query, lowest first. query_ids: the queries with these two lists, which have equal values.
+-- the query, lowest first. query_ids: the queries with these two lists, on which each metric has one value.
 with ranked as (
     select
         contending_result.system_id,

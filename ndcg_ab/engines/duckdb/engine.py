@@ -227,7 +227,10 @@ class DuckDBEngine(Engine):
         return True
 
     def _share_memory(self, size: int = 0) -> None:
-        """Limit DuckDB's memory to what the process leaves beside `size` more bytes; excess data goes to disk."""
+        """Set DuckDB's memory limit to what the process and `size` more bytes leave of the configured limit.
+
+        Excess data goes to disk. Nothing is done without a configured limit, or in the shared database for few rows.
+        """
         if self.memory.limit is None or self.is_few:
             return
         used = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]

@@ -224,7 +224,7 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return a number as ``+.137`` (without a sign ``.137``): three decimals below 10, four above.
+    """Return a number as ``+.137`` (without a sign ``.137``), from 10 on as ``+12.3457``; a dash for None.
 
     sign: "+" to display the sign of positive numbers, or empty.
     """

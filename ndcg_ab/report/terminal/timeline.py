@@ -279,9 +279,9 @@ def format_moment(began: str) -> str:
 
 
 def value_cell(night: EvaluatedNight, system: str, *, wide: bool) -> str:
-    """Return the cell of a system: its mean with the mark of its verdict; empty if it has no value.
+    """Return the cell of a system in one night: its mean, and a mark for its verdict; empty without a value.
 
-    A candidate's cell also has its difference (if `wide`) or the mark of its decision.
+    If `wide`, a candidate's cell also has its difference; if not, a mark for its decision.
     """
     if system not in night.values:
         return ""

@@ -140,11 +140,12 @@ def fold_text(text: str) -> str:
 
 
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
-    """Return one row per search text and matching query, and remarks on texts that match no query.
+    """Return one row per search text and matching query, or per text without one, and remarks on the latter.
 
     queries: query_id -> text. A text matches the queries with exactly this text. If there is none, it matches the
     queries whose texts differ only in case and white space. Without queries a text is its own query_id. The column
-    is_asked says whether documents of the text are to be graded. Raises InputError if no text matches a query.
+    is_asked says whether documents of the text are to be graded; it is false for a text without a matching query.
+    Raises InputError if no text matches a query.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):

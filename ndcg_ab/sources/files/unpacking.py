@@ -310,11 +310,11 @@ def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked:
 def read_checked_batches(
     path: Path, file: "ParquetFile | ArrowTable", columns: Sequence[str] | None = None, size: int = 1 << 16
 ) -> Iterator[Any]:
-    """Yield the rows of a table in batches of `size` rows, in the given columns, or in all if None.
+    """Yield the rows of a table in batches of `size`, in the given columns (None: all), and check their number.
 
-    Raises InputError, and closes the file, if the number of rows differs from what the file declares. The footer of
-    Parquet declares rows for the file and for each group, and values for each flat column. Entries of the footer about
-    columns that are not read are ignored, because a broken footer can crash the process there.
+    After the last batch the file is closed, and InputError is raised if the footer of Parquet declares another number:
+    of rows of the file or of a group, or of values of a flat column that is read. Other columns are not looked at,
+    because a broken footer can crash the process there. A file without a footer is not checked.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):

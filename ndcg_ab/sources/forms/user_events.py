@@ -23,7 +23,10 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 def are_events(rows: Any) -> bool:
-    """Return whether JSON objects are user events, also with action lines of a bulk file and lines of queries."""
+    """Return whether JSON objects are user events, also with action lines of a bulk file and lines of queries.
+
+    The beginning of a bulk file may have lines of queries alone.
+    """
     if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
         return False
     events = [row for row in rows if not is_bulk_action(row)]

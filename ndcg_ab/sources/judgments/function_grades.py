@@ -91,8 +91,8 @@ class JudgeFunctionCaller:
         """Return the grade of every pair (None: the function cannot tell), and the number of grades from the cache.
 
         The function is called for pairs that are not cached, by `workers` threads. since: seconds since 1970; older
-        cached answers do not count. Raises InputError if the function fails or returns no grade, or SilentError if a
-        retry may succeed; answers until then stay cached.
+        cached answers do not count. Raises InputError if the function fails or its grade is no finite number from
+        -1,000 to 1,000, or SilentError if a retry may succeed; answers until then stay cached.
         """
         in_memory = self.described.in_memory
         with (

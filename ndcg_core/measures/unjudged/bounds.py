@@ -96,10 +96,10 @@ def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
 
 
 def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
-    """Return, per query, the highest value of `sign` (1 or -1) times the difference, for sums over ranks.
+    """Return, per query, the highest `sign` (1 or -1) times the difference over all grades of unjudged documents.
 
-    values: `sign` times the differences if unjudged results gain nothing. A query without a relevant judgment is
-    *open*: its difference is 0 until one of its documents gains something.
+    For metrics that are a sum over ranks. values: `sign` times the differences if unjudged results gain nothing. A
+    query without a relevant judgment is *open*: its difference is 0 until one of its documents gains something.
     """
     levels = positive_gains(pair.metric, pair.judged)
     if not len(levels):

@@ -41,8 +41,8 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
     """Estimate the distribution of the grades of judged results of all systems, by rank band.
 
     The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
-    band has the distribution of the judgments. If no grade gains anything, the lowest grade that may gain something
-    counts as one result. Raises ValueError if there is no judgment.
+    band has the distribution of the judgments. If no judged grade has a gain, one result with the lowest grade that can
+    have one is added to the distribution over all bands. Raises ValueError if there is no judgment.
     """
     grades = np.array(judged.grades)
     least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else lowest_gaining_grade(metric)

@@ -111,7 +111,7 @@ def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[flo
     """Return the mean difference / |baseline's mean| with an interval, as (value, low, high).
 
     All None if the baseline's values are unknown or their mean is 0. The interval's error comes from the residuals d -
-    relative * b.
+    (mean of d / mean of b) b. For metrics that are never negative the low end is at least -1.
     """
     baseline, limits = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())

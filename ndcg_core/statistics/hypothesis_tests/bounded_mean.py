@@ -95,9 +95,10 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """Return the `target` quantile and the standard deviation of the random weighted mean, approximated as normal.
+    """Return the normal approximation of the lower bound, and the standard deviation of the weighted mean.
 
-    target: number of standard deviations from the mean.
+    The mean is that of the values and one largest loss, with random weights. target: the quantile of the standard
+    normal distribution at the level of the bound.
     """
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())

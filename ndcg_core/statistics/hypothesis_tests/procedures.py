@@ -276,10 +276,11 @@ def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
-    """Return the family with the columns to sum, and a function from resampled sums to the largest weighted |t|.
+    """Return the family with the columns to sum, and a function from their flipped sums to the largest z.
 
-    The largest is taken over the comparisons of the family. The columns are the residuals, followed by the products
-    residual * share. The function takes the (columns x flips) sums of these columns.
+    The columns are the residuals, followed by the products residual * share. The function takes their (columns x flips)
+    sums. z is the weighted |t| of a comparison, converted by t = z sqrt((n - 1) / (n - z^2)); the largest is taken over
+    the comparisons of the family.
     """
     own = shares.T[family.order]
     n, second = (each[:, np.newaxis] for each in (np.count_nonzero(own, axis=1).astype(np.float64), _squares(own)))

@@ -1,9 +1,10 @@
 """Compare candidates with the baseline as a family: from paired differences to one verdict per comparison.
 
-The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
-p_adjusted from two step-down max-T tests or Benjamini-Hochberg over the family; the interval from Student's t
-(`estimates.mean_difference`); sizes, equivalence and the minimal detectable effect from simultaneous intervals
-(`hypothesis_tests.procedures`). The verdict's rules and words are in `verdicts.verdict`.
+The unit is the query, or a cluster of queries. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`,
+with the sources), p_adjusted from two step-down max-T tests or Benjamini-Hochberg over the family; the interval from
+Student's t (`estimates.mean_difference`); sizes, equivalence and the minimal detectable effect from simultaneous
+intervals (`hypothesis_tests.procedures`). Guardrails are tested one by one for their margin, and together for harm. The
+verdict's rules and words are in `verdicts.verdict`.
 """
 
 import math

@@ -43,7 +43,12 @@ class State(StrEnum):
         return self in (State.OPEN, State.UNKNOWN)
 
     def has_same_direction(self, other: "State") -> bool:
-        """Return whether another state, under other assumptions, has the same direction; its size may differ."""
+        """Return whether another state, under other assumptions, agrees with this one except for its size.
+
+        Gains agree with gains, and harms with harms. The states without a direction are compared as in the body: SAME
+        and SMALLER agree with each other and with HOLDS, HOLDS only with HOLDS and SAME, OPEN and UNKNOWN only with
+        themselves.
+        """
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
         if self in (State.SAME, State.SMALLER):

@@ -187,8 +187,10 @@ class TestResult:
 
     p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
         error. reaches: half-widths of the simultaneous intervals; all None for guardrails, which are tested alone.
-    factor: p_adjusted divided by the share of flips from which p_adjusted was computed. resamples: number of resamples
-        drawn for p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test.
+    factor: with Benjamini-Hochberg p_adjusted / p_value, by which the Monte-Carlo error is scaled; else 1. resamples:
+        number of resamples drawn for p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test;
+        else
+        None.
     """
 
     p_value: float

@@ -189,7 +189,7 @@ class JudgeSource(FunctionModel):
 
     @property
     def in_memory(self) -> InMemoryFunction | None:
-        """The text that carries a function in memory, or None if the function is imported."""
+        """The text of `python` if it carries a function in memory, or None if it names a function to import."""
         return self.python if isinstance(self.python, InMemoryFunction) else None
 
     @property
