@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+Open = Callable[..., Any]
 NO_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
 
 
@@ -19,6 +20,12 @@ def chromium() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
 
 
 @contextlib.contextmanager

@@ -27,7 +27,6 @@ for name in SERVERS:
 # The commands are made of their functions once, as in a process of their own, and not at every call.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 
-
 examples.draw_fewer()
 stores.folder()  # before the processes that test are started, so that they know it
 

@@ -1,6 +1,6 @@
 """The judging sheet as a judge uses it: by keyboard alone, and the file is read back (in Chromium)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,10 @@ import pytest
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.report.judging_sheet import write_judging_sheet
 from ndcg_ab.sources import JUDGMENT, pull_source
-from tests.browsing import NO_CHROMIUM, chromium, watched_pages
+from tests.browsing import NO_CHROMIUM, Open, browser, watched_pages
 from tests.ndcg_ab.report.test_judging_sheet import HOSTILE, to_judge
 
+__all__ = ["browser"]  # the fixture
 pytestmark = NO_CHROMIUM
 
 ODD = 'a "tab"\tand\na line, # '
@@ -23,7 +24,6 @@ ROWS = [
     to_judge("q5", "d5", "مرحبا"),
 ]
 NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })"
-Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path: Path = tmp_path_factory.mktemp("sheet") / "sheet.html"
     write_judging_sheet(path, ROWS, [-1, 0, 0.5, 2], "Judge these")
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture

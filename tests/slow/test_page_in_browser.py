@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page, write_page
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.sources.tables.schema import DOCUMENT
-from tests.browsing import NO_CHROMIUM, chromium, watched_pages
+from tests.browsing import NO_CHROMIUM, Open, browser, watched_pages
 from tests.ndcg_ab.report.test_page import (
     ABOUT,
     HOSTILE_DOC,
@@ -26,6 +26,7 @@ from tests.ndcg_ab.report.test_page import (
     small_outcome,
 )
 
+__all__ = ["browser"]  # the fixture
 pytestmark = NO_CHROMIUM
 
 DARK_AND_LIGHT = ("light", "dark")
@@ -46,7 +47,6 @@ CONTRAST = """selector => {
     return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
   });
 }"""
-Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +59,6 @@ def address(data: PageData, tmp_path_factory: pytest.TempPathFactory) -> str:
     path: Path = tmp_path_factory.mktemp("page") / "report.html"
     write_page(path, data)
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture
