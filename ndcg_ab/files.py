@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+CONFIGURATIONS = (".yaml", ".yml")  # what the names of configurations end with
 PARTIAL = ".ndcg-ab.partial"  # in the name of a file that is being written
 _numbers = itertools.count()
 

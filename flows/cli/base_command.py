@@ -15,11 +15,11 @@ import typer
 from typer.core import TyperCommand
 
 from ndcg_ab.errors import InputError, format_value, shorten
-from ndcg_ab.files import new_name, path_fault
+from ndcg_ab.files import CONFIGURATIONS, new_name, path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
-from .inputs import kind_of_file, replace_pipes
+from .inputs import is_only, replace_pipes
 from .light_imports import import_without_extras
 from .options import add_options
 
@@ -38,7 +38,6 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("-s", "--silent"), ("--quiet",)),
     "--html": ("--report", "--sheet"),
 }
-YAML = (".yaml", ".yml")
 LIKE = 0.8  # how much of an option's name must be right for it to be meant
 LONGEST_VALUE = 100  # characters of KEY=VALUE that is taken for an option
 OF_CONFIGURATIONS = ("config", "configs", "bundle")  # arguments that are a configuration, or its results
@@ -158,7 +157,7 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}
     files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
-    is_config = bool(files) and files[0].endswith(YAML)
+    is_config = bool(files) and files[0].endswith(CONFIGURATIONS)
     takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
     if (takes_config or name == "draw") and files and not is_config and Path(files[0]).is_file():
         from ndcg_ab.studies.first_configuration import is_configuration
@@ -169,10 +168,10 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
                 f"{name} {files[0]}: takes a configuration, and this is data → {program} compare {given}, or for a"
                 f" configuration: {program} init {given}"
             )
-        if name == "draw" and kind_of_file(files[0]) == "judgments":
+        if name == "draw" and is_only("judgments", files[0], "ranking"):
             how = shlex.join([*args[1:], "--judgments", files[0]])
             yield f"{files[0]}: looks like judgments, and draw takes rankings → {program} draw {how}"
-    if is_config and "--set" in options and len(files) > 1 and not files[1].endswith(YAML):
+    if is_config and "--set" in options and len(files) > 1 and not files[1].endswith(CONFIGURATIONS):
         yield f"{files[1]}: goes without a configuration, which names files → {program} {name} {shlex.quote(files[0])}"
     for given in files:
         several = re.split(r"[\s,]+", given)

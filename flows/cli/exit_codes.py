@@ -19,7 +19,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import has_abandoned_work
 from ndcg_ab.errors import InputError, ParityError, SqlError, message_of, on_one_line, shorten
-from ndcg_ab.files import command_to_paste
+from ndcg_ab.files import CONFIGURATIONS, command_to_paste
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.temporary import remove_open_folders, write_temporary_file
 from ndcg_ab.visible import visible
@@ -64,7 +64,7 @@ class Program(TyperGroup):
             return None
         how = get_close_matches(first, known, 1) or ["--version"] * (first in ("-v", "-V"))
         if Path(first).is_file():
-            how = ["run" if first.endswith((".yaml", ".yml")) else "compare", first]
+            how = ["run" if first.endswith(CONFIGURATIONS) else "compare", first]
         how = [*args[: args[0] == "help"], *how, *rest] if how and "--set" not in rest else [*how, "--help"]
         kind = "option" if first.startswith("-") else "command"
         return f"{first}: is no {kind} → {command_to_paste('ndcg-ab')} {shlex.join(how)}"

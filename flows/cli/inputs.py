@@ -46,22 +46,22 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 
     inputs = assign_files(options, command, otherwise)
     files = list(map(str, options.get("files") or ()))
-    if files and not options.get("judgments") and kind_of_file(files[0]) == "ranking":
-        first = [file for file in files if kind_of_file(file) == "judgments"] or ["JUDGMENTS"]
+    if files and not options.get("judgments") and is_only("ranking", files[0], "judgments"):
+        first = [file for file in files if is_only("judgments", file, "ranking")] or ["JUDGMENTS"]
         how = shlex.join([*first, *(file for file in files if file not in first)])
         raise InputError(f"{files[0]}: looks like a ranking, and judgments come first → ndcg-ab {command} {how}")
     return inputs | {"system": spread_files(inputs["system"])}
 
 
-def kind_of_file(file: str) -> str | None:
-    """Return what a local file holds (`judgments`, `ranking`, …), recognised from its beginning, or None.
+def is_only(kind: str, file: str, other: str) -> bool:
+    """Return whether a local file can be read as one kind of content and not as the other, by its beginning.
 
-    None if there is no such file, or if its form is unknown.
+    kind, other: such as `judgments` and `ranking`. False if there is no such file.
     """
     from ndcg_ab.sources.forms.recognition import recognise_file
 
-    reading = recognise_file(Path(file)) if Path(file).is_file() else None
-    return reading.kind if reading else None
+    path = Path(file)
+    return path.is_file() and recognise_file(path, other) is None and recognise_file(path, kind) is not None
 
 
 def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":

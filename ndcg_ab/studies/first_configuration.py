@@ -27,7 +27,7 @@ from ndcg_ab.config.options.positional import NamedFile, distinct_names
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import name_path_in_errors, resolve_path, write_text
+from ndcg_ab.files import CONFIGURATIONS, name_path_in_errors, resolve_path, write_text
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
@@ -42,7 +42,6 @@ FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the 
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
 MORE = {"judgments.qrels": "stories.qrels", "new.run": "tofu.run"}  # what the example has and the tests do not
 SCHEMA_FILE = "ndcg-ab.schema.json"
-CONFIGURATIONS = (".yaml", ".yml")
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
 

@@ -25,6 +25,8 @@ FILES = {
     "clicks.csv": b"query,doc_id,place,impressions,clicks\nbread,d1,1,5,2\nbread,d2,2,5,1\n",
     "ids.txt": b"bread\nbutter\n",
     "docs.txt": b"doc_id\nbread-guide\n",
+    "beir.tsv": b"query_id\tdoc_id\tscore\nbread\tbread-guide\t1\nbread\tbread-shop\t0\nbutter\tbutter-guide\t2\n",
+    "fractions.json": b'{"bread": {"bread-guide": 1.5, "bread-shop": 0.5}, "butter": {"butter-guide": 2.5}}',
 }
 CASES = {  # a command beside the example's files -> what its message says; what follows an arrow is run
     f"compare {ALL} -m ndcg@5": f"ndcg-ab compare {ALL} --metric ndcg@5",
@@ -64,6 +66,8 @@ CASES = {  # a command beside the example's files -> what its message says; what
     "run judgments.qrels": "or for a configuration: ndcg-ab init judgments.qrels BASELINE CANDIDATE",
     ALL: f"judgments.qrels: is no command → ndcg-ab compare {ALL}",
     "version": "→ ndcg-ab --version",
+    "compare beir.tsv old.run new.run --quiet": "",  # judgments, although each could be a ranking
+    "compare fractions.json old.run new.run --quiet": "",
     "compare old.run judgments.qrels new.run": "judgments come first → ndcg-ab compare judgments.qrels old.run new.run",
     "judge-next old.run new.run": "and judgments come first → ndcg-ab judge-next JUDGMENTS old.run new.run",
     "compare 'judgments.qrels old.run new.run'": f"its parts are → ndcg-ab compare {ALL}",
@@ -131,6 +135,9 @@ def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     found = CliRunner().invoke(app, shlex.split(command))
     said = found.stderr.replace(program_name(), "ndcg-ab")
+    if not CASES[command]:
+        assert (found.exit_code, said) == (0, "")
+        return
     assert (found.exit_code, said.count("\n")) == (2, 1) and CASES[command] in said, said
     remedy = said.rpartition("→ ")[2].partition(", or for")[0] if "→ ndcg-ab" in said else ""
     if remedy and not any(word in remedy for word in UNREADY):
