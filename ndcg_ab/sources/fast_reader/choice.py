@@ -114,9 +114,10 @@ def count_processors() -> int:
 
 
 def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMORY) -> ReducedRanking:
-    """Return the reduced rankings of all slices of a file as one reduced ranking.
+    """Join the reduced rankings of all slices of a file into one reduced ranking.
 
-    Raises NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
+    A reduced ranking has the first rows of each query and a summary of all rows. writer: receives the rows. Raises
+    NotPlainError if a query is in two slices, if only some rows have ranks, or if there is no row.
     """
     answers: list[pa.Table] = []
     count = 0
@@ -144,10 +145,11 @@ MOST_ROWS = 1 << 22  # of one query
 
 
 def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
-    """Yield the rows of a table in pieces of complete queries, each with the mapping field -> column.
+    """Yield tables of complete queries from a Parquet or Arrow file, each with the mapping field -> column.
 
-    A query whose rows are not together occurs in several pieces. Raise NotPlainError without scores, or for a query of
-    too many rows.
+    columns: field -> column, as configured. A query whose rows are not adjacent occurs in several tables. Raises
+    NotPlainError if there is no score column, or if a query has more than `MOST_ROWS` rows. Raises InputError if a
+    column is missing or the file is broken.
     """
     waiting: list[pa.Table] = []
     with open_table(path) as file:

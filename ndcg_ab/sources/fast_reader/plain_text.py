@@ -43,10 +43,10 @@ except ImportError:  # there was no compiler
 
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking (first rows and a summary) of the first `length` bytes of a text.
+    """Return the reduced ranking (first rows and a summary) of the first `length` bytes of a TREC ranking.
 
-    line_end: the delimiter, tag and line feed that end every line. Raises NotPlainError if a line has another form, or
-    a number may be inexact.
+    line_end: the delimiter, tag and line feed that end every line. needed: says how many rows are kept. Raises
+    NotPlainError if a line is irregular, the rows of a query are not adjacent, or a score may be inexact as a float.
     """
     reduced = make_reduced(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
     is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
@@ -56,10 +56,10 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: N
 
 
 def group_rows(ranking: pa.Table) -> pa.Table:
-    """Return a ranking with the rows of each query together, sorted by rank, or by falling score without ranks.
+    """Return a ranking in which the rows of each query are adjacent.
 
-    A ranking whose queries are together, or in which a score is missing, is not sorted. The columns of the result have
-    one chunk.
+    If they are not adjacent yet, the rows of each query are sorted by rank, or by falling score if a rank is missing. A
+    ranking without rows, or with a missing score, is not sorted. The columns of the result have one chunk.
     """
     ranking = ranking.combine_chunks()
     if not ranking.num_rows or ranking["score"].null_count:
@@ -87,10 +87,10 @@ def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking |
 
 
 def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
-    """Return the reduced ranking (first rows and a summary) of a table of a ranking.
+    """Return the reduced ranking (first rows and a summary) of a table with the columns of a ranking.
 
-    Query ids may be dictionary-encoded. Raises NotPlainError if the extension is missing, or cannot read the table,
-    such as for empty cells.
+    The columns are query_id, which may be dictionary-encoded, doc_id, score and rank. Raises NotPlainError if the
+    compiled extension is missing, or cannot read the table, for example because a cell is null.
     """
     if ranking_reader is None:
         raise NotPlainError
@@ -107,10 +107,10 @@ def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
 
 
 def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
-    """Return the reduced ranking made of the buffers that the extension returns.
+    """Return the reduced ranking (first rows and a summary) in the buffers that the compiled extension returned.
 
-    Raises NotPlainError if `buffers` is None, since the extension could not read the rows, or if a query is repeated.
-    Raises ParityError if a needed result was lost.
+    has_ranks: whether the rows have ranks. Raises NotPlainError if `buffers` is None, because the extension could not
+    read the rows, or if the rows of a query are not adjacent. Raises ParityError if a row that is needed was not kept.
     """
     if buffers is None:
         raise NotPlainError
@@ -147,10 +147,11 @@ def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_r
 
 
 def refuse_lost_result(query_id: str, keys: npt.NDArray[Any], kept: int, depth: int) -> None:
-    """Raise ParityError if a row that was not kept may belong to the first `depth` ranks of a query.
+    """Raise ParityError if a row that was not kept may belong to the first `depth` results of a query.
 
-    keys: of all rows of the query, higher first: scores as 32-bit floats, which keep what ties in any precision, or
-    negated ranks. kept: number of first rows that were kept.
+    keys: one sort key for each row of the query; rows with higher keys rank first. A key is a negated rank, or a score
+    as 32-bit float, so that scores are equal if they tie in lower precision. kept: the number of first rows that were
+    kept.
     """
     if kept < len(keys) and keys[kept:].max() >= np.partition(keys, -depth)[-depth]:
         raise ParityError(
@@ -190,7 +191,11 @@ LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
 
 class LineForm:
-    """The delimiter and the end (delimiter, tag and line feed) that all lines of a regular file share."""
+    """The delimiter and the line end that all lines of a regular TREC ranking share.
+
+    end: the delimiter, tag and line feed that end every line. Raises NotPlainError if the first line has no tag, or a
+    very long one.
+    """
 
     def __init__(self, first_line: bytes) -> None:
         self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
@@ -200,9 +205,11 @@ class LineForm:
 
 
 def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield slices of complete queries for `reduce_text`: (text, number of its bytes in the slice, end of each line).
+    """Yield slices of complete queries of a TREC file, as (text, length, line_end) for `reduce_text`.
 
-    Raise NotPlainError if a query is too large.
+    Only the first `length` bytes of `text` belong to the slice. line_end: the delimiter, tag and line feed that end
+    every line. size: the number of bytes that are read at a time. Raises NotPlainError if a query is too large, or if
+    the tag cannot be read from the first line.
     """
     form: LineForm | None = None
     rest = b""
@@ -224,9 +231,10 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 
 
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
-    """Return the offset of the last query in a text, or 0 if the text may hold only that query.
+    """Return the byte offset at which the last query of a TREC text begins, or 0 if it may be the only query.
 
-    Raises NotPlainError if the first line of the last query is not found.
+    Only the first `length` bytes of the text are searched. Raises NotPlainError if the first line of that query is not
+    found.
     """
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
