@@ -20,11 +20,11 @@ RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
 
 
 class ArrowTable:
-    """An Arrow file or stream with the used part of the interface of ``pyarrow.parquet.ParquetFile``.
+    """An Arrow file or stream with the methods of ``pyarrow.parquet.ParquetFile`` that are used in this package.
 
-    An Arrow file contains a stream; its footer is not read. The sizes in the headers of all messages are summed before
-    anything is unpacked. refuse_dense: takes numbers of rows, columns and bytes, and raises InputError if they are too
-    large.
+    A new instance reads the stream, not the footer of an Arrow file. It sums the sizes that message headers declare,
+    before anything is unpacked. refuse_dense: receives the numbers of rows, columns and bytes, and raises InputError if
+    they are too large. Raises InputError if the file is broken.
     """
 
     metadata: Any = None
@@ -43,7 +43,10 @@ class ArrowTable:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[pa.NativeFile]:
-        """Yield the file at the beginning of its stream; errors of the library become an InputError."""
+        """Open the file at the beginning of its Arrow stream and yield it.
+
+        Errors of the Arrow library and of the operating system are raised as InputError.
+        """
         try:
             with self.source() as file:
                 file.seek(HEAD if file.read(len(FILE)) == FILE else 0)
@@ -75,7 +78,10 @@ class ArrowTable:
 
 
 def longest_shared_bytes(column: pa.Array) -> int:
-    """Return the length in bytes of the longest text that several rows of a column may share; 0 if none can."""
+    """Return the length in bytes of the longest text that several rows of a column may share.
+
+    Rows can share a text in dictionary-encoded and view arrays; for other arrays the result is 0.
+    """
     kind = column.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         return int(np.frombuffer(column.buffers()[1], dtype="<i4")[::4].max(initial=0))

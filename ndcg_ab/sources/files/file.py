@@ -70,7 +70,7 @@ ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, how
 
 
 class File(Source):
-    """A source that reads a file of judgments, of queries or of the rankings of one system."""
+    """A source that reads one table, such as judgments or the ranking of one system, from one or several files."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
         is_path = isinstance(described.file, Path)
@@ -96,9 +96,10 @@ class File(Source):
         self.map_parts(layout, check_part)
 
     def map_parts(self, layout: Layout, work: Callable[[Part, Reading, int | None], T]) -> list[T]:
-        """Call `work` for each file and return the results.
+        """Call `work` for each file of the source and return the results in order.
 
-        work: receives the file, how it is read, and the number of the file, or None for a single file.
+        work: receives the file, the `Reading` that says how it is read, and its index from 0, or None if there is only
+        one file. Raises InputError for a file that is missing, empty or too large.
         """
         layout.refuse_unknown(str(self.described.file), self.described.columns)
         tables = []
@@ -111,9 +112,10 @@ class File(Source):
         return tables
 
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
-        """Return the top results and counts of a ranking, read by the fast reader.
+        """Return the reduced ranking (first rows and a summary) of a local file, made by the fast reader.
 
-        None if the source is not one file of this machine, or if the fast reader is missing or cannot read the rows.
+        Return None if the source is not one local file, or if the fast reader is missing or cannot read the rows.
+        Raises InputError if the file is empty, too large or of an unsupported format.
         """
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
@@ -149,7 +151,7 @@ class File(Source):
 
 
 def form_remarks(pulled: Pulled) -> list[Remark]:
-    """Return a list with a remark that names the recognised form of a file.
+    """Return a list with one remark on the form in which a file was recognised, such as BEIR judgments.
 
     The list is empty for plain TREC, tables with standard names, and sources that are not one local file.
     """
@@ -186,12 +188,12 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
     reading : Reading
         How the rows are read.
     writer : TableWriter
-        Receives the rows in pieces.
+        Receives the rows in pieces and returns the table, in memory or on disk.
 
     Raises
     ------
     InputError
-        If the content breaks a rule.
+        If the file cannot be read, has no rows, or breaks a rule.
     """
     refuse_reading(path, layout, reading)
     try:
@@ -206,7 +208,10 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
 
 
 def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
-    """Raise InputError if a file with this `Reading` cannot hold the layout, or has no columns that can be mapped."""
+    """Raise InputError if the recognised format of a file cannot hold the columns of the layout.
+
+    Also raise InputError if columns are mapped although the format has no column names.
+    """
     is_trec = reading.format == "trec"
     if is_trec and layout.kind == COSTS:
         names = ", ".join(field.name for field in layout.fields[1:])
@@ -225,9 +230,10 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
 
 
 def content_hint(path: Path, layout: Layout) -> str:
-    """Return a hint for a file that is not of the expected kind: what it seems to hold, and a command for it.
+    """Return a hint for the error message about a file that is not of the expected kind.
 
-    The hint is empty if the content is not recognised.
+    The hint says what the file seems to hold, and gives a command to use instead. It is empty if the content is not
+    recognised.
     """
     name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
     if form := recognise_file(path):
@@ -242,9 +248,9 @@ def content_hint(path: Path, layout: Layout) -> str:
 
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
-    """Return the table of a file by the first fast reader that can read the file, or None if none can.
+    """Return the table of a file, read by the first fast reader that succeeds, or None if every fast reader gives up.
 
-    A fast reader gives up if a value breaks a rule.
+    A fast reader gives up if a value breaks a rule; the file must then be read record by record.
     """
     tags: dict[str, int] = {}
     for pieces in fast_readers(path, layout, reading, tags):
@@ -257,11 +263,12 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWri
 
 
 def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
-    """Return iterators over the rows of a file, one for each fast reader to try.
+    """Return a list with one iterator over the rows of a file for each fast reader that can be tried.
 
-    An iterator raises one of UNCLEAR if its fast reader gives up. tags: receives tag -> first row, of TREC lines. The
-    first TREC reader expects single spaces or tabs between fields, the second normalises other white space. The list is
-    empty if only a slow reader exists.
+    An iterator yields tables, and raises one of the exceptions in UNCLEAR if its fast reader gives up. TREC files have
+    two fast readers: the first expects single spaces or tabs between fields, the second accepts any white space. The
+    list is empty if the file must be read record by record. tags: a dict to which the readers of TREC rankings add the
+    tags of systems: tag -> number of its first row.
     """
     if reading.records is not None:
         return []
@@ -293,9 +300,9 @@ def refuse_no_file(path: Path) -> None:
 
 
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
-    """Return the mapping column -> Arrow type for a fast reader; chosen: field -> column.
+    """Return the mapping column -> Arrow type of the columns that a fast reader converts.
 
-    Query ids of rankings are dictionary-encoded because they repeat.
+    chosen: field -> column. Query ids of rankings are dictionary-encoded because they repeat. Ranks are read as floats.
     """
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
     if "rank" in chosen:
@@ -308,10 +315,11 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 def trec_pieces(
     path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a TREC file.
+    """Yield the rows of a TREC file as tables.
 
-    Raises ArrowInvalid for a comment, and for an unused field that is empty or has spaces. names: the fields in order.
-    prepare: changes each block of bytes before it is parsed. tags: receives tag -> number of its first row, from 1.
+    names: the fields of a line, in order. prepare: changes each block of bytes before it is parsed. tags: a dict to
+    which the tags of systems are added: tag -> number of its first row, from 1. Raises ArrowInvalid if there is a
+    comment, or if an unused field is empty or has spaces.
     """
     with open_bytes(path) as file:
         line = file.readline(1 << 20)

@@ -40,9 +40,16 @@ NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One file to read.
+    """One local file to read, which may be the downloaded copy of an object.
 
-    name: its path or address, for messages. values: column -> value, from the names of folders such as day=2026-11-20.
+    Attributes
+    ----------
+    path : Path
+        Path of the file or copy.
+    name : str
+        Path or address of the original, for messages.
+    values : mapping of str to (str or None)
+        Column -> value, from the names of folders such as day=2026-11-20. None is a missing value.
     """
 
     path: Path
@@ -52,7 +59,11 @@ class Part:
 
 @contextlib.contextmanager
 def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
-    """Yield the list of files to read; downloaded copies are in a temporary folder that is removed afterwards."""
+    """Yield the list of files to read; downloaded copies are in a temporary folder that is removed afterwards.
+
+    Raises InputError if there are no files in a folder or for a pattern, or if several files are not parts of one
+    table.
+    """
     if not isinstance(described.file, str):
         yield local_parts(described, described.file, directory)
         return
@@ -80,7 +91,11 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
 
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
-    """Return the column names of a table in local files, from its first part; empty for other sources."""
+    """Return the column names of a table in local files, read from the first file.
+
+    Columns from the names of folders, such as day=2026-11-20, come first. The result is empty if the source is not
+    local or the file does not exist.
+    """
     file = getattr(described, "file", None)
     if not isinstance(file, Path) or not ((directory / file).exists() or described.parts):
         return ()
@@ -179,9 +194,14 @@ READING = 4  # to be raised with every change of how bytes become rows
 
 @dataclass(frozen=True)
 class Content:
-    """A digest of the content of a source and of how it is read.
+    """A digest that identifies the content of a source and how it is read.
 
-    key: the digest, 32 hex digits. locations: the paths or addresses of the files.
+    Attributes
+    ----------
+    key : str
+        The digest, 32 hex digits.
+    locations : tuple of str
+        The paths or addresses of the files.
     """
 
     key: str
@@ -189,9 +209,11 @@ class Content:
 
 
 def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
-    """Return the digest of the current content of a source, or None if only reading the source can tell.
+    """Return a digest of a source's current content and of how it is read, or None if none can be computed.
 
-    program: the version of the program. Raises InputError and OSError for files that are missing or cannot be read.
+    The content is identified by all bytes of local files, or by the version marks (etag, generation) of stored objects.
+    None is returned for objects without a mark, web servers, data in memory and sources that are not files. program:
+    the version of the program. Raises InputError and OSError for files that are missing or cannot be read.
     """
     if not isinstance(described, FileSource) or described.in_memory is not None:
         return None
@@ -219,9 +241,10 @@ def digest_of_file(path: Path) -> str:
 
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """Return the address, partition values and version mark of each object of a source.
+    """Return (address, partition values, version mark) for each object of a source.
 
-    None if the address is of a web server, or an object has no version mark.
+    A version mark is a text that changes with the content. Return None if the address is of a web server, or if an
+    object has no version mark. Raises InputError if there is no object.
     """
     store = open_store(described, directory)
     if not isinstance(store, ObjectStore):

@@ -67,9 +67,10 @@ def gather_records(
     writer: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
-    """Return the table of (location, record) pairs; judgments without a grade are left out and counted in a remark.
+    """Return the table of (location, {field: value}) pairs.
 
-    remarks: returns further remarks; it is called after the last record.
+    Judgments without a grade are left out and counted in a remark. remarks: returns further remarks; it is called after
+    the last record. Raises InputError for the first record that breaks a rule.
     """
     unrated = RemarkCounter("unrated_row")
     if layout.kind == JUDGMENT.kind:
@@ -79,7 +80,10 @@ def gather_records(
 
 
 def records_table(records: Records, layout: Layout) -> pa.Table:
-    """Return the table of (location, record) pairs; raise InputError for the first record that breaks a rule."""
+    """Return the table of (location, {field: value}) pairs.
+
+    Raises InputError for the first record that breaks a rule.
+    """
     return pa.concat_tables(record_pieces(records, layout))
 
 
@@ -94,7 +98,7 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
     unseen = {field.name for field in layout.fields if field.may_lack and not isinstance(field.blank, str)}
 
     def piece() -> pa.Table:
-        """Return the collected values as a table; a numeric column without any value is null instead of blank."""
+        """Return the collected values as a table; a numeric column is null if no record has had a value so far."""
         return pa.table({name: [None] * len(each) if name in unseen else each for name, each in values.items()}, schema)
 
     schema = layout.schema
@@ -121,7 +125,7 @@ def record_pieces(records: Records, layout: Layout) -> Iterator[pa.Table]:
 def read_records(
     path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda location: None
 ) -> Records:
-    """Yield (location, record) for each record of a file, such as (``line 7``, {…}).
+    """Yield (location, {field: value}) for each record of a file; the location is such as ``line 7``.
 
     comment: receives the location of each comment line, which is left out.
     """
@@ -204,10 +208,10 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
 
 
 def is_row(parts: Sequence[str], indices: Mapping[str, int], width: int) -> bool:
-    """Return whether the fields of a TREC line are those of a row, and the line is no comment or header.
+    """Return whether a line of TREC text is a row, and not a comment or a header.
 
-    A row may begin with #, since a query id may. parts: the fields. indices: name of a field -> index in `parts`.
-    width: the expected number of fields.
+    A row has `width` fields, and numbers as grade and score. It may begin with #, since a query id may. parts: the
+    fields of the line. indices: name of a field -> index in `parts`.
     """
     numbers = [parts[index] for name, index in indices.items() if name in ("grade", "score") and index < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
@@ -249,9 +253,10 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Records:
 def object_records(
     name: str, objects: Records, layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
 ) -> Records:
-    """Yield (location, record) for each JSON object, with the object's keys mapped to fields.
+    """Yield (location, {field: value}) for each JSON object, with the object's keys mapped to fields.
 
-    name: the file or argument, for messages. columns: field -> key. say: writes the hint on how to map columns.
+    name: the file or argument, for messages. columns: field -> key. say: writes the hint on how to map columns. Raises
+    InputError if an object lacks the key of a required field.
     """
     mapped, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
@@ -265,7 +270,10 @@ def object_records(
 
 
 def json_objects(path: Path) -> Records:
-    """Yield (location, object) for each object in JSON Lines or in one JSON list."""
+    """Yield (location, object) for each object in JSON Lines or in one JSON list.
+
+    Raises InputError if the file holds anything else.
+    """
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = next(lines, None)
     if first and first[1].lstrip().startswith("["):
@@ -276,7 +284,10 @@ def json_objects(path: Path) -> Records:
 
 
 def listed_objects(name: str, entries: Iterable[Any]) -> Records:
-    """Yield (location, object) for each object in a list; name: the file or argument, for messages."""
+    """Yield (location, object) for each object in a list; raise InputError for an entry that is no object.
+
+    name: the file or argument, for messages.
+    """
     for number, row in enumerate(entries, 1):
         if not isinstance(row, Mapping):
             raise InputError(f"{name}, entry {number}: {format_value(row)}: every entry of the list must be an object")
@@ -296,7 +307,10 @@ def prefix_errors(location: str) -> Iterator[None]:
 
 
 def load_document(path: Path) -> Any:
-    """Return the value of a JSON document, or a list of the values if the file holds JSON Lines."""
+    """Return the value of a JSON document, or a list of the values if the file holds JSON Lines.
+
+    Raises InputError if the file holds anything else.
+    """
     text = "".join(line for _, line in text_lines(path, None))
     rows = split_lines(text) if text.lstrip().startswith("{") else []
     try:
@@ -308,10 +322,10 @@ def load_document(path: Path) -> Any:
 
 
 def parse_json(where: str, text: str) -> Any:
-    """Return the value of a JSON text; raise JSONDecodeError if it is not JSON.
+    """Return the value of a JSON text.
 
-    Raises InputError if JSON cannot be read, such as for a repeated key or deep nesting. where: the location, for
-    messages.
+    Raises JSONDecodeError if the text is not JSON, and InputError if it is JSON with a repeated key, deep nesting or a
+    number of thousands of digits. where: the location, for messages.
     """
     try:
         return DECODER.decode(text)
@@ -334,9 +348,9 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 @contextmanager
 def explain_broken_parquet(path: Path, problem: str = "the Parquet file is broken, write it again") -> Iterator[None]:
-    """Raise errors of the Parquet library as InputError that names the file; a PermissionError is passed on.
+    """Raise the errors of the Parquet library in the block as an InputError that names the file.
 
-    problem: the clause that states the problem.
+    An InputError or PermissionError is passed on unchanged. problem: the clause of the message that states the problem.
     """
     try:
         yield
@@ -349,7 +363,10 @@ def explain_broken_parquet(path: Path, problem: str = "the Parquet file is broke
 def parquet_batches(
     path: Path, layout: Layout, reading: Reading, size: int = PIECE
 ) -> Iterator[tuple[pa.RecordBatch, dict[str, str]]]:
-    """Yield the rows of a Parquet or Arrow file in batches, each with the mapping field -> column."""
+    """Yield the rows of a Parquet or Arrow file in batches of `size` rows, each with the mapping field -> column.
+
+    Raises InputError if the file is broken, or if a column is missing or has a wrong type.
+    """
     with explain_broken_parquet(path, "is not a Parquet file"):
         opened = open_table(path)
     with opened as file:
@@ -378,7 +395,7 @@ def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def table_rows(table: pa.Table, chosen: Mapping[str, str], location: str, before: int = 0) -> Records:
-    """Yield (location, record) for each row of a table, such as (``row 7``, {…}).
+    """Yield (location, {field: value}) for each row of a table; the location is such as ``row 7``.
 
     chosen: field -> column. location: the word for a row, such as ``row``. before: number of rows before the table.
     """

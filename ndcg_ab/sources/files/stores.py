@@ -36,7 +36,10 @@ TRANSIENT = (408, 425, 429)
 
 
 def bounds_key(file: Path | str) -> str:
-    """Return the key in `BOUNDS` of the limits for a file, given as a path or an address."""
+    """Return the key of the limits for a file in `BOUNDS`: ``file``, ``web server`` or ``object store``.
+
+    file: a local path, or an address as a text.
+    """
     if isinstance(file, Path):
         return "file"
     return "web server" if file.lower().startswith(("http://", "https://")) else "object store"
@@ -157,7 +160,10 @@ class ObjectStore(Store):
 
 
 def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
-    """Return the metadata that change with the content of an object: etag, lengths, dates, generation and size."""
+    """Return the metadata of an object that change with its content.
+
+    They are etag, content-length, last-modified, generation and size, in this order; None for each that is missing.
+    """
     values = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
     return tuple(values.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
@@ -262,7 +268,7 @@ class WebStore(Store):
 def last_answer(client: Any, address: str) -> Any:
     """Send a GET request, follow redirects without reading their contents, and return the last response.
 
-    Raises httpx.TooManyRedirects.
+    Raises httpx.TooManyRedirects after more than `MOST_REDIRECTS` redirects.
     """
     import httpx
 

@@ -30,7 +30,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def split_fields(line: str) -> list[str]:
-    """Return the fields of a line of TREC text, split at `BLANKS`; empty for a blank line."""
+    """Return the fields of a line of TREC text, split at ASCII white space; empty for a blank line."""
     inner = line.strip(f"{BLANKS}\n")
     return re.split(f"[{BLANKS}]+", inner) if inner else []
 
@@ -46,7 +46,8 @@ class LongLineError(UnusualError):
 def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
     """Yield the bytes of a file in blocks that end at line ends.
 
-    Raise LongLineError for a line of more than `longest` bytes; None: lines may have any length.
+    longest: the largest number of bytes that may follow the last line end of a block; LongLineError is raised if there
+    are more. None: any number. A longer line that ends within a block is not noticed.
     """
     rest = b""
     while block := file.read(BLOCK):
@@ -186,7 +187,10 @@ def is_end(signs: npt.NDArray[np.uint8]) -> Any:
 
 
 def collapse_spaces(text: bytes) -> bytes:
-    """Return a text with each run of white space in a line replaced by one space, and without spaces at line ends."""
+    """Return a text in which each run of white space within a line is one space.
+
+    Spaces at the beginning and end of lines are removed, and every line end becomes LF.
+    """
     text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
     while b"  " in text:
         text = text.replace(b"  ", b" ")
@@ -201,7 +205,10 @@ class RepeatedKeyError(ValueError):
 
 
 def load_strictly(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise RepeatedKeyError if a key is repeated in one of its objects."""
+    """Return the value of a JSON text.
+
+    Raises RepeatedKeyError if a key is repeated in one of its objects, and JSONDecodeError if the text is not JSON.
+    """
     return json.loads(text, object_pairs_hook=make_strict_object)
 
 

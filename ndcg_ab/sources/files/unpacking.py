@@ -57,7 +57,7 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class ArchiveError(Exception):
-    """Raised if a ZIP archive is not one readable file.
+    """Raised if a ZIP archive does not hold exactly one readable file.
 
     The text says why; it is empty if the archive would unpack to too many bytes.
     """
@@ -66,8 +66,16 @@ class ArchiveError(Exception):
 class Packing(NamedTuple):
     """A compression format.
 
-    starts: the first bytes of compressed files. ratio: the number of bytes that one compressed byte may unpack to.
-    remedy: the command that decompresses a file. open: returns a stream of the decompressed content of a file.
+    Attributes
+    ----------
+    starts : tuple of bytes
+        The byte strings with which compressed files can begin.
+    ratio : int
+        The number of bytes that one compressed byte may unpack to.
+    remedy : str
+        The command that decompresses a file.
+    open : callable
+        Returns a stream of the decompressed content of a file.
     """
 
     name: str
@@ -84,9 +92,10 @@ def open_by_arrow(codec: str, file: BinaryIO) -> Any:
 
 
 def open_zip(file: BinaryIO) -> Any:
-    """Return a stream of the only file in a ZIP archive; raise ArchiveError if there is no single readable file.
+    """Return a stream of the only file in a ZIP archive.
 
-    Folders, hidden files and __MACOSX entries do not count.
+    Folders, hidden files and __MACOSX entries do not count. Raises ArchiveError if there is not exactly one file, or if
+    it is encrypted, compressed by a rare method, or too large when unpacked.
     """
     archive = zipfile.ZipFile(file)
     members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
@@ -117,9 +126,10 @@ SHOWN = 3  # files in a message
 
 
 def allowed_ratio(usual: int) -> int:
-    """Return the allowed compression ratio: `usual`, or the value of an environment variable.
+    """Return the number of bytes that one compressed byte may unpack to.
 
-    Raises InputError if the variable is no positive integer.
+    It is the value of the environment variable `SETTING`, or `usual` if the variable is not set. Raises InputError if
+    the variable is no positive integer.
     """
     written = os.environ.get(SETTING, "").strip()
     if not written:
@@ -151,12 +161,12 @@ class MeteredFile(FileStream):
 
 
 class UnpackedFile(io.RawIOBase):
-    """A stream that decompresses a file; raises InputError if the file is broken or unpacks to too many bytes.
+    """A stream that decompresses a file.
 
-    In any stretch of the file, the unpacked bytes may exceed the allowed multiple of the compressed bytes by about
-    `GRACE`; stretches of a low ratio do not raise this limit for later ones.
-    For a file that is compressed twice, outer is the stream of the outer layer, whose compressed bytes are counted, and
-    file is the content of that layer.
+    Reading raises InputError if the file is broken or unpacks to too many bytes. Any stretch of the file may unpack to
+    an allowed multiple of its compressed size, plus about `GRACE` bytes. A stretch that unpacks to less does not raise
+    the limit for later ones. A file that is compressed twice needs two streams: the inner one receives the stream of
+    the outer layer (outer), whose compressed bytes are counted, and the content of that layer (file).
     """
 
     def __init__(
@@ -212,12 +222,15 @@ class UnpackedFile(io.RawIOBase):
 
 
 def packing_of(content: bytes) -> Packing | None:
-    """Return the compression format of content by its first bytes, or None."""
+    """Return the compression format that the first bytes of content show, or None if they show none."""
     return next((packing for packing in PACKINGS if content.startswith(packing.starts)), None)
 
 
 def find_packing(path: Path) -> Packing | None:
-    """Return the compression format of a file by its first bytes, whatever its name, or None."""
+    """Return the compression format that the first bytes of a file show, or None if they show none.
+
+    The file name does not matter.
+    """
     with path.open("rb") as file:
         return packing_of(file.read(LONGEST_START))
 
@@ -227,7 +240,11 @@ def is_packed(path: Path) -> bool:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file as a stream of decompressed bytes; raise InputError if the file is broken or too dense."""
+    """Open a file as a stream of decompressed bytes.
+
+    Opening or reading raises InputError if the file is broken, unpacks to too many bytes, or is compressed more than
+    twice.
+    """
     packing = find_packing(path)
     if packing is None:
         return path.open("rb")
@@ -247,11 +264,11 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def open_table(path: Path) -> "ParquetFile | ArrowTable":
-    """Open a Parquet or Arrow file; raise InputError if it declares too much data.
+    """Open a Parquet or Arrow file; raise InputError if it would unpack to too many bytes for its size.
 
-    Page checksums, if there are any, are verified while reading. The declared size is the larger of the size of its
-    pages and eight bytes for each cell, since a few bytes can declare a billion repetitions. Errors of the library over
-    broken bytes are passed on.
+    The unpacked size is the size that the file declares for its pages, or eight bytes for each cell if that is more,
+    since a few bytes can declare a billion repetitions. A text that rows may share counts once for every row. Page
+    checksums, if there are any, are verified while reading. Exceptions of the library for broken bytes are passed on.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -283,9 +300,11 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
-    """Return the length in bytes of the longest text that several rows may share, or 0 if none is longer than an id.
+    """Return the length in bytes of the longest text that several rows may share.
 
-    names: the columns of texts. The first row of each row group is read, which brings the whole dictionary of the
+    The result is 0 if that text is not longer than `LONGEST_SHARED`.
+
+    names: the columns with texts. The first row of each row group is read, which loads the whole dictionary of the
     group.
     """
     from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
@@ -297,7 +316,10 @@ def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
 
 
 def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked: int) -> None:
-    """Raise InputError if a table unpacks to too many bytes for the size of its file."""
+    """Raise InputError if a table unpacks to too many bytes for the size of its file.
+
+    kind: the format, for the message. unpacked: the number of unpacked bytes; at least eight bytes for each cell count.
+    """
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
     if max(unpacked, 8 * rows * columns) > TABLE_GRACE + ratio * size:
         raise InputError(
@@ -310,11 +332,11 @@ def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked:
 def read_checked_batches(
     path: Path, file: "ParquetFile | ArrowTable", columns: Sequence[str] | None = None, size: int = 1 << 16
 ) -> Iterator[Any]:
-    """Yield the rows of a table in batches of `size`, in the given columns (None: all), and check their number.
+    """Yield the rows of a table in batches of `size` rows, and check the number of rows after the last batch.
 
-    After the last batch the file is closed, and InputError is raised if the footer of Parquet declares another number:
-    of rows of the file or of a group, or of values of a flat column that is read. Other columns are not looked at,
-    because a broken footer can crash the process there. A file without a footer is not checked.
+    columns: the columns to read; None for all. Raises InputError, and closes the file, if the footer of a Parquet file
+    declares another number: of rows of the file or its row groups, or of values of a flat column that was read. Other
+    columns are not checked, because a broken footer can crash the process there. Arrow files are not checked.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):
