@@ -23,7 +23,7 @@ RELEVANT = "relevant_documents"
 
 
 def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
-    """Return (location, record) of a judgment; judge: the person who gave the grade, or None."""
+    """Return (location, {field: value}) of a judgment; judge: the person who gave the grade, or None."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
     return ids_text(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
@@ -34,9 +34,20 @@ def judgment_record(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -
 class RatedQueries(NamedTuple):
     """The keys of a JSON export that holds queries, each with its ratings.
 
-    queries: the alternative keys of the list of queries, or of {query: ratings}; "" if the document may be the list.
-    query_id, ratings: keys of a query. doc_id, grades: keys of a rating, or of the query; the first grade counts.
-    judge: the key of the person who gave a rating; empty ratings of an export with judges are left out.
+    Attributes
+    ----------
+    queries : tuple of str
+        Alternative keys of the list of queries, or of {query: ratings}. An empty text means that the document may be
+        the list.
+    query_id, ratings : str
+        Keys of the id and the ratings in a query.
+    doc_id : str
+        Key of the document id, in a rating or in its query.
+    grades : tuple of str
+        Alternative keys of the grade in a rating; the first that is present counts.
+    judge : str
+        Key of the person who gave a rating; empty if the export has none. If it has judges, ratings without a grade are
+        left out.
     """
 
     queries: tuple[str, ...]
@@ -47,9 +58,9 @@ class RatedQueries(NamedTuple):
     judge: str = ""
 
     def find(self, value: Any) -> tuple[str, Any]:
-        """Return the key and the list of the queries in a document.
+        """Return (key, list of queries) of a document; the list is None if no queries are found.
 
-        The document may be inside a search engine's response. The list is None if no queries are found.
+        key: the key of the list, for messages. The document may be inside a search engine's response.
         """
         while is_object(value):
             if key := next((key for key in self.queries if key in value), None):
@@ -78,7 +89,10 @@ class RatedQueries(NamedTuple):
         return not ratings or majority_fits(ratings, lambda each: self.doc_id in each)
 
     def read(self, value: Any) -> Records:
-        """Yield (location, record) for each rating, without ratings marked as impossible."""
+        """Yield (location, {field: value}) for each rating in a document, without ratings marked as ``unrateable``.
+
+        Raises InputError if a query has no id, or if the document has another structure.
+        """
         for location, query in read_objects(*reversed(self.find(value))):
             query_id = query.get(self.query_id)
             if query_id is None:
@@ -111,9 +125,10 @@ def is_snapshot(value: Any) -> bool:
 
 
 def read_snapshot(value: Any) -> Records:
-    """Yield (location, record) for each document that a search returned according to a Quepid snapshot.
+    """Yield (location, {field: value}) for each document that a search returned according to a Quepid snapshot.
 
-    Entries marked `rated_only` were rated and not returned; they are left out.
+    Entries marked `rated_only` were rated and not returned; they are left out. Raises InputError if the text of a query
+    is missing.
     """
     queries = [query for _, query in read_objects(value.get("queries") or [], "queries")]
     texts = {str(query.get("query_id", query.get("id"))): query.get("query_text") for query in queries}
@@ -140,7 +155,7 @@ def is_rre_document(value: Any) -> bool:
 
 
 def read_rre_judgments(value: Any) -> Records:
-    """Yield (location, record) for each relevant document of each query of an RRE document.
+    """Yield (location, {field: value}) for each relevant document of each query of an RRE document.
 
     All queries of a group share the documents of the group.
     """
@@ -154,9 +169,11 @@ def read_rre_judgments(value: Any) -> Records:
 
 
 def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (query, relevant documents) for every innermost value of an RRE document that has relevant documents.
+    """Yield (query, relevant documents) for each query at any level of an RRE document.
 
-    documents: the relevant documents of the enclosing group. location: the value, for messages.
+    A query without documents of its own has the documents of its group; without these, it is left out. value: the
+    document or a value in it. documents: the relevant documents of the enclosing group. location: the place of `value`,
+    for messages.
     """
     documents = value.get(RELEVANT, documents)
     inner = [found for level in LEVELS if level in value for found in read_objects(value[level], level)]
@@ -167,7 +184,10 @@ def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[
 
 
 def name_query(value: Object, location: str) -> Any:
-    """Return the text of an RRE query, or its name if it has no single text; raise InputError without both."""
+    """Return the text of an RRE query, or its name if it has no single text.
+
+    Raises InputError if the query has neither. location: the place of the query, for messages.
+    """
     placeholders = value.get("placeholders") or {}
     texts = [text for key, text in placeholders.items() if key == "$query"] or [*placeholders.values()]
     name = value.get("name")

@@ -17,7 +17,7 @@ class Reading:
     Attributes
     ----------
     kind : str
-        The content of the file: a constant of this module.
+        The content of the file, such as ``judgments`` or ``ranking``: a constant of this module.
     format : str
         ``trec`` (fields between white space), ``delimited``, ``jsonl``, ``parquet``, ``lines`` or ``json``.
     columns : mapping of str to str
@@ -27,11 +27,13 @@ class Reading:
     delimiter, decimal : str
         The signs between fields and within numbers, for delimited text.
     records : callable, optional
-        Yields the records, given (number, line) pairs for the format ``lines``, or the value of a ``json`` document.
+        Yields (location, {field: value}) from (number, line) pairs for the format ``lines``, or from the value of a
+        document for the format ``json``; None for other formats.
     words : str
-        The name of the form, for notes.
+        The name of the recognised form, such as ``BEIR judgments``, for messages; may be empty.
     is_doubtful : bool
-        Whether another kind of content is likelier: it is used only if the kind is given, or no other kind fits.
+        Whether another kind of content is likelier. A doubtful reading is used only if the user names the kind, or if
+        no other kind fits.
     values : mapping of str to str
         Column -> value in all rows, from the names of the folders above a Parquet file.
     """
@@ -49,20 +51,20 @@ class Reading:
 
     @property
     def note(self) -> str:
-        """The form and the columns that have other names: ``BEIR judgments, query_id is 'query-id'``."""
+        """The name of the form and the columns with other names: ``BEIR judgments, query_id is 'query-id'``."""
         renamed = [f"{field} is {column!r}" for field, column in self.columns.items() if field != column]
         return ", ".join([self.words, *renamed])
 
 
 class Form(NamedTuple):
-    """A form of files.
+    """A form in which tools write files, such as BEIR judgments.
 
     Attributes
     ----------
     words : str
-        The name of the form in notes and in the list of forms.
+        The name of the form in messages and in the list of forms.
     kind : str
-        The content of such a file: a constant of this module.
+        The content of such a file, such as ``judgments`` or ``ranking``: a constant of this module.
     sample : str
         A small file of the form.
     sniff : callable

@@ -32,10 +32,11 @@ def make_form(
     fits: Callable[[Columns], bool],
     doubts: Callable[[Columns], bool] = lambda columns: False,
 ) -> Form:
-    """Return the form of text files without a header.
+    """Return the `Form` of text files with fixed columns and without a header.
 
-    words: the name of the form. example: a small file. names: the fields in order. fits: returns whether the values of
-    the fields are plausible. doubts: returns whether another kind of content is likelier.
+    words: the name of the form. kind: the content, such as ``judgments``. example: a small file. names: the fields, one
+    per column, in order. fits: receives field -> values, and returns whether the values are plausible. doubts: receives
+    field -> values, and returns whether another kind of content is likelier.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -53,7 +54,7 @@ def make_form(
 
 
 def have_grades(columns: Columns) -> bool:
-    """Return whether document ids differ and grades are plausible numbers."""
+    """Return whether grades are plausible numbers and document ids are not all equal."""
     grades = columns["grade"]
     return are_distinct(columns["doc_id"]) and numbers(rated_values(grades)) is not None and are_grades(grades)
 
@@ -85,7 +86,7 @@ def are_ranked_scores(
 
 
 def have_scores(columns: Columns) -> bool:
-    """Return whether scores are not all integers, or fall from row to row of a query."""
+    """Return whether the column score may hold scores: it has a fraction, or the values fall within queries."""
     scores = numbers(columns["score"]) or [0.0]
     return not all(score.is_integer() for score in scores) or are_falling(columns["query_id"], scores)
 
@@ -132,7 +133,7 @@ def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
 
 
 def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Records:
-    """Yield (location, record) for each line that is neither blank nor a comment.
+    """Yield (location, {field: value}) for each line that is neither blank nor a comment.
 
     line: the pattern with the groups query_id, doc_id and grade. A line that does not match yields a record with the
     ids None and the whole line as grade.
@@ -160,9 +161,10 @@ def sniff_lists(sample: Sample) -> Reading | None:
 
 
 def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | None) -> Records:
-    """Yield (location, record) for each document in each line after the header, ranked in the order of the line.
+    """Yield (location, {field: value}) for each document, from lines with a query id and a list of documents.
 
-    sign: the separator of documents; None for white space.
+    The first line is a header. Documents are ranked in the order of the line. sign: the separator of documents; None
+    for white space.
     """
     for number, parts in enumerate(csv.reader((line for _, line in lines), delimiter=delimiter), 1):
         if number > 1 and parts:
@@ -185,7 +187,7 @@ def sniff_texts(sample: Sample) -> Reading | None:
 
 
 def read_texts(lines: Iterable[tuple[int, str]]) -> Records:
-    """Yield (location, record) for each query, one on each line that is not blank."""
+    """Yield (location, {field: value}) for each query, one on each line that is not blank."""
     for number, line in lines:
         if line.strip():
             query_id, _, text = line.rstrip("\r\n").partition("\t")

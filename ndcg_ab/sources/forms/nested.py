@@ -41,9 +41,10 @@ def value_of(sample: Sample) -> Any:
 
 
 def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], read: Callable[[Any], Records]) -> Form:
-    """Return the form of JSON files whose value `fits` accepts; read: yields the records of a value.
+    """Return the `Form` of JSON files whose value is accepted by `fits`.
 
-    words: the name of the form. example: a small file.
+    words: the name of the form. kind: the content, such as ``judgments``. example: a small file. fits: receives the
+    first entries of the value. read: yields (location, {field: value}) from the whole value.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -59,14 +60,14 @@ def ids_text(query_id: Any, doc_id: Any = None) -> str:
 
 
 def read_object(value: Any, location: str, rule: str) -> Object:
-    """Return a value that is an object; raise InputError with `location` and `rule` otherwise."""
+    """Return the value if it is a JSON object; raise InputError with `location` and `rule` otherwise."""
     if not is_object(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
 def read_list(value: Any, location: str, rule: str) -> Sequence[Any]:
-    """Return a value that is a list; raise InputError with `location` and `rule` otherwise."""
+    """Return the value if it is a list; raise InputError with `location` and `rule` otherwise."""
     if not is_list(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
@@ -101,9 +102,9 @@ def find_query_id(row: Object) -> Any:
 
 
 def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
-    """Return the list of documents in a query object, or in a search engine's response within it, or None.
+    """Return the list of documents in a query object, or None if there is no list.
 
-    depth: how many levels of nested objects are searched.
+    The list may be inside a search engine's response. depth: how many levels of nested objects are searched.
     """
     if not is_object(row) or depth == 0:
         return None
@@ -147,7 +148,10 @@ def is_document(entry: Any, kind: str) -> bool:
 
 
 def are_documents(entries: Sequence[Any], kind: str) -> bool:
-    """Return whether entries are plausible as a ranking or as judgments."""
+    """Return whether entries are plausible as the documents of a query.
+
+    kind: ``ranking`` or ``judgments``; documents of judgments need plausible grades.
+    """
     if not entries or not majority_fits(entries, lambda entry: is_document(entry, kind)):
         return False
     numbers = [entry for entry in entries if isinstance(entry, int)]
@@ -157,9 +161,10 @@ def are_documents(entries: Sequence[Any], kind: str) -> bool:
 
 
 def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
-    """Yield (location, record) for each document of a query: an id, or an object with an id.
+    """Yield (location, {field: value}) for each document of a query.
 
-    Documents of a ranking without scores and ranks are ranked in the order of the list.
+    entries: a list of ids, or of objects with an id. kind: ``ranking`` or ``judgments``. Documents of a ranking without
+    scores and ranks are ranked in the order of the list. Raises InputError for an entry without an id.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
     records = read_list(entries, ids_text(query_id), rule)
@@ -177,7 +182,10 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
 
 
 def values_of(entry: Any, kind: str) -> dict[str, Any]:
-    """Return the mapping field -> value of the fields that a document has; an id alone is a document."""
+    """Return the mapping field -> value of the fields that a document has.
+
+    entry: an object, or an id alone, which is the only field. kind: ``ranking`` or ``judgments``.
+    """
     if not is_object(entry):
         return {"doc_id": entry}
     return {field: entry[key] for field, key in keys_of(entry, kind).items() if entry[key] is not None}
@@ -199,13 +207,17 @@ def have_documents(value: Any, kind: str) -> bool:
 
 
 def is_columns(value: Any) -> bool:
-    """Return whether a mapping of lists holds the columns of a table, or its column names and rows."""
+    """Return whether a JSON object is a table: ``{column: values}``, or ``{"columns": names, "data": rows}``."""
     names = [str(name) for name in value]
     return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
 
 
 def rows_of(value: Any) -> Iterator[Any]:
-    """Yield one object per query, from a list, a single query, {query: answer} or {query: documents}."""
+    """Yield one object for each query in a JSON value.
+
+    The value is a list of queries, a single query, {query: answer} or {query: documents}. Raises InputError for any
+    other value.
+    """
     if is_list(value):
         yield from value
     elif find_query_id(value) is not None and find_documents(value) is not None:
@@ -216,7 +228,10 @@ def rows_of(value: Any) -> Iterator[Any]:
 
 
 def read_hits(value: Any, kind: str) -> Records:
-    """Yield (location, record) for each document of each query in a JSON value."""
+    """Yield (location, {field: value}) for each document of each query in a JSON value.
+
+    kind: ``ranking`` or ``judgments``. Raises InputError if a query is repeated, or has no id or no list of documents.
+    """
     answers: dict[str, int] = {}
     for number, row in enumerate(rows_of(value), 1):
         query_id = find_query_id(row) if is_object(row) else None

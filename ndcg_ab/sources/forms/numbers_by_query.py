@@ -32,8 +32,8 @@ KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, whic
 def sniff_judgments(sample: Sample) -> Reading | None:
     """Return the `Reading` of judgments {query: {document: grade}}, or None if the numbers are no plausible grades.
 
-    Many distinct numbers, and fractions that fall from document to document, are marked as doubtful, since they are
-    likelier scores.
+    Scores are likelier if there are many distinct numbers, or fractions that fall from document to document; the
+    reading is then marked as doubtful.
     """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
@@ -51,7 +51,8 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 def sniff_ranking(sample: Sample) -> Reading | None:
     """Return the `Reading` of scores {query: {document: score}}, or None if a value is no number.
 
-    Few integers that do not fall from document to document are marked as doubtful, since they are likelier grades.
+    Grades are likelier if there are few distinct integers that do not fall from document to document; the reading is
+    then marked as doubtful.
     """
     queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
@@ -65,9 +66,10 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 
 
 def unwrap(value: Any) -> tuple[Any, str | None]:
-    """Return the queries of a JSON value, and the kind of content that a wrapper around them names, or None.
+    """Return (queries, kind) of a JSON value, without a wrapper such as {"qrels": queries} or {"run": queries}.
 
-    A wrapper is {"qrels": queries} or {"run": queries}. Queries on several JSON Lines are merged into one mapping.
+    kind: the content that the wrapper names, ``judgments`` or ``ranking``; None without a wrapper. Queries on several
+    JSON Lines are merged into one mapping.
     """
     if is_list(value) and all(is_object(each) and all(map(is_query, each.values())) for each in value):
         merged = dict(chain.from_iterable(each.items() for each in value))
@@ -78,7 +80,11 @@ def unwrap(value: Any) -> tuple[Any, str | None]:
 
 
 def values_by_query(sample: Sample, kind: str) -> Queries:
-    """Return the values of each query as texts; empty if the document has another shape or its keys are measures."""
+    """Return the numbers of each query as texts, one sequence per query.
+
+    The result is empty if the document has another shape, its wrapper names another kind of content than `kind`, or its
+    keys are measures.
+    """
     value, named = unwrap(value_of(sample))
     if named not in (None, kind) or not is_object(value) or not majority_fits(value.values(), is_query_or_pairs):
         return []
@@ -126,9 +132,9 @@ def numbers_fall(queries: Queries) -> bool:
 
 
 def read_numbers(value: Any, field: str) -> Records:
-    """Yield (location, record) for each document of each query.
+    """Yield (location, {field: value}) for each document of each query.
 
-    field: the field of the numbers, grade or score. Raises InputError for a repeated query, or one that maps no
+    field: the field of the numbers, ``grade`` or ``score``. Raises InputError if a query is repeated, or does not map
     documents to numbers.
     """
     names = Counter(chain.from_iterable(value)) if is_list(value) else {}
@@ -155,7 +161,7 @@ def sniff_values(sample: Sample) -> Reading | None:
 
 
 def read_values(value: Any) -> Records:
-    """Yield (location, record) for each metric value in {query: {measure: value}}."""
+    """Yield (location, {field: value}) for each metric value in {query: {measure: value}}."""
     for query_id, measures in read_queries(value):
         for measure, number in read_object(measures, ids_text(query_id), "must map every measure to its value").items():
             yield f"{ids_text(query_id)}, {measure}", {"query_id": query_id, "metric": measure, "value": number}

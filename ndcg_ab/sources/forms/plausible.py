@@ -102,7 +102,7 @@ def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
 
 
 def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether values count up from 0 or 1 within each query, and some query has several values."""
+    """Return whether values count up from 0 or 1 within each query, and at least one query has several values."""
     parsed = numbers(values)
     if parsed is None:
         return False

@@ -114,8 +114,8 @@ def refuse_unknown_form(path: Path) -> NoReturn:
 def choose_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
     """Return the `Reading` that says how a file or data in memory are read.
 
-    layout: the kind of layout of the rows. form: the configured format, or None. Raises InputError if the file seems to
-    have another kind of content.
+    layout: the kind of a row, such as ``judgment`` or ``ranking``. form: the configured format, or None. Raises
+    InputError if no format is configured and the file seems to have another kind of content.
     """
     kind = KINDS.get(layout)
     recognised = recognise(sample, kind) if kind else None
@@ -148,9 +148,10 @@ def has_configured_format(recognised: Reading, plain: Reading) -> bool:
 
 
 def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Reading:
-    """Return the `Reading` of a table by the configured format, or by its first bytes, first line or name.
+    """Return the `Reading` of a table by its format alone.
 
-    layout: the kind of layout of the rows. form: the configured format, or None.
+    The format is the configured one, or else follows from the first bytes, the first line or the file name. layout: the
+    kind of a row, such as ``judgment`` or ``ranking``. form: the configured format, or None.
     """
     format_name = form or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not form and format_name in ("trec", *TABLES) and (sign := find_header_delimiter(sample, format_name, layout)):
@@ -171,10 +172,10 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
 
 
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
-    """Return the delimiter of the header line of a file, or an empty text.
+    """Return the delimiter of a header line that does not fit the format of the file name, or an empty text.
 
-    The text is empty if there is no header, or if TREC lines or the delimiter implied by the file name fit. by_name:
-    the format that the file name implies. layout: the kind of layout of the rows.
+    The text is empty if there is no header, or if the first line fits that format. by_name: the format that the file
+    name implies: ``csv``, ``tsv`` or ``trec``. layout: the kind of a row, such as ``judgment`` or ``ranking``.
     """
     line = "" if sample.is_json else next(iter(sample.lines), "")
     if by_name in TABLES:
@@ -187,7 +188,10 @@ def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
 
 
 def refuse_unknown_json(value: Any, layout: str) -> Records:
-    """Raise the InputError for a JSON document whose form is unknown; layout: the kind of layout of the rows."""
+    """Raise the InputError for a JSON document whose form is unknown.
+
+    layout: the kind of a row, such as ``judgment`` or ``ranking``.
+    """
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     ways = "give a list of objects, one object a line"
     ways += f", or one object as {{query_id: {{doc_id: {number}}}}}" if number else ""

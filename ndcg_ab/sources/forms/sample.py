@@ -33,11 +33,11 @@ class Sample:
     Attributes
     ----------
     path : Path
-        The file.
+        The file, or the name of data in memory.
     columns : mapping of str to str
         Field -> column, as an option or a configuration names them.
     start : bytes
-        The first bytes of the file, decompressed.
+        The first bytes of the file, decompressed; empty for data in memory.
     """
 
     def __init__(self, path: Path, start: bytes = b"", columns: Mapping[str, str] | None = None) -> None:
@@ -145,10 +145,10 @@ class Sample:
 
     @functools.cached_property
     def rows(self) -> tuple[str, list[list[str]]]:
-        """The delimiter and the fields of each line, for text in which all lines have equally many fields.
+        """The delimiter of a text, and the fields of each line.
 
-        A space as delimiter stands for any white space. Lines that begin with # and have another number of fields are
-        comments. If lines have different numbers of fields there are no rows.
+        A space as delimiter stands for any white space. A line that begins with # and has another number of fields is a
+        comment, and left out. For JSON, and if lines have different numbers of fields, there are no rows.
         """
         if self.is_json:
             return "", []

@@ -94,7 +94,10 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
-    """Yield (location, record) for each object of a list in a document; renamed: field -> key."""
+    """Yield (location, {field: value}) for each object of a list in a document.
+
+    renamed: field -> key. A key with the name of a renamed field is left out; all other keys stay.
+    """
     fields = {column: field for field, column in renamed.items()}
     for location, row in read_objects(rows_of(document), "the list"):
         unchanged = {key: value for key, value in row.items() if key not in renamed}
@@ -190,8 +193,14 @@ ONE_METRIC = "value"  # what a metric is called if columns are systems
 class ValueColumns(NamedTuple):
     """The columns of a table of metric values.
 
-    query_id, system_id: the id columns; system_id is None if columns are systems, or all values are of one system.
-    values: the value columns, one for each metric or system; empty if each row names its metric.
+    Attributes
+    ----------
+    query_id : str
+        The column of query ids.
+    system_id : str or None
+        The column of system ids; None if each value column is a system, or all values are of one system.
+    values : tuple of str
+        The value columns, one for each metric or system; empty if each row names its metric.
     """
 
     query_id: str
@@ -215,7 +224,7 @@ def sniff_lines(sample: Sample) -> Reading | None:
 
 
 def have_measure_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first or the second field of every line is the name of a measure."""
+    """Return whether the first fields of all lines, or the second fields of all lines, are names of measures."""
     return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
 
 
@@ -225,10 +234,10 @@ def split_values(line: str) -> list[str]:
 
 
 def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
-    """Return the tool that printed lines of values, trec_eval or ir_measures, or None if that cannot be decided.
+    """Return the tool that printed lines of metric values, trec_eval or ir_measures, or None if that cannot be decided.
 
-    rows: the fields of each line. The position of ``all``, the means over all queries, decides, or else the spelling of
-    the measures.
+    rows: the fields of each line. The column with the word ``all``, which marks means over all queries, decides.
+    Without that word, the spelling of the measures decides.
     """
     firsts, seconds = ({row[index] for row in rows} for index in (0, 1))
     if (ALL in firsts) != (ALL in seconds):
@@ -241,11 +250,10 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
-    """Yield (location, record) for each line of metric values.
+    """Yield (location, {field: value}) for each line of metric values.
 
-    writer: the tool that printed the lines; None: the tool is guessed. Raises InputError for a line that does not have
-    three fields, and if the tool cannot be guessed. Lines of trec_eval that hold a text instead of a number are left
-    out.
+    writer: the tool that printed the lines; None: the tool is guessed. Raises InputError if a line does not have three
+    fields, or if the tool cannot be guessed. Lines of trec_eval that hold a text instead of a number are left out.
     """
     rows = [(number, split_values(line)) for number, line in lines if line.strip()]
     for number, fields in rows:

@@ -23,9 +23,10 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 def are_events(rows: Any) -> bool:
-    """Return whether JSON objects are user events, also with action lines of a bulk file and lines of queries.
+    """Return whether values are the JSON objects of a file of user events.
 
-    The beginning of a bulk file may have lines of queries alone.
+    In the bulk format of search engines, action lines and lines of queries may be between the events. The beginning of
+    a bulk file counts as events even if it has lines of queries only.
     """
     if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
         return False
