@@ -122,7 +122,11 @@ class Function(Source):
     def time_call(
         self, function: Called, query_id: str, text: str, countdown: Countdown | None = None
     ) -> tuple[Any, dict[str, float]]:
-        """Call the function for one query and return its results and the latency, as a mapping for `CostRecord.add`."""
+        """Call the function for one query and return (results, {LATENCY: milliseconds}).
+
+        An iterator is read to its end within that time, and returned as a list. Raises InputError if the function
+        fails.
+        """
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text)
@@ -134,12 +138,18 @@ class Function(Source):
 
     @contextlib.contextmanager
     def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
-        """Yield a function that calls the user's function for one query, given its id, and returns the latency."""
+        """Yield a function that calls the user's function for one query, given its id, and returns (costs, is_failed).
+
+        costs: {LATENCY: milliseconds}. is_failed is always False: if the user's function fails, InputError is raised.
+        """
         with self.load_function() as function:
             yield lambda query_id: (self.time_call(function, query_id, pull.texts[query_id])[1], False)
 
     def call_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
-        """Yield (query_id, results) from a function that answers all queries in one call."""
+        """Yield (query_id, results) from a function that answers all queries in one call.
+
+        The function returns a mapping, or an iterator of such pairs. Raises InputError for anything else.
+        """
         with self.translate_errors():
             results = function(dict(queries))
         if isinstance(results, Mapping):
@@ -251,7 +261,10 @@ def has_other_module(top: str, directory: Path) -> bool:
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
-    """Import and return the function that ``module:function`` names; call this inside `prefer_modules_in`."""
+    """Import and return the function that ``module:function`` names.
+
+    Call this inside `prefer_modules_in`. Raises InputError if the import fails, or the module has no such function.
+    """
     module_name, _, function_name = name.partition(":")
     with translate_foreign_errors(f"python = {name!r}: importing it failed"):
         try:

@@ -46,7 +46,8 @@ class Client:
     def ask(self, requests: Sequence[Request], on_answer: Answered) -> None:
         """Send every request and call `on_answer` with each answer as it arrives.
 
-        Stops early if more queries failed than allowed. Raises DeadlineError if the time for all queries is over.
+        The errors of failed queries are added to `failures`; if there are more than allowed, the method returns early.
+        Raises DeadlineError if the time for all queries is over.
         """
         with start_blocking_portal() as portal:
             portal.call(self.ask_all, requests, on_answer)
@@ -80,7 +81,10 @@ class Client:
 
     @contextlib.contextmanager
     def open_single_requests(self) -> Iterator[Callable[[Request], RequestCosts]]:
-        """Yield a function that sends one request over an open connection and returns the costs of the request."""
+        """Yield a function that sends one request over an open connection and returns (costs, is_failed).
+
+        costs: name -> value; for a failed request the time until it was given up, in milliseconds.
+        """
         with start_blocking_portal() as portal:
 
             def ask(request: Request) -> RequestCosts:
@@ -111,10 +115,11 @@ class Client:
                 return
 
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
-        """Send the request of one query, retrying if that may help, and return its hits and costs.
+        """Send the request of one query, retrying if that may help, and return (hits, costs).
 
-        The latency is that of the answered request, from its start to the last byte. A QueryError has the time until
-        the last request was given up, which is `timeout` if the request timed out.
+        costs: name -> value. The latency in milliseconds is that of the last attempt, from its start to the last byte.
+        Raises QueryError if no attempt succeeds; its `seconds` are the duration of the last attempt, or `timeout` if
+        that timed out.
         """
         attempt = 1
         while True:
@@ -147,9 +152,10 @@ class Client:
             attempt += 1
 
     def retry_delay(self, error: QueryError, attempt: int) -> float:
-        """Return the seconds to sleep before the next attempt, which double with each attempt and are partly random.
+        """Return the number of seconds to sleep before the next attempt.
 
-        If the engine requests a pause, the result is 0, and the pause delays the next turn of all requests.
+        The number doubles with each attempt and is partly random. If the engine requests a pause, the result is 0, and
+        the pause delays the next request of every query.
         """
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
@@ -166,7 +172,10 @@ class Client:
             self.next_turn = now() + 1 / self.described.per_second
 
     async def body(self, request: Request) -> bytes:
-        """Send one request and return the content of the response; raise QueryError for an unsuccessful response."""
+        """Send one request and return the content of the response.
+
+        Raises QueryError if the status is not success, or if the response is compressed or too large.
+        """
         url = httpx.URL(request.url)
         if request.parameters:
             url = url.copy_with(params=httpx.QueryParams([*url.params.multi_items(), *request.parameters]))
@@ -191,7 +200,10 @@ class Client:
 
 
 def failure_costs(error: QueryError) -> RequestCosts:
-    """Return the costs of a failed request: the time until it was given up, which an answer would have exceeded."""
+    """Return (costs, is_failed) of a failed request, where is_failed is True.
+
+    costs: {LATENCY: milliseconds until the request was given up}, a lower bound; empty if nothing was sent.
+    """
     return ({} if error.seconds is None else {LATENCY: 1000 * error.seconds}), True
 
 

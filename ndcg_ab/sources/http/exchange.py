@@ -68,7 +68,8 @@ class Template:
     def fill(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
         """Return the request for one query.
 
-        attributes: column -> value of the query, for the columns that the template names.
+        attributes: column -> value of the query, for the columns that the template names. Raises InputError if a header
+        is not plain ASCII on one line, or if a placeholder for a number has another value.
         """
         values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
@@ -93,9 +94,11 @@ class Template:
 
 
 def fill_content(content: Any, values: Mapping[str, Any], where: str) -> Any:
-    """Return nested content with placeholders filled; a key whose value is an empty attribute is left out.
+    """Return nested dicts and lists with the placeholders in their texts filled.
 
-    values: name of a placeholder -> value for one query. where: the location for messages.
+    values: name of a placeholder -> value for one query; None for an empty attribute. A key or entry whose value is an
+    empty attribute is left out. where: the location for messages. Raises InputError if a placeholder for a number has
+    another value.
     """
     if isinstance(content, dict):
         filled = {key: fill_content(value, values, where) for key, value in content.items()}
@@ -161,8 +164,14 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 class QueryError(Exception):
     """Raised if one query has no answer; the text says why.
 
-    may_pass: whether a retry may help. seconds: the time from sending the last request until it was given up; None if
-    nothing was sent. pause: the number of seconds that the engine asks to wait; None if it does not ask.
+    Attributes
+    ----------
+    may_pass : bool
+        Whether a retry may help.
+    seconds : float or None
+        The time from sending the last request until it was given up; None if nothing was sent.
+    pause : float or None
+        The number of seconds that the engine asks to wait; None if it does not ask.
     """
 
     def __init__(
@@ -222,7 +231,11 @@ class AnswerReader:
         return [self.hit(hit, rank) for rank, hit in enumerate(hits, start=1)]
 
     def read_costs(self, answer: Any, names: Container[str]) -> dict[str, float]:
-        """Return the costs `names` that an answer states, by name; missing ones and nulls are left out."""
+        """Return the mapping name -> value of the costs that an answer states.
+
+        names: the costs to read; a cost that is missing or null is left out. Raises QueryError if a cost is no finite
+        number of at least 0.
+        """
         costs = {}
         for name, (written, path) in self.costs.items():
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
@@ -241,9 +254,9 @@ class AnswerReader:
         return Hit(doc_id, score, self.read_words("title", hit), self.read_words("url", hit))
 
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
-        """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables.
+        """Return the id or the score of a hit; raise QueryError if the value is missing or not valid in a table.
 
-        path: the key of the expression in `results`. where: the location for messages.
+        path: the key of the JMESPath expression in `results`. where: the location for messages.
         """
         try:
             return read_value(field, self.find_field(path, hit), f"{where}: {self.path_text(path)}")
@@ -252,7 +265,7 @@ class AnswerReader:
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def read_words(self, field: str, hit: Any) -> str | None:
-        """Return the title or address of a hit as text, or None without a usable one.
+        """Return the title or address of a hit as text, or None if there is no usable value.
 
         If the hit has a list, the first entry counts. field: ``title`` or ``url``.
         """
