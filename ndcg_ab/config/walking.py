@@ -20,8 +20,9 @@ def general_key(key: str) -> str:
 
 
 def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (key path, text) for every text in nested lists and mappings; keys of mappings are not yielded.
+    """Yield (key path, text) for every text in nested lists and mappings.
 
+    Keys of mappings are not yielded.
     key_path: the path of the content itself.
     """
     if isinstance(content, str):
@@ -32,9 +33,10 @@ def walk_texts(content: Any, key_path: KeyPath = ()) -> Iterator[tuple[KeyPath, 
 
 
 def map_texts(content: Any, change: Callable[[str, KeyPath], Any], key_path: KeyPath = ()) -> Any:
-    """Return nested content with each text replaced by `change(text, key path)`; the keys of mappings stay.
+    """Return nested content with each text replaced by `change(text, key path of the text)`.
 
-    key_path: the path of the content itself. Tuples become lists.
+    The keys of mappings stay. Tuples become lists.
+    key_path: the path of the content itself.
     """
     if isinstance(content, dict):
         return {key: map_texts(value, change, (*key_path, key)) for key, value in content.items()}

@@ -32,15 +32,35 @@ class Trait(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """The command-line option and the Python argument of a key, declared in the type of the key.
+    """The command-line option and the Python argument that set a configuration key.
 
-    name: name of the option, such as ``--alpha``. group: group of commands that have the option
-        (`flows/cli/options.py`). panel: panel of the help screen. metavar: name of the value in the help.
-    below: key within a source that the option sets, such as `.format`. argument: name of the Python argument, by
-        default that of the key, or of the option if the key is within a section and the option does not negate it.
-    read: name of the function of `from_options` that parses the text. help: text of the help, by default the
-        description of the key. near: further keys whose problems name this option. also: second name of the option.
-    key: dotted key that the option sets; `[]` stands for every entry of a list.
+    It is declared in the type of the key: ``Annotated[float, Option("--alpha", …)]``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the option, such as ``--alpha``.
+    group : str
+        Group of the commands that have the option (`flows/cli/options.py`).
+    panel : str
+        Panel of the help screen that lists the option.
+    metavar : str or None
+        Placeholder for the value in the help, such as ``N``.
+    below : str
+        Key within the declaring key that the option sets, such as ``.format``; empty if it sets the declaring key
+        itself.
+    argument : str
+        Name of the Python argument; empty for the default, see `argument_name`.
+    read : str
+        Name of the function in `from_options` that parses the text of the option.
+    help : str
+        Text of the help; empty for the description of the key.
+    near : tuple of str
+        Further keys whose error messages name this option.
+    also : str
+        A second name of the option, or empty.
+    key : str
+        Dotted key that the option sets; ``[]`` stands for every entry of a list.
     """
 
     name: str
@@ -57,12 +77,16 @@ class Option:
 
     @property
     def parameter(self) -> str:
-        """The parameter name in the functions of commands: ``more_judgments`` for ``--more-judgments``."""
+        """The option's parameter in the functions of commands: ``more_judgments`` for ``--more-judgments``."""
         return self.name.removeprefix("--").replace("-", "_")
 
     @property
     def argument_name(self) -> str:
-        """The parameter name in the functions of the Python API."""
+        """The name of the option's parameter in the functions of the Python API.
+
+        It is `argument` if that is set. Otherwise it is the last part of the key, for a key outside all sections and
+        for an option that negates its key, and `parameter` for all others.
+        """
         is_of_key = "." not in self.key or self.read == "negate"
         return self.argument or (self.key.rpartition(".")[2] if is_of_key else self.parameter)
 
@@ -70,15 +94,15 @@ class Option:
     def keys(self) -> tuple[str, ...]:
         """The dotted keys whose error messages name this option.
 
-        These are the key that the option sets, the key of the source and of its file, the key of `scores` that takes
-        the place of a key of `systems`, and `near`.
+        These are: the key that the option sets; that key with and without a final ``.file``; that key with ``scores[]``
+        in place of ``systems[]``; and the keys in `near`.
         """
         source_key = self.key.removesuffix(".file")
         return (self.key, source_key, f"{source_key}.file", self.key.replace("systems[]", "scores[]"), *self.near)
 
     @property
     def key_path(self) -> KeyPath:
-        """The path of the key, without the `[]` of lists."""
+        """The parts of the dotted key, such as ("systems", "file"), without the `[]` of lists."""
         return tuple(self.key.replace("[]", "").split("."))
 
 
@@ -101,7 +125,10 @@ class Model(BaseModel):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that a short form stands for; any other value unchanged."""
+        """Return a short form, such as a path alone, as the mapping of keys that it stands for.
+
+        Any other value is returned unchanged.
+        """
         return {cls.main_key: value} if cls.main_key and isinstance(value, str | Path) else value
 
     @model_validator(mode="before")
@@ -111,7 +138,7 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Return the JSON Schema of the model, which accepts a short form as well."""
+        """Return the JSON Schema of the model. It also accepts a short form, such as a text for a mapping."""
         schema = handler(core_schema)
         if not cls.main_key and cls.short_form is None:
             return schema
@@ -131,9 +158,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], type[M]]:
-    """Return a class decorator that adds the keys of every kind of source to a model, as optional keys.
+    """Return a class decorator that adds the keys of all given kinds of source to a model.
 
-    kinds: the key that determines a kind -> the model of the kind.
+    The added keys are optional.
+    kinds: the key that determines a kind of source, such as ``file`` -> the model of that kind.
     """
 
     def add(model: type[M]) -> type[M]:

@@ -52,7 +52,10 @@ RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
 
 
 def matching_text(pattern: str, rule: str) -> Any:
-    """Return a pydantic field for text that matches a pattern; rule: the message about text that does not match."""
+    """Return a pydantic field for text that must match a regular expression.
+
+    rule: the message for text that does not match.
+    """
     RULES_OF_PATTERNS[pattern] = rule
     return Field(pattern=pattern)
 
@@ -70,7 +73,10 @@ NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database 
 
 
 def expand_home(path: Path) -> Path:
-    """Return a path with a leading `~` replaced by the home directory; raise ValueError for an invalid path."""
+    """Return a path with a leading `~` replaced by the home directory.
+
+    Raises ValueError if no file can have this path, or if there is no home directory.
+    """
     if (problem := path_fault(str(path))) is not None:
         raise ValueError(problem)
     try:
@@ -114,8 +120,9 @@ def server_address_fault(address: str) -> str | None:
 def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
     """Return a pydantic validator that raises ValueError for an invalid address.
 
-    Addresses with variables, and references, pass; they are checked when they are used. fault_of: returns the rule that
-    an address breaks, or None.
+    An address that contains a variable ``${NAME}`` or is a reference to a secret is accepted, since it is checked when
+    it is used.
+    fault_of: a function that returns the rule that an address breaks, or None for a valid address.
     """
 
     def check(value: Any) -> Any:
@@ -153,7 +160,10 @@ class TrackerChoice(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return name and options of `NAME` or `{NAME: {OPTION: VALUE}}`; anything else unchanged."""
+        """Return `NAME` or `{NAME: {OPTION: VALUE}}` as a mapping with the keys `name` and `options`.
+
+        Any other value is returned unchanged. Raises ValueError for a mapping with several names.
+        """
         if value and isinstance(value, dict) and not {"name", "options"} & set(value):
             if len(value) != 1:
                 raise ValueError("must be a name, or one name with its options: {NAME: {OPTION: VALUE}}")
@@ -246,7 +256,7 @@ class Resources(Model):
 
 
 class Spark(Model):
-    """The Apache Spark cluster that computes the tables of judgments and rankings: its master, or Spark Connect."""
+    """The Apache Spark cluster that computes the tables of judgments and rankings, named by `master` or `remote`."""
 
     master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
     remote: Annotated[SecretText | None, Trait.LATE] = Field(

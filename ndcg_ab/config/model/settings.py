@@ -124,7 +124,10 @@ class Gate(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return no keys for `true`, which stands for the default conditions; any other value unchanged."""
+        """Return an empty mapping for `true`, which stands for the default conditions.
+
+        Any other value is returned unchanged.
+        """
         return {} if value is True else value
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")

@@ -27,10 +27,12 @@ OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option
 
 
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
-    """Return the evaluation that command-line options describe; raise InputError that names the option.
+    """Return the evaluation that command-line options describe.
 
     options: parameter name of a command (`Option.parameter`) -> value. None and empty lists count as not given, and so
-    does an empty text for an input file. Unknown parameters are ignored. least_systems: the least number of systems.
+        does an empty text for an input file. Unknown parameters are ignored.
+    least_systems: the smallest number of systems that is accepted, unless scores are given.
+    Raises InputError, which names the option, for an invalid value.
     """
     values = dict(options)
     for option in OPTIONS:
@@ -66,17 +68,19 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
-    """Return the dotted key that an option sets.
+    """Return the dotted key of the configuration that an option sets.
 
-    If the content has scores, an option for the entries of `systems` sets the key of the entries of `scores`.
+    This is the key of the option. If `content`, the configuration so far, has the key `scores`, then ``scores[]``
+    replaces ``systems[]`` in the key.
     """
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation that Python arguments describe; raise InputError that names the argument.
+    """Return the evaluation that Python arguments describe.
 
     arguments: name (`Option.argument_name`) -> value; None counts as not given.
+    Raises InputError, which names the argument, for an invalid value.
     """
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
@@ -88,10 +92,11 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
-    """Return the limits that `--threads`, `--memory-limit` and `--spill` set.
+    """Return the limits that the options `--threads`, `--memory-limit` and `--spill` set.
 
-    options: parameter name -> value; other parameters are ignored. otherwise: the values for options that are not
-    given. Raises InputError that names the option.
+    options: parameter name -> value; other parameters are ignored.
+    otherwise: the limits that apply if an option is missing; None for the default limits.
+    Raises InputError, which names the option, for an invalid value.
     """
     overrides = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
     if (spill := overrides.get("spill")) is not None:
@@ -106,21 +111,28 @@ def read_resources(options: Mapping[str, Any], otherwise: Resources | None = Non
 
 
 def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation with its `resources` overridden by the options of a command."""
+    """Return the evaluation with its `resources` overridden by the options of a command.
+
+    Raises InputError, which names the option, for an invalid value.
+    """
     return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
 
 
 def make_first_decide(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the first of several metrics as the primary one, unless roles are given."""
+    """Return the configuration with its first metric as the only primary metric.
+
+    The configuration is returned unchanged if it has at most one metric, or if it names primary or secondary metrics.
+    """
     several = isinstance(metrics := content.get("metrics"), list) and len(metrics) > 1
     roles = ("primary_metrics", "secondary_metrics")
     return content | ({"primary_metrics": FIRST} if several and not any(map(content.get, roles)) else {})
 
 
 def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:
-    """Return the evaluation that a configuration describes; raise InputError for keys that break a rule.
+    """Return the evaluation that a configuration describes.
 
-    name: returns the text by which a message names a setting.
+    name: a function that returns the text for a setting in messages, such as its option; by default the key.
+    Raises InputError, with one line per fault, if the configuration is invalid.
     """
     try:
         return Evaluation.model_validate(content)
@@ -129,7 +141,10 @@ def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] 
 
 
 def set_key(content: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key in nested content; `[].` in the key sets the rest in every entry of a list."""
+    """Set the value of a dotted key in a nested configuration, which is changed in place.
+
+    Missing mappings are created. With a key such as ``systems[].format``, the value is set in every entry of the list.
+    """
     first, _, rest = key.partition(".")
     if not rest:
         content[first] = value
@@ -174,13 +189,16 @@ def name_argument(setting: Setting) -> str:
 
 
 def gate_condition(setting: Setting, option: Option) -> str:
-    """Return the name of the gate condition that a setting sets, or an empty text for any other setting."""
+    """Return the name of the gate condition that a setting is about, or "" if it is about none.
+
+    Only conditions with a single number have a name here, such as ``judged``.
+    """
     part = setting.key.removeprefix(f"{option.key}.")
     return part if part in SINGLE_GATES else ""
 
 
 def parse_system(text: str) -> tuple[str, str]:
-    """Return name and file of ``--system NAME=FILE``; raise InputError for any other text."""
+    """Return the name and the file in a text NAME=FILE; raise InputError for any other text."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
@@ -188,15 +206,20 @@ def parse_system(text: str) -> tuple[str, str]:
 
 
 def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> list[dict[str, Any]]:
-    """Return the configuration entries of systems, each given as (name, file), (name, file, parts) or NAME=FILE."""
+    """Return the configuration entries of systems, with the keys `name`, `file` and `parts` as far as given.
+
+    systems: for each system a tuple (name, file) or (name, file, parts), or a text NAME=FILE. `parts` tells whether
+        several files form one table.
+    Raises InputError for any other text.
+    """
     pairs = (parse_system(each) if isinstance(each, str) else each for each in systems)
     return [dict(zip(("name", "file", "parts"), each, strict=False)) for each in pairs]
 
 
 def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the configuration entries of scores, each given as FILE or NAME=FILE.
+    """Return the configuration entries of files of scores, with the key `file`, and `system` if it is named.
 
-    The name of an existing file counts as FILE, even if it contains a `=`.
+    texts: FILE or NAME=FILE. The name of an existing file counts as FILE, even if it contains a `=`.
     """
     entries = []
     for text in texts:
@@ -207,10 +230,12 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = "") -> dict[str, str]:
-    """Return a mapping left -> right from texts ``LEFT=RIGHT``.
+    """Return the mapping left -> right of texts ``LEFT=RIGHT``.
 
-    option, rule: the option, and the rule for its texts, for messages. typed_text: the user's input that contains the
-    texts, for messages. Raises InputError for a text of another form or a repeated left side.
+    option: the name of the option, for messages.
+    rule: the rule for the texts, for messages.
+    typed_text: the user's whole input, for messages; if empty, the faulty text is shown.
+    Raises InputError if a text has no ``=``, if one of its sides is empty, or if a left side is repeated.
     """
     pairs: dict[str, str] = {}
     for text in texts:
@@ -224,13 +249,16 @@ def parse_pairs(option: str, texts: Sequence[str], rule: str, typed_text: str = 
 
 
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
-    """Return the mapping field -> column of a text such as ``query_id=qid,doc_id=url``; empty for None."""
+    """Return the mapping field -> column of a text such as ``query_id=qid,doc_id=url``.
+
+    The mapping is empty for None. Raises InputError, which names the option, for an invalid text.
+    """
     parts = [part for part in (text or "").split(",") if part.strip()]
     return parse_pairs(option, parts, "must be FIELD=COLUMN, with commas between", text or "")
 
 
 def parse_grades(option: str, text: str) -> dict[str, float]:
-    """Return the mapping word -> number of a text such as ``E=3,S=2``."""
+    """Return the mapping word -> number of a text such as ``E=3,S=2``; raise InputError for any other text."""
     rule = "must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0"
     numbers = parse_pairs(option, text.split(","), rule, text)
     if not all(map(is_number, numbers.values())):
@@ -239,9 +267,9 @@ def parse_grades(option: str, text: str) -> dict[str, float]:
 
 
 def parse_margin(option: str, text: str) -> tuple[str, float]:
-    """Return the metric and the number of a text ``METRIC=D``, split at the last ``=``.
+    """Return the metric and the number in a text ``METRIC=D``, which is split at the last ``=``.
 
-    Raises InputError for a text of another form, or if D is no number above 0.
+    Raises InputError if the text has another form, or if D is not a number above 0.
     """
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
@@ -258,7 +286,10 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
 
 
 def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return the mapping metric -> number of texts ``METRIC=D``; raise InputError for a repeated metric."""
+    """Return the mapping metric -> number of texts ``METRIC=D``.
+
+    Raises InputError for an invalid text, a number that is not above 0, or a repeated metric.
+    """
     margins = dict(parse_margin(option, text) for text in texts)
     if len(margins) < len(texts):
         raise InputError(f"{option}: a metric is named twice in {', '.join(texts)}")
@@ -266,14 +297,21 @@ def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
-    """Return one number for all metrics, or a mapping metric -> number; raise InputError for a mixture."""
+    """Return one number for all metrics, or a mapping metric -> number.
+
+    texts: one number alone, such as ``0.01``, or any number of texts ``METRIC=D``.
+    Raises InputError for any other text, for a mixture of both, and for a number that is not above 0.
+    """
     if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
         return parse_number(option, texts[0], texts[0])
     return parse_margins(option, texts)
 
 
 def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of the gate for conditions such as ``proof``, ``judged=0.8`` or ``METRIC=DIFFERENCE``."""
+    """Return the keys of the configuration's gate for conditions such as ``proof``, ``judged=0.8`` or ``METRIC=D``.
+
+    The conditions ``METRIC=D`` become the mapping `not_worse`. Raises InputError for an invalid condition.
+    """
     conditions: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
     texts = [text for text in texts if text != PROOF]
     margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
@@ -289,7 +327,7 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
 def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Return the mapping code -> severity of texts such as ``few_judged=ignore``.
 
-    Codes and severities are not checked.
+    Raises InputError for a text of another form. It is not checked that codes and severities exist.
     """
     known = next((f"{text}=ignore" for text in texts if text in CODES), "few_judged=ignore")
     return parse_pairs(option, texts, f"must be CODE=SEVERITY; such as {known}")
@@ -302,10 +340,11 @@ def parse_count(option: str, text: str, number: str) -> int:
 
 
 def parse_number(option: str, text: str, number: str, above: float | None = 0.0) -> float:
-    """Return a number as a float; raise InputError if it is no number or not greater than `above`.
+    """Return a number as a float; raise InputError unless it is finite and greater than `above`.
 
-    number: the text of the number. above: the limit; None: every number is allowed. text: the option's value, of which
-    `number` is a part, for messages.
+    text: the whole value of the option, of which `number` is a part, for messages.
+    number: the text of the number.
+    above: the excluded lower limit; None if every number is allowed, also an infinite one.
     """
     if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
@@ -318,7 +357,7 @@ def parse_number(option: str, text: str, number: str, above: float | None = 0.0)
 def parse_alpha(option: str, value: str | float) -> float:
     """Return the threshold of the adjusted p-value as a float; raise InputError if it is no number.
 
-    The range of the threshold is checked with the evaluation.
+    The range is not checked here, but when the evaluation is validated.
     """
     text = str(value)
     if not is_number(text):
@@ -337,7 +376,10 @@ def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
 
 
 def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
-    """Return the primary metrics as a list, or ``all`` or ``first`` if that is the only text."""
+    """Return the primary metrics as a list, or ``all`` or ``first`` if that is the only text.
+
+    Raises InputError if one text names several metrics.
+    """
     return texts[0] if list(texts) in ([ALL], [FIRST]) else parse_metrics(option, texts)
 
 
@@ -359,5 +401,5 @@ def as_list(_option: str, values: Sequence[str]) -> list[str]:
 
 
 def negate(_option: str, value: bool) -> bool | None:
-    """Return False for a set flag such as ``--unweighted``, and None for one that is not set."""
+    """Return False if a flag such as ``--unweighted`` is set, and None if it is not set."""
     return False if value else None

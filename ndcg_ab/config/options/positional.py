@@ -18,7 +18,14 @@ USAGE = "JUDGMENTS BASELINE CANDIDATE…"
 class NamedFile(NamedTuple):
     """The name and the file of a system.
 
-    parts: whether the file is a folder or pattern whose files form one table.
+    Attributes
+    ----------
+    name : str
+        Name of the system.
+    file : str
+        Path or address of its ranking, a folder, or a pattern such as ``runs/*.run``.
+    parts : bool
+        True if all files in the folder, or all that match the pattern, together form one table.
     """
 
     name: str
@@ -29,9 +36,11 @@ class NamedFile(NamedTuple):
 def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
     """Return the options with `judgments` and `system` filled from the positional `files`.
 
-    Without --judgments the first file is the judgments, and without --system the others are rankings. command: the name
-    of the command, for messages. otherwise: the alternative to giving files, for messages. Raises InputError if files
-    are missing or it is ambiguous which file is which.
+    Without --judgments, the first file holds the judgments. Without --system, the other files are rankings. In the
+    result `system` is a list of `NamedFile`.
+    command: the name of the command, for messages.
+    otherwise: the end of the message about missing files, which names an alternative.
+    Raises InputError if files are missing, or if it is ambiguous which file is which.
     """
     assigned = dict(options)
     files = expand_patterns(options.get("files") or ())
@@ -52,10 +61,10 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
 
 
 def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return the only positional file, the judgments, if --system names the rankings.
+    """Return the single positional file of a command line in which --system names the rankings.
 
-    Raises InputError if there are further files, if the file is written as NAME=FILE, or if --judgments is given as
-    well.
+    This file holds the judgments. Raises InputError if there are further files, if the file is written as NAME=FILE, or
+    if --judgments is given, too.
     """
     rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
@@ -70,14 +79,15 @@ def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return a user's text for a message, in quotes only if it needs them."""
+    """Return a user's text for a message, in quotes only if it has spaces or other special characters."""
     return text if re.fullmatch(r"[\w./=:+-]{1,80}", text) else format_value(text)
 
 
 def is_named(text: str) -> bool:
-    """Return whether a text is NAME=FILE.
+    """Return whether a text has the form NAME=FILE.
 
-    An existing file or an address is not. A NAME with a slash counts only if FILE exists.
+    The result is False for the name of an existing file and for an address, even if they contain a `=`. If NAME
+    contains a slash, the result is True only if FILE exists.
     """
     name, equals, file = text.partition("=")
     is_name = not re.search(r"[/\\]", name) or Path(file).exists()
@@ -85,9 +95,10 @@ def is_named(text: str) -> bool:
 
 
 def expand_patterns(files: Sequence[str | Path]) -> list[str]:
-    """Return the files with each pattern replaced by the files that match it.
+    """Return the files with each pattern, such as ``runs/*.run``, replaced by the files that match it.
 
-    Patterns with a name (NAME=PATTERN), folders and addresses stay. Raises InputError for a pattern without matches.
+    Patterns with a name (NAME=PATTERN), folders and addresses stay unchanged. Raises InputError if no file matches a
+    pattern.
     """
     expanded: list[str] = []
     for text in map(str, files):
@@ -102,10 +113,13 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
 
 
 def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
-    """Return the name and file of each text, FILE or NAME=FILE; a file without a name is named after the file.
+    """Return the name and the file of each system in texts FILE or NAME=FILE.
 
-    A named pattern or folder is one table of several parts. of_option: True if the texts come from the option --system.
-    Such a text raises InputError if it is neither NAME=FILE nor similar to a file name.
+    A file without a name is named after itself. Patterns without a name are replaced by the files that match them. A
+    pattern or folder with a name is one table of several parts.
+    of_option: True if the texts are values of the option --system. Such a text must be NAME=FILE, an existing file, or
+        contain a dot or a slash.
+    Raises InputError for any other value of --system, and for a pattern without matches.
     """
     texts = expand_patterns(texts)
     unnamed = [text for text in texts if not is_named(text)]
@@ -121,9 +135,9 @@ def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedF
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
-    """Return the mapping name -> file of texts NAME=FILE or FILE.
+    """Return the mapping name -> file of texts NAME=FILE or FILE, the values of --system.
 
-    Raises InputError for a repeated name, and for a folder without a name.
+    Raises InputError for a repeated name, for a folder without a name, and for an invalid text.
     """
     by_name: dict[str, Path] = {}
     for name, file, parts in name_systems(texts):
@@ -137,9 +151,11 @@ def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def distinct_names(files: Sequence[str], used_names: Sequence[str] = ()) -> list[str]:
-    """Return a distinct name for each file, in the simplest of these styles: bm25, folder, folder-bm25, bm25-2.
+    """Return a distinct name for each file, in the order of the files.
 
-    used_names: names that are taken.
+    All names have one style, the simplest that makes them distinct: ``bm25`` (the file), ``runs`` (its folder),
+    ``runs-bm25``, or the file's name with a number, ``bm25-2``.
+    used_names: names that must not be used again.
     """
     styles: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
     for style in styles:

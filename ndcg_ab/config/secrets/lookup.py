@@ -32,10 +32,11 @@ WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}
 
 
 def fill_variables(text: str, where: str) -> str:
-    """Return the text with environment variables replaced by their values.
+    """Return the text with each ``${NAME}`` replaced by the value of the environment variable.
 
-    where: the key, for messages. An empty variable counts as not set. Raises InputError for a variable that is not set
-    and has no default, and for text that is no variable after ``${``.
+    ``${NAME:-value}`` has a default, and ``$${`` becomes ``${``. An empty variable counts as not set.
+    where: the configuration key of the text, for messages.
+    Raises InputError if a variable without a default is not set, or if the text after ``${`` has another form.
     """
 
     def value_of(match: re.Match[str]) -> str:
@@ -59,10 +60,13 @@ def fill_variables(text: str, where: str) -> str:
 
 
 def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
-    """Return the content with references and `${VARIABLES}` replaced by their values, also in lists and mappings.
+    """Return a configuration value with the secrets that it refers to filled in.
 
-    where: the key, for messages. directory: the folder from which relative paths of secrets start. Raises InputError if
-    a secret is missing.
+    References such as {env: NAME} and variables ``${NAME}`` are replaced by their values, also in nested lists and
+    mappings. The values are marked as secrets, so that they are removed from output.
+    where: the configuration key of the value, for messages.
+    directory: the folder from which relative paths of secrets start.
+    Raises InputError if a secret or a variable is missing.
     """
     if is_reference(content):
         value = look_up(content, where, directory)
@@ -85,10 +89,13 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 
 
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
-    """Return keyword arguments with secrets looked up.
+    """Return the configured keyword arguments of a function with the secrets that they refer to filled in.
 
-    The mapping of arguments itself is never taken for a reference, even if its only argument is named `file`. where:
-    the key, for messages. directory: the folder from which relative paths of secrets start.
+    Only the values can be references such as {file: PATH}; the mapping of arguments is none, even if its only argument
+    is named `file`.
+    where: the configuration key of the arguments, for messages.
+    directory: the folder from which relative paths of secrets start.
+    Raises InputError if a secret or a variable is missing.
     """
     return {name: reveal_secrets(value, f"{where}.{name}", directory) for name, value in arguments.items()}
 
@@ -96,8 +103,12 @@ def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) 
 def reveal_address(content: Any, where: str, directory: Path) -> str:
     """Return an address with references and variables replaced by their values; empty for None.
 
-    Only the secret parts of the address are hidden in output: user and password, and keys in the query string. where:
-    the key, for messages. directory: the folder from which relative paths of secrets start.
+    User, password and secret parameters of the address are marked as secrets, so that they are removed from output. The
+    rest of the address is not hidden.
+    content: a text, a reference such as {env: NAME}, or None.
+    where: the configuration key of the address, for messages.
+    directory: the folder from which relative paths of secrets start.
+    Raises InputError if a secret or a variable is missing.
     """
     if content is None:
         return ""
@@ -122,7 +133,7 @@ def remember_address(text: str) -> str:
 def split_address(text: str) -> tuple[str, str | None]:
     """Return an HTTP address without user and password, and the decoded ``user:password`` or None.
 
-    Any other address is returned unchanged, with None.
+    An address without user and password, or of another scheme, is returned unchanged, with None.
     """
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
@@ -140,8 +151,10 @@ def without_password(uri: str) -> str:
 def remember_environment(variables: Mapping[str, str] | None = None) -> None:
     """Mark the secrets in environment variables, so that they are removed from output.
 
-    These are the values of variables that are named like secrets, and the passwords in addresses. variables: name ->
-    value; None: the environment of the process.
+    These are the values of variables whose names suggest a secret, such as ``API_KEY``, and the passwords in variables
+    that end in ``_URI`` or ``_URL``. Values of fewer than 8 characters are not marked, and neither are plain words,
+    numbers and paths, except in variables of MLflow and Prefect.
+    variables: name -> value; None for the environment of the process.
     """
     for name, value in (os.environ if variables is None else variables).items():
         if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
@@ -152,7 +165,12 @@ def remember_environment(variables: Mapping[str, str] | None = None) -> None:
 
 
 def look_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
-    """Return the secret that a reference such as {env: NAME} names; raise InputError if it is missing."""
+    """Return the secret that a reference such as {env: NAME} names.
+
+    where: the configuration key of the reference, for messages.
+    directory: the folder from which relative paths of secrets start.
+    Raises InputError if the secret is missing, empty or cannot be read.
+    """
     ((kind, name),) = reference.items()
     return LOOK_UP[kind](str(name), where, directory)
 

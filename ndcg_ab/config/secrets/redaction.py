@@ -55,9 +55,11 @@ def has_secret_name(key: object) -> bool:
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
-    """Yield the parts of a text that look like secrets; key: the key, header or variable that holds the text.
+    """Yield the parts of a text that look like secrets.
 
-    Placeholders, file paths and parts with `${` are no secrets.
+    The whole text is one if the name of its key suggests a secret, such as ``password``. Placeholders, file paths and
+    parts with `${` are no secrets.
+    key: the name of the key, header or variable that holds the text.
     """
     stripped = text.strip()
     if has_secret_name(key) and len(stripped) >= 4 and is_plain(stripped):
@@ -78,7 +80,11 @@ def find_plain_secrets(content: Any) -> Iterator[tuple[KeyPath, str]]:
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text may be a secret, and is no variable, redacted text, placeholder or file path."""
+    """Return whether a text may be a secret in plain text.
+
+    The result is False for a variable `${NAME}`, an already hidden text, a placeholder such as ``changeme``, and a file
+    path.
+    """
     return "${" not in text and "•••" not in text and not NO_SECRETS.fullmatch(text)
 
 
@@ -90,9 +96,10 @@ _known: set[str] = set()
 
 
 def remember_secret(value: str) -> str:
-    """Mark a value as secret, so that it is removed from output, and return it.
+    """Mark a value as secret, so that it is removed from output, and return the value.
 
-    Values of fewer than 4 characters are not marked.
+    Its lines and, if it is JSON, the secret values in it are marked, too. Texts of fewer than 4 characters are not
+    marked.
     """
     parts = {each for each in secret_parts(value) if len(each) >= SHORTEST}
     if not parts <= _known:
@@ -102,14 +109,17 @@ def remember_secret(value: str) -> str:
 
 
 def remember_plain_secrets(content: Any) -> Any:
-    """Mark all parts of nested content that look like secrets as secret, and return the content."""
+    """Mark all parts of nested content that look like secrets, so that they are removed from output.
+
+    The content is returned unchanged.
+    """
     for _, secret in find_plain_secrets(content):
         remember_secret(secret)
     return content
 
 
 def without_plain_secrets(content: Any) -> Any:
-    """Return nested content with all parts that look like secrets hidden."""
+    """Return a copy of nested content in which all parts that look like secrets are replaced by ``•••``."""
     hidden: dict[KeyPath, list[str]] = {}
     for key_path, secret in find_plain_secrets(content):
         hidden.setdefault(key_path, []).append(secret)
@@ -130,7 +140,10 @@ def forget_forms() -> None:
 
 
 def secret_parts(value: str) -> Iterator[str]:
-    """Yield a secret, its lines (for a PEM file), and the secret values in it (for a service account's JSON)."""
+    """Yield a secret and those of its parts that are secrets, too.
+
+    These are its long lines, as in a PEM file, and the secret values in a JSON object, as for a service account.
+    """
     yield value
     yield value.strip()
     if "\n" in value:
@@ -147,7 +160,10 @@ def secret_parts(value: str) -> Iterator[str]:
 
 
 def written_forms(secret: str) -> Iterator[str]:
-    """Yield regular expressions for the forms of a secret in a text: plain, quoted, escaped, or encoded."""
+    """Yield regular expressions for the ways in which a secret can be written in a text.
+
+    It can be plain, quoted or escaped, percent-encoded, or in base64.
+    """
     bare = len(secret) < WORD and secret.isalnum()
     yield rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])" if bare else re.escape(secret)
     encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
@@ -159,7 +175,10 @@ def written_forms(secret: str) -> Iterator[str]:
 
 
 def base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield the base64 encodings that a secret has at any offset in a longer text, as in basic authentication."""
+    """Yield the texts by which a secret is recognised inside a longer base64 text, at any offset.
+
+    An example is the password in a header of basic authentication.
+    """
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()
         inner = text[(0, 2, 3)[before] : (before + len(secret)) * 8 // 6]
@@ -169,14 +188,20 @@ def base64_forms(secret: bytes) -> Iterator[str]:
 
 @cache
 def secrets_pattern() -> re.Pattern[str] | None:
-    """Return a regular expression that matches all remembered secrets, the longest first, or None without any."""
+    """Return a regular expression that matches every remembered secret, or None if there is none.
+
+    Longer secrets are matched first.
+    """
     forms = {form for secret in _known for form in written_forms(secret)}
     return re.compile("|".join(sorted(forms, key=len, reverse=True))) if forms else None
 
 
 @cache
 def longest_secret() -> int:
-    """Return the number of characters of a text that are needed to recognise any secret in it."""
+    """Return the length in characters of the longest text that may be recognised as a secret.
+
+    It is at least 10,000, which suffices for the tokens of well-known services.
+    """
     return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in written_forms(secret))])
 
 
@@ -187,7 +212,7 @@ def remove_known_secrets(text: str) -> str:
 
 
 def redact(text: str) -> str:
-    """Return the text with secrets hidden: remembered ones, and parts that look like one.
+    """Return the text with each remembered secret, and each part that looks like a secret, replaced by ``•••``.
 
     Passwords in addresses, and tokens of well-known services, look like secrets.
     """
@@ -201,10 +226,11 @@ set_secret_remover(redact, longest_secret)
 
 
 def redacted_error(error: BaseException) -> BaseException:
-    """Return an error that can be logged with its causes without revealing secrets.
+    """Return an error that can be logged, with its causes, without revealing secrets.
 
-    An error without secrets is returned unchanged. Otherwise an error of the same class with a redacted message is
-    returned, or, if the class is not from this project, a RuntimeError such as ``RuntimeError: KeyError: …``.
+    An error without secrets in its message and traceback is returned unchanged. Otherwise a new error with a redacted
+    message and without causes is returned. It has the class of the old error if that is a class of this project. All
+    others become a RuntimeError such as ``RuntimeError: KeyError: …``.
     """
     text = "".join(traceback.format_exception(error))
     if remove_known_secrets(text) == text and redact(message_of(error)) == message_of(error):

@@ -359,7 +359,10 @@ class System(InputEntry):
 
     @property
     def is_one_per_file(self) -> bool:
-        """Whether the entry stands for one system per matching file, since its name contains ``{stem}``."""
+        """Whether the entry becomes one system for each file that matches its pattern.
+
+        It does if the entry reads a file and its name contains ``{stem}``, which stands for the name of the file.
+        """
         return self.file is not None and STEM in self.name
 
 
@@ -367,7 +370,7 @@ ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measur
 
 
 class ScoresSource(Readable):
-    """A file of values per query, of one system or of the systems that its column system_id names."""
+    """A file of metric values per query, for the system `system` or for those that its column system_id names."""
 
     main_key = "file"
 
@@ -384,7 +387,7 @@ class ScoresSource(Readable):
 
     @property
     def display_name(self) -> str:
-        """The name of the system or file in the tables of inputs in reports."""
+        """The name that reports show for this source: the configured system, or else the name of the file."""
         return self.system or self.file.name
 
     @property
@@ -394,7 +397,10 @@ class ScoresSource(Readable):
 
 
 def external_metric_name(text: Any) -> str:
-    """Return the canonical name of a metric of another tool; raise MetricError or ValueError if it is invalid."""
+    """Return the canonical name of a metric whose values another tool computed.
+
+    Raises ValueError if `text` is not a string, and MetricError if it is no valid name of a metric.
+    """
     if not isinstance(text, str):
         raise ValueError(f"{text!r}: must be the name of a metric in the scores")
     return ExternalMetric(external_name=canonical_name(text)).name
