@@ -23,10 +23,12 @@ def open_engine(
 ) -> Engine:
     """Open the engine that runs the SQL of an evaluation; use the engine as a context manager.
 
-    threads: number of threads; None for all cores.  memory_limit: limit of the whole process; None lets DuckDB take 80
-    % of the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
-    cluster: the cluster that holds judgments and rankings; None for this machine.  files: SQL files by table name; None
-    for those of the pipeline. Raises InputError for an invalid memory limit, and SqlError if DuckDB cannot start.
+    threads: number of threads; None for all cores.
+    memory_limit: limit of the whole process, such as ``4GB``; None lets DuckDB take 80 % of the memory.
+    spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    cluster: the Spark cluster that holds judgments and rankings; None if they are on this machine.
+    files: SQL files by table name; None for all files of an evaluation.
+    Raises InputError for an invalid memory limit, and SqlError if DuckDB cannot start.
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
@@ -46,10 +48,13 @@ def open_engine(
 def open_tables(
     path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
 ) -> "StoredTables":
-    """Open the stored tables of a finished evaluation; raise InputError if the database file `path` is missing.
+    """Open the stored tables of a finished evaluation for reading.
 
-    threads: number of threads; None for all cores.  memory_limit: limit of the whole process.  spill: folder for data
-    that does not fit into memory.
+    path: the database file.
+    threads: number of threads; None for all cores.
+    memory_limit: limit of the whole process, such as ``4GB``; None lets DuckDB take 80 % of the memory.
+    spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    Raises InputError if the database file is missing or empty, and for an invalid memory limit.
     """
     from ndcg_ab.engines.duckdb import StoredTables
 

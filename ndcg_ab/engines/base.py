@@ -30,11 +30,21 @@ Files = Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
 
 
 class Engine(ABC):
-    """The tables of one evaluation.
+    """The tables of one evaluation; the base class of engines.
 
-    Tables ``pulled_…`` are added with `put`. Every other table is made by the SQL file of its name: `build` and `read`
-    name a target, and the engine makes the tables that the target needs, in the order of the file numbers.
-    memory: the limit of memory, shared with the code that reads inputs for the engine; None without a limit.
+    Input tables are added with `put`. Every other table is made by the SQL file with the table's name. `build` and
+    `read` make a table when it is first needed, after the tables that it reads.
+
+    Attributes
+    ----------
+    files : dict
+        Table name -> SQL file.
+    settings : dict
+        Default values of the parameters of SQL files, by name.
+    made : dict
+        Name of each table that exists -> the parameter values with which its SQL file was run.
+    memory : Memory or None
+        The memory limit, which the code that reads inputs for the engine shares; None without a limit.
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
@@ -56,25 +66,32 @@ class Engine(ABC):
         """Close the engine; tables written by `write_tables` stay."""
 
     def set(self, **settings: Value) -> None:
-        """Set default values of SQL parameters, by name; `build` and `read` can give other values for their targets."""
+        """Set default values of the parameters of SQL files, by name.
+
+        A call of `build` or `read` can override them.
+        """
         self.settings |= settings
 
     def expect_rows(self, rows: int) -> None:  # noqa: B027
-        """Announce how many rows of rankings and judgments will be added; the number does not change any result."""
+        """Announce how many rows of rankings and judgments will be added.
+
+        The number can change the speed, and never a result.
+        """
 
     def declare_values(self, **column_values: Collection[str]) -> None:
-        """Declare all values of columns of input tables, so that parts of SQL files that give no rows are skipped.
+        """Declare all values that occur in some columns of the input tables.
 
-        column_values: all values that any input table has in a column, by name of the column.
+        Parts of SQL files that would give no rows for these values are then skipped.
+        column_values: column name -> all values that any input table has in this column.
         """
         self.held |= {column: frozenset(values) for column, values in column_values.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
 
     def may_have_value(self, column: str, value: str) -> bool:
-        """Return whether a column of the input tables can have a value; True if the column is not declared.
+        """Return whether a column of the input tables may have a value.
 
-        Columns are declared with `declare_values`.
+        The result is True if the values of the column were not declared with `declare_values`.
         """
         return value in self.held.get(column, {value})
 
@@ -86,20 +103,27 @@ class Engine(ABC):
         """
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Add or replace an input table; tables made from an earlier table of the same name will be made again."""
+        """Add an input table, or replace the one with this name.
+
+        Tables that were made from the replaced table are made again when they are next read.
+        """
         self._add_table(name, table)
         self._forget(name)
 
     def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
-        """Add or replace an input table that consists of several parts, some of which may be remote."""
+        """Add an input table that consists of several parts, or replace the one with this name.
+
+        parts: Arrow tables, and descriptions of tables that stay on a cluster.
+        """
         self._add_parts(name, list(parts))
         self._forget(name)
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, is_written: bool = True) -> None:
-        """Add or replace an input table from files or Arrow tables, which are read into memory.
+        """Add an input table from Parquet files and Arrow tables, or replace the one with this name.
 
-        columns: names of columns in the files, by their names in the table. files: pairs of a file or table, and
-            constant columns to add to its rows. is_written: whether `write_tables` writes the table, too.
+        columns: name of a column in the new table -> its name in the files.
+        files: pairs of a file or table, and a mapping column -> value with constant columns for all of its rows.
+        is_written: whether `write_tables` also writes this table.
         """
         import pyarrow.parquet as papq
 
@@ -119,17 +143,18 @@ class Engine(ABC):
     def put_computed(self, name: str, table: pa.Table) -> None:
         """Add a table that a SQL file would otherwise make; the file is then not run.
 
-        Tables that read the added table will be made again, even if they were added by this method: add those later.
+        Tables that read the added table are made again when they are next read. This discards even tables that were
+        added by this method, so tables must be added after those that they read.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
     def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
-        """Make the tables `targets` and all tables that they need, unless they exist.
+        """Make the tables `targets`, and first all tables that they need, unless they exist.
 
-        passing: names of tables that are released once all tables that read them are made. parameters: values for the
-            targets' own SQL files; for the tables that they read, the defaults of `set` are used.
-        Raises SqlError, which names the file.
+        passing: names of tables to release as soon as no remaining SQL file needs them.
+        parameters: values for the parameters of the targets' own SQL files. The other files get the defaults of `set`.
+        Raises SqlError, which names the SQL file, if a file fails or a parameter has no value.
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
         files = needed_files(stale, self.files, self.made)
@@ -145,9 +170,10 @@ class Engine(ABC):
                 self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
-        """Drop tables to free memory, with the views that read these tables; each is made again when it is next read.
+        """Drop tables to free memory; a dropped table is made again when it is next read.
 
-        Stored tables that were computed from a dropped table stay.
+        Views that read a dropped table are dropped, too. Stored tables that were computed from it stay. Input tables,
+        and tables that do not exist, are ignored.
         """
         for name in names:
             if self.made.pop(name, None) is not None:
@@ -155,29 +181,31 @@ class Engine(ABC):
                 self.release(*(file.name for file in self.files.values() if file.kind == "view" and name in file.reads))
 
     def read(self, name: str, columns: Sequence[str] = (), **selection: Any) -> pa.Table:
-        """Return a table's rows; make the table first if it does not exist.
+        """Return the rows of a table as an Arrow table; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.  selection: keyword arguments. `where`: column -> value or list of
-        values that the column must have. `order`: columns to sort by, separated by commas; without it the order is
-        arbitrary. Others are parameters of the SQL file.
+        columns: names of the columns; empty for all.
+        selection: the keyword arguments `where` and `order`, and values for the parameters of the table's SQL file.
+        where: column -> value, or list of values, that the column must have; by default all rows are returned.
+        order: columns to sort by, separated by commas; by default the order is arbitrary.
         """
         return self._table(name, *self._selected(name, columns, **selection))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
-        """Yield a table's rows in pieces, in any order; do not use the engine otherwise before the last piece.
+        """Yield the rows of a table in any order, in pieces that are Arrow tables.
 
-        columns: names of the columns. where: column -> value or list of values that the column must have. By default
-        there is one piece.
+        The engine must not be used for anything else until the last piece has been read.
+        columns: names of the columns.
+        where: column -> value, or list of values, that the column must have; None for all rows.
         """
         yield self.read(name, columns, where=where)
 
     def _selected(
         self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
-        """Make a table, and return the select that reads it, the select's parameters, and the table's SQL file.
+        """Make a table if needed, and return the select statement that reads it.
 
-        The file is None for an input table. If the file is of kind ``query``, only the tables that it reads are made,
-        and its text is part of the select.
+        The result is (text of the select, values of its parameters, SQL file of the table). The file is None for an
+        input table. A file of kind ``query`` makes no table: its text becomes part of the select.
         """
         file = self.files.get(name)
         bound: Bound = {}
@@ -195,23 +223,26 @@ class Engine(ABC):
         return text + (f" order by {order}" if order else ""), bound, file
 
     def rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> list[tuple[Any, ...]]:
-        """Return a table's rows as tuples; make the table first if needed.
+        """Return the rows of a table as tuples; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.  selection: `where`, `order` and parameters, as `read` takes them.
+        columns: names of the columns; empty for all.
+        selection: the keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
         """
         return self._rows(name, *self._selected(name, columns, **selection))
 
     def iter_rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield a table's rows as tuples one at a time, to save memory.
+        """Yield the rows of a table as tuples, one at a time, to save memory.
 
-        columns: names of the columns; empty for all.  selection: `where`, `order` and parameters, as `read` takes them.
+        columns: names of the columns; empty for all.
+        selection: the keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
         """
         yield from as_tuples(self.read(name, columns, **selection))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
-        """Return the number of rows of a table; make the table first if needed.
+        """Return the number of rows of a table; make the table first if it does not exist.
 
-        where: column -> value or list of values that the column must have. parameters: as for `build`.
+        where: column -> value, or list of values, that the column must have; None counts all rows.
+        parameters: values for the parameters of the table's SQL file.
         """
         if name in self.files:
             self.build(name, **parameters)
@@ -221,17 +252,19 @@ class Engine(ABC):
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
     def leave_room(self, size: int) -> bool:
-        """Limit the engine's memory so that the process can use `size` more bytes.
+        """Lower the engine's own memory limit so that the rest of the process can use `size` more bytes.
 
-        Return whether the engine is limited, and spills to disk what does not fit.
+        Return True if the engine can spill data to disk. Engines that cannot do so change nothing and return False.
         """
         return False
 
     def has_room(self, name: str, size: int, rows_name: str = "", **parameters: Value) -> bool:
-        """Return whether the rows of a table fit into memory, at `size` bytes each; True without a limit.
+        """Return whether all rows of a table, at `size` bytes each, fit into the memory limit.
 
-        rows_name: words for the rows in an InputError, which is raised if the rows do not fit; if empty, False is
-            returned instead.
+        The result is True without a limit. The table is made if it does not exist.
+        rows_name: words for the rows in an error message. If they are given, InputError is raised instead of returning
+            False.
+        parameters: values for the parameters of the table's SQL file.
         """
         if self.memory is None or self.memory.limit is None:
             return True
@@ -245,20 +278,21 @@ class Engine(ABC):
     def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
         """Declare that only the judgments and rankings of some queries are needed from now on.
 
-        A remote engine fetches these rows and releases the others. queries: a function that returns the query ids; it
-            is called only if the engine needs them.
+        An engine with tables on a cluster fetches the rows of these queries, and releases all others.
+        queries: a function that returns the query ids; it is called only if the engine needs them.
         """
 
     @abstractmethod
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether two rows of an input table may have equal values in some columns.
+        """Return whether two rows of an input table may have equal values in all of the given columns.
 
-        True may be wrong, if the engine does not check; False is certain. columns: names of the columns.
+        False is certain. True may be wrong, if the engine does not check or only compares hashes.
+        columns: names of the columns.
         """
 
     @abstractmethod
     def write_tables(self, path: Path) -> None:
-        """Write the tables on this machine to a database file, which `open_tables` opens."""
+        """Write the tables that are on this machine to a database file, which `open_tables` can open."""
 
     @abstractmethod
     def _add_table(self, name: str, table: pa.Table) -> None:
@@ -300,8 +334,9 @@ class Engine(ABC):
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
     def _bind_parameters(self, file: SqlFile, parameters: Parameters) -> dict[str, Value]:
-        """Return the values of a SQL file's parameters, by name: those in `parameters`, or else the defaults.
+        """Return the values of a SQL file's parameters, by name.
 
+        A value in `parameters` takes precedence over the default value.
         Raises SqlError if a parameter has no value.
         """
         values = {**self.settings, **self.usual.get(file.name, {}), **parameters}

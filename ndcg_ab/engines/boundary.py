@@ -23,10 +23,18 @@ SHOWN_WHOLE = ("gain",)
 
 
 class BoundaryEngine(Engine):
-    """An engine that combines a local engine with one on a cluster.
+    """An engine that combines an engine on this machine with an engine on a cluster.
 
-    local: the local engine, which also holds the tables that are copied from the cluster. begin: a function that opens
-        the engine on the cluster.
+    Each table is computed where its inputs are. Callers need not know where that is.
+
+    Attributes
+    ----------
+    local : DuckDBEngine
+        The engine on this machine, which also holds the tables that are copied from the cluster.
+    remote : Engine or None
+        The engine on the cluster; None before it is first needed, and after its inputs were released.
+    begin : callable
+        A function that opens the engine on the cluster.
     """
 
     def __init__(self, local: DuckDBEngine, begin: Callable[[], Engine]) -> None:
@@ -95,7 +103,10 @@ class BoundaryEngine(Engine):
         self.remote_names = set()
 
     def _is_remote(self, name: str) -> bool:
-        """Return whether a table exists only on the cluster; tables of `CROSSING` exist on this machine, too."""
+        """Return whether a table exists only on the cluster.
+
+        The small tables in `CROSSING` are made on the cluster, and copied to this machine.
+        """
         return name in self.remote_names and name not in CROSSING
 
     def _open_remote(self) -> Engine:
@@ -132,14 +143,18 @@ class BoundaryEngine(Engine):
         return side._run(text, parameters, file)
 
     def _condition(self, column: str, value: Value, bound: Bound) -> str:
-        """Return a SQL condition with one parameter per value, which both engines can run."""
+        """Return the SQL condition that a column has a value, or one of several values.
+
+        Each value is added to `bound` as one parameter, since both engines can run such a condition.
+        """
         return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
 
 def remote_tables(files: Mapping[str, SqlFile]) -> set[str]:
     """Return the names of the tables that are made on the cluster.
 
-    A table is made there if it reads a table of `LARGE`, or a table that exists only on the cluster.
+    These are all tables that read judgments or rankings as they were pulled (`LARGE`), or that read another table that
+    exists only on the cluster.
     """
     names: set[str] = set()
     for file in files.values():

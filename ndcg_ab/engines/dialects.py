@@ -8,10 +8,10 @@ from sqlglot import exp
 
 @functools.lru_cache(maxsize=1000)
 def translate_for_spark(text: str) -> str:
-    """Return DuckDB's SQL translated for Spark, with parameters as ``:name``.
+    """Return a DuckDB statement translated into the SQL of Spark, with parameters as ``:name``.
 
-    Raises ValueError if Spark has no equivalent. Differences beyond the grammar: 1.0 is a double in DuckDB and a
-    decimal in Spark, and a list in Spark has neither nulls nor an order.
+    Two differences are corrected in addition to the grammar: 1.0 is a double in DuckDB and a decimal in Spark, and a
+    list in Spark has neither nulls nor an order. Raises ValueError if Spark has no equivalent.
     """
     tree = sqlglot.parse_one(text, read="duckdb").transform(translate_node)
     try:
@@ -35,7 +35,7 @@ def translate_node(node: exp.Expr) -> exp.Expr:
 def ordered_list(order: exp.Order) -> exp.Expr:
     """Return the Spark expression for a list ordered by one column, such as ``list(grade order by rank)``.
 
-    Nulls stay in the list. Raises ValueError for a falling order.
+    Nulls stay in the list. Raises ValueError for a descending order.
     """
     (ordered,) = order.expressions
     if ordered.args.get("desc"):

@@ -8,12 +8,20 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The connection settings of a Spark cluster.
+    """The connection settings of a Spark cluster. Either `master` or `remote` is given.
 
-    master: local[4], spark://host:7077 or another master; remote: the address of Spark Connect, sc://host:15002.  One
-    of the two is given.  conf: Spark's own settings.  scratch: folder or address for temporary tables during an
-    evaluation; None for the cluster's usual folder.  patience: seconds to wait until the cluster begins to work; three
-    times as many while an executor starts.
+    Attributes
+    ----------
+    master : str or None
+        The master, such as ``local[4]`` or ``spark://host:7077``.
+    remote : str or None
+        The address of Spark Connect, such as ``sc://host:15002``.
+    conf : mapping of str to str
+        Spark's own settings, such as ``spark.executor.memory``.
+    scratch : str or None
+        Folder or address for temporary tables during an evaluation; None for the cluster's usual folder.
+    patience : float
+        Seconds to wait until the cluster begins to work; three times as long while an executor starts.
     """
 
     master: str | None
@@ -32,7 +40,14 @@ class Cluster:
 class Column:
     """A requested column of a remote table.
 
-    name: name in the result. source: name in the table; None for a column of nulls. type: string, double or bigint.
+    Attributes
+    ----------
+    name : str
+        Name of the column in the result.
+    source : str or None
+        Name of the column in the table; None for a column of nulls.
+    type : str
+        Type in the result: ``string``, ``double`` or ``bigint``.
     """
 
     name: str
@@ -42,11 +57,22 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class RemoteTable:
-    """A table that the engine on a cluster reads, and that is never copied to this machine.
+    """The description of a table that stays on a cluster and is never copied to this machine.
 
-    table: a name in the catalogue, or the path of Parquet files. where: a SQL condition on its columns, or None.
-    columns: the requested columns. system_id: a value to add to every row, or None. rows, digest: number of rows, and
-    digest of the content, when the table was inspected.
+    Attributes
+    ----------
+    table : str
+        Name in the catalogue of the cluster, or path of Parquet files.
+    where : str or None
+        A SQL condition that selects rows; None for all rows.
+    columns : tuple of Column
+        The requested columns.
+    rows : int
+        Number of rows when the table was last inspected.
+    digest : str
+        Digest of the content when the table was last inspected.
+    system_id : str or None
+        A value to add to every row in the column system_id; None for no such column.
     """
 
     table: str
@@ -61,7 +87,10 @@ class RemoteTable:
         return "/" in self.table
 
     def with_system(self, system_id: str) -> "RemoteTable":
-        """Return a ranking with the system's name in every row, and with the column `rank` renamed to `rank_given`."""
+        """Return a copy of this description of a ranking, with the name of its system in every row.
+
+        In the copy, the column `rank` is named `rank_given`.
+        """
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)
         return dataclasses.replace(self, columns=columns, system_id=system_id)

@@ -18,11 +18,22 @@ CLICKS, HISTORY = 800, 900  # the numbers from which files make grades of clicks
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file.
+    """One SQL file, which holds one select and describes one table.
 
-    name: name of its table. number: number in the order of execution. text: the select, with its header.
-    reads: names of the tables that it reads. params: names of its parameters.
-    kind: ``table``, ``view``, or ``query``: a query is run whenever it is read, and makes no table.
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    number : int
+        Number in the order of execution.
+    text : str
+        The select, with the comment at the top of the file.
+    reads : tuple of str
+        Names of the tables that the select reads.
+    params : tuple of str
+        Names of the parameters of the select.
+    kind : str
+        ``table``; ``view``; or ``query``, which makes no table and is run whenever it is read.
     """
 
     name: str
@@ -46,7 +57,10 @@ def sql_directory() -> Path:
 
 
 def read_header(text: str) -> dict[str, str]:
-    """Return the keys in the comment at the top of a SQL file: grain, reads, params and kind, as far as present."""
+    """Return the keys in the comment at the top of a SQL file, with their values as texts.
+
+    The keys are grain, reads, params and kind; a key that the comment lacks is left out.
+    """
     keys = {}
     for line in text.splitlines():
         key, colon, value = line.removeprefix("-- ").partition(":")
@@ -58,7 +72,10 @@ def read_header(text: str) -> dict[str, str]:
 
 
 def read_sql_file(path: Path) -> SqlFile:
-    """Read a SQL file and the keys in the comment at its top; without a kind, the file makes a table."""
+    """Read a SQL file and the keys in the comment at its top.
+
+    The number and the table's name come from the name of the file. If the comment has no kind, the file makes a table.
+    """
     text = path.read_text(encoding="utf-8")
     header = read_header(text)
     number, _, name = path.stem.partition("_")
@@ -70,11 +87,12 @@ def read_sql_file(path: Path) -> SqlFile:
 
 
 def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    """Return a SQL file without the optional parts that give no rows, and the tables that only these parts read.
+    """Return a SQL file without the optional parts that would give no rows.
 
-    An optional part is between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if
-    the column has one of these values. values: pairs of a column and all values that it has; other columns may have any
-    value. The first select of a union can be an optional part, too.
+    An optional part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``. It gives rows only
+    if the column `ties` has one of the two values. Tables and parameters that only removed parts use are removed from
+    `reads` and `params`.
+    values: pairs of a column and all values that it has. A column without a pair may have any value.
     """
     return _remove_parts(file, values) if "-- only " in file.text else file
 
@@ -119,9 +137,10 @@ def history_files() -> dict[str, SqlFile]:
 
 
 def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], existing: Container[str] = ()) -> list[SqlFile]:
-    """Return the SQL files of the targets and of all tables that the targets need, in the order in which they must run.
+    """Return the SQL files of the targets and of all tables that they need, in the order in which to run them.
 
-    existing: tables that exist already, and whose inputs are not needed. Raises KeyError if no file makes a target.
+    existing: tables that exist already. Such a table is left out unless it is a target.
+    Raises KeyError if no SQL file makes a target.
     """
     needed: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]

@@ -13,9 +13,13 @@ VIEW = "view "  # prefix in the state of the names of views
 
 
 def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
-    """Return a table (name, parameters as JSON) with one row per table that was made.
+    """Return the table that records with which parameter values each table of a database file was made.
 
-    A row with the name "" has the settings. views: the names of tables that are views; their rows begin with `VIEW`.
+    Its columns are name and parameters (JSON). There is one row per table; the row with the name "" has the default
+    values of all parameters.
+    settings: the default values of parameters.
+    made_with: table name -> parameter values.
+    views: names of the tables that are stored as views; in their rows the name begins with `VIEW`.
     """
     states = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made_with.items()}
     texts = [json.dumps(parameters) for parameters in states.values()]
@@ -25,10 +29,12 @@ def state_table(settings: Parameters, made_with: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made_with: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """Return the selects of the tables that a database file holds as views, by name, in order of creation.
+    """Return {name: select} of the tables that a database file holds as views, in the order of creation.
 
-    made_with: parameters by name of the table that was made with them. tables: names of the stored tables. are_small:
-        whether the tables are so small that they, too, become views.
+    A table is left out if its parameter values are unknown, or if a table that it reads is neither stored nor a view.
+    made_with: table name -> parameter values with which the table was made.
+    tables: names of the stored tables.
+    are_small: True to make views also of tables, since making them again takes little time.
     """
     views: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):

@@ -37,7 +37,11 @@ OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_r
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
-    """Return the settings for opening a DuckDB database. share: share of DuckDB's memory to use, in (0, 1]."""
+    """Return the settings for opening a DuckDB database.
+
+    threads: number of threads; None for all cores.
+    share: share of the memory for DuckDB that this database may use, in (0, 1].
+    """
     config: dict[str, Any] = dict(USUAL)
     if threads := memory.threads(threads):
         config["threads"] = threads
@@ -51,8 +55,11 @@ def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> 
 class DuckDBEngine(Engine):
     """An engine with tables in the memory of DuckDB.
 
-    threads: number of threads; None for all cores.  memory_limit: limit of the whole process; None lets DuckDB take 80
-    % of the memory.  spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    threads: number of threads; None for all cores.
+    memory_limit: limit of the whole process, such as ``4GB``; None lets DuckDB take 80 % of the memory.
+    files: SQL files by table name; None for all files of an evaluation.
+    spill: folder for data that does not fit into memory; None for the folder of temporary files.
+    Raises InputError for an invalid memory limit, and SqlError if DuckDB cannot start.
     """
 
     memory: Memory
@@ -92,15 +99,16 @@ class DuckDBEngine(Engine):
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the connection to the database, which is opened on first use.
 
-        With few rows and no limits it is the shared database (`shared_database`), else one for this engine alone.
+        If few rows are expected, and there is no limit of threads or memory, this is a database that several engines
+        share (`shared_database`). Otherwise it is a database of this engine alone.
         """
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect_rows(self, rows: int) -> None:
-        """Announce how many rows will be added.
+        """Announce how many rows of rankings and judgments will be added.
 
-        With few rows the engine uses the shared database with one thread, never releases a table, and stores the rows
-        of views that several files read.
+        If there are few, the engine uses a database that several engines share. It then works with one thread, never
+        releases a table, and stores the rows of each view that several SQL files read.
         """
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
@@ -113,10 +121,11 @@ class DuckDBEngine(Engine):
             super().release(*names)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return whether two rows may have equal values in some columns: False if the 64-bit hashes of all rows differ.
+        """Return whether two rows may have equal values in all of the given columns.
 
-        Sorting hashes is several times faster than grouping by texts. If there are too many hashes for memory, DuckDB
-        groups them, on disk if need be.
+        The result is False if the 64-bit hashes of all rows differ; equal hashes count as equal values. Sorting hashes
+        is several times faster than grouping by texts. If there are too many hashes for the memory limit, DuckDB groups
+        them, on disk if need be.
         """
         names = ", ".join(f'"{column}"' for column in columns)
         if self.memory.limit is not None and self.count(name) > thresholds.SORTED_HASHES:
@@ -131,7 +140,7 @@ class DuckDBEngine(Engine):
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Create an enum type for the texts of a column, so that joins, windows and groups use numbers.
 
-        The numbers have the order of the texts.
+        The numbers sort like the texts. Nothing is done if few rows are expected.
         """
         distinct = pa.array(set(texts), pa.string())
         if self.is_few or not len(distinct):
@@ -172,10 +181,10 @@ class DuckDBEngine(Engine):
         self._forget(name)
 
     def _register(self, name: str, table: pa.Table) -> str:
-        """Make an Arrow table readable; return the source to select from, a name or a join in parentheses.
+        """Make an Arrow table readable under a name, and return the text to put after ``from`` in a select.
 
-        Declared texts of a dictionary column become enum numbers by a join, in a third of the time of a cast in every
-        row.
+        This text is the quoted name or a join in parentheses. In a large table, a dictionary-encoded column of declared
+        texts is converted to enum numbers by a join, which takes a third of the time of a cast in every row.
         """
         source = f'"{name}"'
         are_many = table.num_rows >= thresholds.JOINED_ROWS
@@ -192,13 +201,16 @@ class DuckDBEngine(Engine):
         return source
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
-        """Return a select of columns from a source, in which declared texts become enum numbers."""
+        """Return the text of a select that reads columns from a source, with declared texts cast to enum numbers."""
         kinds = ((column, self.numbered.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
     def replace_input_with(self, name: str, input_name: str) -> None:
-        """Rename the table `name` to the input table `input_name`, without a copy; `name` is made again on demand."""
+        """Rename the table `name` to `input_name`, which replaces the input table of that name without a copy.
+
+        The table `name` is made again when it is next read.
+        """
         self.build(name)
         self._clear(input_name)
         self.connection.execute(f'alter table "{name}" rename to "{input_name}"')
@@ -215,7 +227,10 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'drop {kind} if exists "{name}"')
 
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
-        """Create or replace a table or view from a select. kind: such as `temp view`."""
+        """Create or replace a table or view from a select.
+
+        kind: the kind of object in SQL, such as `temp view`.
+        """
         if self.there.get(name, kind) not in kind:
             self._clear(name)
         self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
@@ -227,9 +242,10 @@ class DuckDBEngine(Engine):
         return True
 
     def _share_memory(self, size: int = 0) -> None:
-        """Set DuckDB's memory limit to what the process and `size` more bytes leave of the configured limit.
+        """Set DuckDB's memory limit to the part of the configured limit that the rest of the process leaves free.
 
-        Excess data goes to disk. Nothing is done without a configured limit, or in the shared database for few rows.
+        size: bytes to leave free in addition.
+        Data that does not fit goes to disk. Nothing is done without a configured limit, or if few rows are expected.
         """
         if self.memory.limit is None or self.is_few:
             return
@@ -246,8 +262,8 @@ class DuckDBEngine(Engine):
     def _object_kind(self, file: SqlFile) -> str:
         """Return the kind of object to create for a SQL file: table, view, temp table or temp view.
 
-        With few rows, objects are temporary, since `shared_database` serves several engines, and a view that several
-        files read becomes a table.
+        If few rows are expected, objects are temporary, since several engines share the database. A view that several
+        SQL files read is then made as a table.
         """
         if not self.is_few or file.kind == "table":
             return f"temp {file.kind}" if self.is_few else file.kind
@@ -275,7 +291,10 @@ class DuckDBEngine(Engine):
         return self._cached_answer(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """Return the result of a select as tuples without an Arrow table, which takes half the time for few rows."""
+        """Return the result of a select as tuples.
+
+        No Arrow table is made, which takes half the time for few rows.
+        """
 
         def ask() -> list[tuple[Any, ...]]:
             with name_file_in_errors(file, self.memory):
@@ -284,8 +303,9 @@ class DuckDBEngine(Engine):
         return list(self._cached_answer(name, f"rows {text} {parameters}", ask))
 
     def _cached_answer(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
-        """Return the result of `ask`, cached if there are few rows and the result depends only on the table `name`.
+        """Return the result of `ask`, or the cached result of an earlier call with this table and question.
 
+        Results are cached only if few rows are expected and the table `name` is stored or a view.
         question: text that identifies the query and its parameters.
         """
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
@@ -311,10 +331,10 @@ class DuckDBEngine(Engine):
             self.connection.unregister("incoming")
 
     def write_tables(self, path: Path) -> None:
-        """Write the tables to a database file.
+        """Write the tables to a database file, which `open_tables` can open.
 
-        If the inputs are small, tables that a SQL file makes are written as views. A separate connection writes the
-        file, in small blocks, so that a full disk breaks no other connection.
+        If the inputs are small, tables that a SQL file makes are written as views instead. A separate connection writes
+        the file, in small blocks, so that a full disk breaks no other connection.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
@@ -350,10 +370,11 @@ def encode_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
 
 @functools.cache
 def shared_database(process: int) -> duckdb.DuckDBPyConnection:
-    """Return the database that all engines with few rows in a process share, each with its own temporary tables.
+    """Return the in-memory database that all engines with few rows in this process share.
 
-    process: id of the process, since a forked process needs a database of its own. Opening a database takes as long as
-    twenty statements. The database has one thread, so that a fork of the process loses none.
+    Each engine has its own temporary tables in it. Opening a database takes as long as twenty statements. The database
+    has one thread, so that it also works in a forked process.
+    process: id of the process, the key of the cache, since a forked process needs a database of its own.
     """
     atexit.register(shared_database.cache_clear)
     atexit.register(parse_statement.cache_clear)
@@ -365,8 +386,9 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=1000)
 def parse_statement(process: int, text: str) -> duckdb.Statement:
-    """Return a parsed SQL statement, cached per process: for few rows, parsing takes a sixth of the time.
+    """Return a parsed SQL statement, from a cache per process.
 
+    For few rows, parsing would take a sixth of the time.
     process: id of the process.
     """
     (statement,) = shared_database(process).extract_statements(text)
@@ -383,10 +405,12 @@ def small_settings() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a database file") -> Iterator[None]:
-    """Raise errors of DuckDB as SqlError that names the SQL file, or as InputError.
+    """Convert errors of DuckDB within the context to errors for users.
 
-    InputError is raised for a full disk, and for a query or view that reads another file; `where` names the place in
-    the message. If `file` is None, other errors are raised unchanged.
+    A full disk, and a query or view that reads another file, become InputError. Every other error becomes SqlError with
+    the name of the SQL file; if `file` is None, it is raised unchanged.
+    memory: the memory limit, whose folder is named if the disk is full.
+    where: the name of the database in the message about another file.
     """
     try:
         yield

@@ -40,8 +40,11 @@ def forbid_file_access(opened: duckdb.DuckDBPyConnection) -> None:
 
 
 class StoredTables(DuckDBEngine):
-    """The stored tables of a finished evaluation, read-only; missing tables are made in memory.
+    """The stored tables of a finished evaluation, opened read-only.
 
+    A table that the file lacks is made in memory when it is read.
+    path: the database file.
+    threads, memory_limit, files, spill: the arguments of `DuckDBEngine`.
     Raises InputError if the database file is missing or empty.
     """
 
@@ -89,9 +92,10 @@ class StoredTables(DuckDBEngine):
 
 
 class GrowingDatabase(DuckDBEngine):
-    """A database file to which rows can be added, such as the history, with the SQL files that query the database.
+    """A database file to which rows can be added, such as the history, and the SQL files that query it.
 
-    files: SQL files of kind ``query``; by default those of the history.
+    path: the database file, which is created if missing.
+    files: SQL files of kind ``query``, by name; None for those of the history.
     """
 
     def __init__(self, path: Path, files: Mapping[str, SqlFile] | None = None) -> None:
@@ -159,8 +163,8 @@ class GrowingDatabase(DuckDBEngine):
 def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
     """Open the history's database file, and return the database.
 
-    If another process is writing the file, wait at most `patience` seconds. Raises InputError if the file cannot be
-    opened, or is still in use after that time; the message names the process that uses it.
+    If another process has locked the file, wait at most `patience` seconds. Raises InputError if the file cannot be
+    opened, or if it is still locked after this time; the message names the other process.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -178,10 +182,12 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 
 
 def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file, sorted, in batches.
+    """Yield the rows of a Parquet file in sorted order, in batches.
 
-    columns: columns of the result. by: columns to sort by; texts are compared by their bytes, and equal rows keep the
-    order of the file. Raises InputError if the disk has no room to sort the rows.
+    columns: names of the columns to read.
+    by: names of the columns to sort by. Texts are compared by their bytes. Equal rows keep the order of the file.
+    memory: the memory limit, with the folder for data that does not fit.
+    Raises InputError if the disk has no room to sort the rows.
     """
     names = ", ".join(f'"{column}"' for column in columns)
     order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
@@ -192,10 +198,11 @@ def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory
 
 
 def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
-    """Yield the schema of a query's result, and then the batches of the result, from a database file of the user.
+    """Run a query on a user's DuckDB file, and yield first the schema of the result, then its record batches.
 
-    The file is opened read-only. memory: limit and temporary folder; None for no limit, and a new folder. Raises
-    InputError if the file cannot be opened or the query fails, and SilentError if the file is locked.
+    The file is opened read-only.
+    memory: the memory limit, with the folder for data that does not fit; None for no limit and a new folder.
+    Raises InputError if the file cannot be opened or the query fails, and SilentError if the file is locked.
     """
     with contextlib.ExitStack() as stack:
         memory = memory or stack.enter_context(Memory())

@@ -58,7 +58,10 @@ class SparkEngine(Engine):
             self.session.sql(f"drop database if exists {self.database} cascade")
 
     def expect_rows(self, rows: int) -> None:
-        """Announce how many rows will be added; few rows use few partitions and stay in memory."""
+        """Announce how many rows of rankings and judgments will be added.
+
+        With few rows, fewer partitions are used, and tables stay in memory.
+        """
         self.is_few = rows <= thresholds.SPARK_FEW_ROWS
         parts = str(max(2, rows // ROWS_OF_PART))
         fitting = {"spark.sql.shuffle.partitions": parts} if rows <= thresholds.SPARK_SEVERAL_ROWS else {}
@@ -73,7 +76,7 @@ class SparkEngine(Engine):
         self._forget(input_name)
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
-        """Return True: a check would take as long as making the table of repetitions."""
+        """Return True without a check: a check would take as long as making the table of repetitions."""
         return True
 
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
@@ -115,7 +118,10 @@ class SparkEngine(Engine):
         return any_of_values(column, value, bound) if is_several(value) else super()._condition(column, value, bound)
 
     def _send(self, name: str, table: pa.Table) -> DataFrame:
-        """Return an Arrow table as a table on the cluster; a large one is materialised there."""
+        """Copy an Arrow table to the cluster, and return the table there.
+
+        A table with many rows is written to disk there, so that it is sent only once.
+        """
         plain = pa.schema(
             (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
             for field in table.schema
@@ -128,10 +134,10 @@ class SparkEngine(Engine):
         return self._materialise(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
     def _materialise(self, name: str, frame: DataFrame) -> DataFrame:
-        """Return a table of computed rows. Many rows are written to disk under a new name.
+        """Return a table whose rows are computed only once.
 
-        The name is new since the rows may depend on an earlier table `name`. Few rows are computed when first read, and
-        stay in memory.
+        If few rows are expected, they are computed when first read, and stay in memory. Otherwise they are written to
+        disk now, under a new name, since they may depend on an earlier table `name`.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)
@@ -153,10 +159,11 @@ def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
 def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
     """Return a summary of a remote table, with one row per query.
 
-    longest: largest allowed number of characters of a text, by column.
-    The columns are the lowest value of each column under its name, ``rows``, the number of invalid values of each
-    column (``wrong_…``), and two hashes of the rows for the digest, ``mixed`` (their xor) and ``added`` (their sum),
-    which do not depend on the order of the rows.
+    The summary has these columns: for each column of the table its lowest value, under its own name; ``rows``, the
+    number of rows; ``wrong_…`` for each column, the number of invalid values; ``mixed`` and ``added``, the xor and the
+    sum of hashes of the rows, from which `digest_summary` makes a digest.
+    longest: column -> largest allowed number of characters of its texts.
+    Raises InputError, which names the table, if Spark fails.
     """
     columns = [column for column in remote.columns if column.source is not None]
     with name_table_in_errors(remote.table):
@@ -176,9 +183,10 @@ def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[st
 
 
 def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
-    """Return a digest (32 hex digits) of a remote table, made from its summary (`summarize_queries`).
+    """Return a digest (32 hex digits) of the content of a remote table.
 
     The digest does not depend on the order of the rows.
+    summary: the summary of the table, from `summarize_queries`.
     """
     digest = hashlib.sha256(repr([column.name for column in remote.columns if column.source]).encode())
     ordered = summary.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
@@ -188,8 +196,9 @@ def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
 
 
 def breaks_rules(column: Column, longest: int | None) -> Any:
-    """Return the Spark condition for invalid values: missing, empty, too long, not finite, or too large as a rank.
+    """Return the Spark condition that a value of a column is invalid.
 
+    Null is invalid, and so are an empty or too long text, a number that is not finite, and a whole number beyond 2**53.
     longest: largest allowed number of characters of a text; None for no limit.
     """
     value = F.col(column.name)
@@ -203,9 +212,9 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 
 def read_column(column: Column) -> Any:
-    """Return the Spark expression that converts a column to its type.
+    """Return the Spark expression that converts a column to its requested type.
 
-    The value is null if it cannot be converted, or if a whole number would lose digits.
+    The result of the expression is null if a value cannot be converted, or if a whole number would lose digits.
     """
     column_value = F.col(quote_name(str(column.source)))
     value = column_value.try_cast(column.type)
@@ -219,7 +228,10 @@ def read_column(column: Column) -> Any:
 
 
 def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
-    """Return a remote table's requested columns as a query; a number that cannot be read becomes null."""
+    """Return the requested columns of a remote table, as a query that Spark runs when its rows are read.
+
+    A number that cannot be converted becomes null.
+    """
     frame = select_remote_rows(session, remote)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
@@ -231,7 +243,7 @@ def select_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
 
 
 def select_remote_rows(session: SparkSession, remote: RemoteTable) -> DataFrame:
-    """Return the rows of a remote table, as a query that Spark runs when they are read."""
+    """Return the rows of a remote table with all columns, as a query that Spark runs when its rows are read."""
     frame = session.read.parquet(remote.table) if remote.is_path else session.table(remote.table)
     return frame.where(remote.where) if remote.where else frame
 

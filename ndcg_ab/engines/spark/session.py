@@ -44,7 +44,7 @@ for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they pr
 
 
 def open_session(cluster: Cluster) -> SparkSession:
-    """Return a new session on the cluster.
+    """Return a session on the cluster, once the cluster has completed a first job.
 
     Raises InputError, in one sentence, if the cluster cannot be reached or does not begin to work in time.
     """
@@ -68,10 +68,19 @@ NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
 class ClusterWait:
-    """The time limit for a cluster to begin its work: `patience`, or several times as long while an executor starts.
+    """The time limit within which a cluster must begin to work.
 
-    look: function that returns the state of the cluster; None for `query_master`. seen: the last state. seconds:
-    seconds waited so far.
+    The limit is the cluster's `patience`, or three times as long while an executor is starting. The clock starts when
+    the object is made.
+
+    Attributes
+    ----------
+    cluster : Cluster
+        The connection settings, with the patience in seconds.
+    look : callable
+        A function that returns the state of the cluster, as `query_master` does, which is the default.
+    seen : tuple
+        The last state: whether an executor is starting, and a description.
     """
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
@@ -96,9 +105,10 @@ class ClusterWait:
 
 
 def query_master(cluster: Cluster) -> Seen:
-    """Return the state of this application, as a standalone master reports it.
+    """Return the state of this application, as the master of a standalone cluster reports it.
 
-    The result is `NOTHING_SEEN` for other kinds of clusters, and if the master does not answer.
+    The result is (whether an executor is starting, description). It is `NOTHING_SEEN` for other kinds of clusters, and
+    if the master does not answer.
     """
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
         return run_with_timeout(REACHED, lambda: read_master_state(cluster))
@@ -106,9 +116,10 @@ def query_master(cluster: Cluster) -> Seen:
 
 
 def read_master_state(cluster: Cluster) -> Seen:
-    """Return the state of this application from the master's web page; raise OSError if the page does not answer.
+    """Return the state of this application from the web page of a standalone cluster's master.
 
-    Without a ``spark://`` master there is no page, and the result is `NOTHING_SEEN`.
+    The result is (whether an executor is starting, description). It is `NOTHING_SEEN` for other kinds of clusters.
+    Raises OSError if the page does not answer.
     """
     context = SparkContext._active_spark_context
     address = urlsplit((cluster.master or "").partition(",")[0])
@@ -123,9 +134,10 @@ def read_master_state(cluster: Cluster) -> Seen:
 
 
 def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
-    """Return the state of one application: whether an executor is starting, and a description.
+    """Return the state of one application: (whether an executor is starting, description).
 
-    state: content of the master's page /json/. application: id of the application.
+    state: content of the page /json/ of a standalone cluster's master.
+    application: id of the application.
     """
     apps = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if apps and apps[0]["state"] == "RUNNING":
@@ -173,7 +185,10 @@ def wait_for_session(cluster: Cluster) -> SparkSession:
 
 
 def refuse_unreachable(cluster: Cluster) -> None:
-    """Raise InputError if nothing listens at the cluster's address; Spark itself would retry for minutes."""
+    """Raise InputError if nothing listens at the cluster's address.
+
+    Spark itself would retry for minutes. Only addresses ``spark://`` and ``sc://`` are checked.
+    """
     address = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
     if address.scheme not in ("spark", "sc") or address.hostname is None:
         return
