@@ -18,23 +18,36 @@ class OverdueError(Exception):
 
 
 class Budget:
-    """A number of seconds that several attempts share, counted from the first call of `remaining_seconds`."""
+    """A time budget in seconds that several attempts share.
+
+    The clock starts with the first call of `remaining_seconds`.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end: float | None = None
 
     def remaining_seconds(self) -> float:
-        """Return the remaining seconds, zero or negative if none remain; the first call starts the clock."""
+        """Return the remaining seconds; zero or negative if the budget is used up.
+
+        The first call starts the clock.
+        """
         if self._end is None:
             self._end = time.monotonic() + self.seconds
         return self._end - time.monotonic()
 
 
 class Countdown:
-    """A counter of finished work items that reports the finished share and the remaining time.
+    """A counter of finished work items that reports the finished share and the estimated remaining seconds.
 
-    It reports at most every `PAUSE` seconds.
+    Attributes
+    ----------
+    step : str
+        Name of the work, with which each report begins.
+    total : int
+        Number of all work items.
+    say : callable
+        A function that receives each report as a text, at most every `PAUSE` seconds.
     """
 
     def __init__(self, step: str, total: int, say: Say) -> None:
@@ -43,7 +56,7 @@ class Countdown:
         self.began = self.reported = time.monotonic()
 
     def advance(self) -> None:
-        """Count one finished item."""
+        """Count one finished item, and report the progress if the last report was long enough ago."""
         self.count += 1
         if (now := time.monotonic()) - self.reported > PAUSE:
             self.reported, remaining = now, (now - self.began) * (self.total - self.count) / self.count
@@ -71,10 +84,11 @@ class BackgroundTask(Generic[T]):
             self._error = error
 
     def wait(self, is_overdue: Callable[[], bool] = lambda: False) -> T:
-        """Wait for the call; return its result, or raise its error.
+        """Wait for the call, and return its result or raise its error.
 
-        Raises OverdueError as soon as `is_overdue` returns True. After this, or an interruption, the thread is
-        abandoned.
+        is_overdue: a function that is called repeatedly while the call runs.
+        Raises OverdueError as soon as `is_overdue` returns True. The thread is then left running without anybody
+        waiting for it, and so it is if the waiting is interrupted.
         """
         try:
             while self._thread.is_alive():
@@ -90,11 +104,15 @@ class BackgroundTask(Generic[T]):
 
 
 def run_with_timeout(seconds: float, work: Callable[[], T]) -> T:
-    """Return the result of `work`; raise OverdueError and abandon the call if it takes longer than `seconds`."""
+    """Return the result of `work`, which is called in a thread of its own.
+
+    An error of `work` is raised. Raises OverdueError if the call takes longer than `seconds`; its thread is left
+    running.
+    """
     end = time.monotonic() + seconds
     return BackgroundTask(work).wait(lambda: time.monotonic() > end)
 
 
 def has_abandoned_work() -> bool:
-    """Return whether abandoned work is still running."""
+    """Return whether a thread is still running whose caller stopped waiting for it."""
     return any(thread.is_alive() for thread in _left)

@@ -13,9 +13,16 @@ LONGEST = 20_000  # characters of a message, whatever is in it
 class Setting(NamedTuple):
     """A configuration setting in an error message, which can be written as a key, an option or an argument.
 
-    key: the dotted key of a configuration (``statistics.alpha``), or a command-line option that has no such key
-    (``--deviation``).  entry, number: what to write after the key: ``metrics: [recall@10]`` for an entry alone,
-    ``guardrails: {recall@10: 0.02}`` for an entry with a number.
+    Attributes
+    ----------
+    key : str
+        Dotted key of the configuration, such as ``statistics.alpha``, or an option without a key, such as
+        ``--deviation``.
+    entry : str
+        Entry of the key's list or mapping that the message is about, as in ``metrics: [recall@10]``; empty for the
+        whole key.
+    number : float or None
+        Value of the entry in a mapping, as in ``guardrails: {recall@10: 0.02}``; None for an entry of a list.
     """
 
     key: str
@@ -23,7 +30,7 @@ class Setting(NamedTuple):
     number: float | None = None
 
     def __str__(self) -> str:
-        """Return the key, with the entry to write for it if there is one: ``metrics: [recall@10]``."""
+        """Return the key, followed by the entry if there is one: ``metrics: [recall@10]``."""
         if not self.entry:
             return self.key
         return f"{self.key}: " + (f"[{self.entry}]" if self.number is None else f"{{{self.entry}: {self.number:g}}}")
@@ -36,13 +43,16 @@ Part = str | Setting
 def write_sentence(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
     """Return texts and settings joined into one sentence.
 
-    name: a function that converts a setting to text; by default the setting's key.
+    name: a function that converts a setting to text; by default the setting's key and entry are written.
     """
     return "".join(part if isinstance(part, str) else name(part) for part in parts)
 
 
 class RuleError(ValueError):
-    """Raised if a configuration key breaks a rule; a `Setting` at the start of the message names the key."""
+    """Raised if a value in the configuration breaks a rule.
+
+    If the message begins with a `Setting`, that is the key at fault.
+    """
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(write_sentence(parts))
@@ -61,7 +71,7 @@ class InputError(Exception):
 
 
 class SilentError(InputError):
-    """The error that a source of data did not answer, and a retry may succeed. Exit code 2."""
+    """Raised if a source of data did not answer, and a retry may succeed. Exit code 2."""
 
 
 class SqlError(RuntimeError):
@@ -69,7 +79,10 @@ class SqlError(RuntimeError):
 
 
 class TrackingError(Exception):
-    """Raised if MLflow could not be reached or refused the results, which can be published later. Exit code 75."""
+    """Raised if MLflow could not be reached or refused the results. Exit code 75.
+
+    The results can be published later.
+    """
 
 
 class RefusedError(TrackingError):
@@ -96,9 +109,10 @@ OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that br
 
 
 def require_libraries(feature: str, *libraries: str) -> None:
-    """Raise InputError if an optional library is not installed.
+    """Raise InputError, which says what to install, if one of the optional libraries is not installed.
 
-    feature: the command or function that needs it, for the message.  libraries: import names, keys of OPTIONAL.
+    feature: the command or function that needs the libraries, for the message.
+    libraries: import names, keys of `OPTIONAL`.
     """
     missing = [OPTIONAL[name] for name in libraries if find_spec(name) is None]
     if missing:
@@ -116,20 +130,21 @@ _reach: Callable[[], int] = int  # none
 
 
 def set_secret_remover(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
-    """Set the function that removes secrets from texts, and one that returns how many characters it must see.
+    """Set the function that removes secrets from the texts in messages.
 
-    hide: returns a text without secrets. reach: returns the number of characters that `hide` needs to recognise a
-    secret. `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
+    `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
+    hide: a function that returns a text without its secrets.
+    reach: a function that returns how many characters of a text `hide` needs to recognise any secret in it.
     """
     global _hide, _reach
     _hide, _reach = hide, reach
 
 
 def first_characters(text: str, length: int) -> str:
-    """Return the first `length` characters of a text after secrets are removed, without any part of a secret.
+    """Return at most the first `length` characters of a text, with secrets removed before the text is cut.
 
-    Only the start of a long text is examined.  A secret that crosses the end of the examined part cannot be recognised,
-    so the last characters of that part are left out.
+    Only the start of a long text is examined. A secret that crosses the end of the examined part cannot be recognised,
+    so the last characters of that part are left out. The result can then be shorter than `length`.
     """
     reach = _reach()
     window = text[: length + 2 * reach]
@@ -140,13 +155,13 @@ def first_characters(text: str, length: int) -> str:
 
 
 def shorten(text: str, length: int = SHOWN) -> str:
-    """Return the text without secrets, cut to `length` characters."""
+    """Return the text without secrets, cut to `length` characters; an ellipsis marks a cut."""
     start = first_characters(text, length + 1)
     return start if len(start) <= length and len(text) <= length + 2 * _reach() else f"{start[:length]}…"
 
 
 def format_value(value: object) -> str:
-    """Return a value as a message shows it: without secrets, on one line, cut to `SHOWN` characters."""
+    """Return a value as messages show it: its repr without secrets, on one line, cut to `SHOWN` characters."""
     if isinstance(value, bytes | bytearray):
         # a character is up to four bytes: what is longer than `beginning` looks at stays longer
         decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
@@ -171,5 +186,8 @@ def message_of(error: BaseException) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of a library's error on one line, shortened; the type of the error if there is no message."""
+    """Return the message of another library's error on one line, shortened.
+
+    An error without a message gives the name of its type.
+    """
     return on_one_line(message_of(error), 3 * SHOWN) or type(error).__name__

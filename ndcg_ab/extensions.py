@@ -30,9 +30,11 @@ def extensions(group: str) -> "dict[str, EntryPoint]":
 
 
 def load_named(group: str, name: str, where: str) -> Any:
-    """Import the extension with a configured name; raise InputError if it is not installed or cannot be loaded.
+    """Import and return the extension with a configured name.
 
-    group: the group of entry points. where: the key in the configuration, for the message.
+    group: the group of entry points, such as ``ndcg_ab.sources``.
+    where: the beginning of the message, which names the configuration key.
+    Raises InputError if the extension is not installed or cannot be loaded.
     """
     added = extensions(group)
     if name not in added:
@@ -42,7 +44,10 @@ def load_named(group: str, name: str, where: str) -> Any:
 
 
 def load_extension(entry: "EntryPoint") -> Any:
-    """Import the object that an entry point names; raise InputError with the name of the package if that fails."""
+    """Import and return the object that an entry point names.
+
+    Raises InputError, which names the package, if that fails.
+    """
     package = entry.dist.name if entry.dist else "a package"
     failure = f"{entry.group}: {entry.name}: {entry.value} of {package} cannot be loaded, mend or uninstall {package}"
     with translate_foreign_errors(failure):
@@ -51,12 +56,13 @@ def load_extension(entry: "EntryPoint") -> Any:
 
 @contextlib.contextmanager
 def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
-    """Raise InputError for any error of outside code in the block, or SilentError if a retry may succeed.
+    """Convert errors of outside code within the context to InputError.
 
-    failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise instead
-    of InputError and SilentError. Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit.
-    InputError, TrackingError, KeyboardInterrupt and the exception with which Prefect ends a task that takes too long
-    are raised unchanged.
+    An error that may pass by itself, such as a lost connection, becomes SilentError. Every BaseException is converted,
+    also SystemExit, CancelledError and GeneratorExit. InputError, TrackingError, KeyboardInterrupt and the exception
+    with which Prefect ends a task that takes too long are raised unchanged.
+    failure: the beginning of the message, such as ``python = 'engine:search' failed``.
+    kind: a function that makes the error to raise from the message; None for InputError and SilentError.
     """
     try:
         yield
@@ -72,10 +78,10 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
 
 @contextlib.contextmanager
 def hide_packages(*names: str) -> Iterator[None]:
-    """Make imports of the named packages fail within the block, unless the packages are already loaded.
+    """Make imports of the named packages fail within the context, unless the packages are already loaded.
 
-    Use it to import a library without optional packages. (None in `sys.modules` is not enough: Cython would import
-    None.)
+    Use it to import a library without its optional packages. Setting their entries in `sys.modules` to None would not
+    suffice, because Cython would import None.
     """
 
     class Hidden:
