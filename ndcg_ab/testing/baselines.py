@@ -38,11 +38,22 @@ RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 class RankingBaseline:
-    """One baseline of a test: a ranking that is stored as a file in the repository.
+    """A ranking that a test stores as a file in the repository and compares candidates with.
 
-    name: name of the baseline. directory: folder of the baselines. root: root of the test suite, to which file names in
-    messages are relative. test: id of the test, for the command that writes the baseline again. is_updated: whether
-    to replace the baseline by the candidate. written: files that were written, relative to the root.
+    Attributes
+    ----------
+    name : str
+        Name of the baseline; letters, digits, ``_``, ``-`` and ``.`` only.
+    directory : Path
+        Folder of the baseline files.
+    root : Path
+        Root of the test suite. File names in messages are relative to it.
+    test : str
+        Id of the test, for the command in messages that writes the baseline again.
+    is_updated : bool
+        True if the candidate replaces the baseline, as with ``pytest --update-rankings``.
+    written : list of str
+        Files written so far, relative to `root`.
     """
 
     def __init__(self, name: str, directory: Path, root: Path, test: str, *, is_updated: bool) -> None:
@@ -66,8 +77,8 @@ class RankingBaseline:
     ) -> CompareResult:
         """Fail if a candidate ranking is worse than the baseline in the repository, else return the comparison.
 
-        With ``pytest --update-rankings`` the candidate becomes the baseline, and the result is about the candidate
-        alone.
+        With ``pytest --update-rankings`` nothing is compared: the candidate is stored as the new baseline, and the
+        result has the values of the candidate alone.
 
         Parameters
         ----------
@@ -93,11 +104,13 @@ class RankingBaseline:
         Raises
         ------
         AssertionError
-            If the candidate is worse.
+            If the candidate is worse, a condition of `gate` is not met, or the baseline file does not exist.
         InputError
             If an argument, the data or the baseline are invalid.
         ParityError
             If the SQL and the Python implementation of a metric disagree.
+        TypeError
+            If `ndcg_ab.compare` has no argument of a name in `options`.
         """
         __tracebackhide__ = True
         refuse_unknown_arguments(options)
@@ -141,10 +154,12 @@ class RankingBaseline:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[RankedRow]) -> None:
-        """Write the rows to the baseline's file, and their digest to the file beside it.
+        """Write a ranking to the baseline's file, and the SHA-256 digest to a second file beside it.
 
-        Each file is replaced completely or not at all. Nothing is written if both are unchanged. Raises InputError for
-        wrong rows.
+        rows: (query_id, doc_id, rank), sorted by query id and rank.
+
+        Each file is replaced completely or not at all. Nothing is written if the contents of both are unchanged. Raise
+        InputError if the ranks of a query are not 1, 2, 3 …, a document is repeated, or an id has control characters.
         """
         check_rankings(path, rows, self.test)
         page = io.StringIO()
@@ -166,8 +181,9 @@ def digest_path(path: Path) -> Path:
 
 
 def digest_text(path: Path, text: bytes) -> str:
-    """Return the content of a digest file: the number of rows, and the digest as ``sha256sum`` writes it.
+    """Return the content of a digest file: a line with the number of rows, and a line as ``sha256sum`` writes it.
 
+    path: the baseline's file, which the second line names.
     text: the content of the baseline's file. CRLF and LF line ends give equal digests.
     """
     text = text.replace(b"\r\n", b"\n")
@@ -178,7 +194,7 @@ def digest_text(path: Path, text: bytes) -> str:
 def damaged_baseline(path: Path, problem: str, test: str) -> InputError:
     """Return the error for a damaged baseline; its message has the command that writes the baseline again.
 
-    test: id of the test, for the command.
+    path: the baseline's file. problem: what is wrong with it, in words. test: id of the test, for the command.
     """
     return InputError(f"{path}: {problem}: write it again with: python -m pytest --update-rankings {test}")
 
@@ -190,9 +206,10 @@ def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
 
 
 def refuse_several_orders(metrics: Sequence[Metric]) -> None:
-    """Raise InputError if a baseline, which has one order and no scores, cannot serve all metrics.
+    """Raise InputError if one stored order of documents cannot serve all metrics.
 
-    That is so if metrics order equal scores by different rules, or if one averages over the orders of ties.
+    A baseline stores ranks but no scores. It therefore cannot serve metrics that order equal scores by different rules,
+    or a metric that averages over the orders of ties.
     """
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
@@ -223,10 +240,11 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Ran
 
 
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
-    """Read a baseline as query_id -> doc_id -> score; raise InputError if the file was changed by hand.
+    """Read a baseline file and return query_id -> doc_id -> score, where the score is minus the rank.
 
-    The score is minus the rank. `compare` gets this mapping instead of the path, so that options for the columns of the
-    candidate's file do not apply to the baseline.
+    Raise InputError if the file is missing, too large or malformed, or does not match its digest file. `compare` gets
+    this mapping instead of the path, so that options for the columns of the candidate's file do not apply to the
+    baseline.
     """
     passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
@@ -252,7 +270,8 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
 def check_rankings(path: Path, rows: Sequence[RankedRow], test: str) -> None:
     """Raise InputError unless the ranks of each query are 1, 2, 3 … in order and its documents distinct.
 
-    Ids must not hold control characters.
+    InputError is also raised if an id has control characters. path: the baseline's file, for the message. test: id of
+    the test, for the message.
     """
     queries: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:

@@ -30,19 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
-    """Yield a function that returns a stored baseline by its name.
+    """Yield a function that returns the stored baseline of a name.
 
-    Used as ``ranking_baseline("shop").assert_not_worse(judgments, candidate)``.
+    Tests call it as ``ranking_baseline("shop").assert_not_worse(judgments, candidate)``.
     """
     from ndcg_ab.testing.baselines import NAME, RankingBaseline
 
     baselines: list[RankingBaseline] = []
 
     def named(name: str | None = None, directory: str | Path | None = None) -> RankingBaseline:
-        """Return the baseline of a name.
+        """Return the stored baseline that has a name.
 
-        name: None for the name of the test. directory: folder of the baselines, relative to rootdir; None for the
-        configured folder, by default tests/baselines.
+        name: None for the name of the test. Raise InputError if it is None and the test has parameters.
+        directory: folder of the baselines, relative to pytest's rootdir; None for the configured folder, by default
+        tests/baselines.
         """
         __tracebackhide__ = True
         own = request.node.name
@@ -61,14 +62,20 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Add to a test's properties the metrics that its comparisons leave undecided, with or without the fixture."""
+    """Run a test, then add the metrics that its comparisons left undecided to its properties.
+
+    This happens for every test, whether or not it uses the fixture `ranking_baseline`.
+    """
     pop_undecided()
     yield
     item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(pop_undecided())]
 
 
 def pop_undecided() -> list[str]:
-    """Return and clear the sentences about undecided metrics; [] if no test has imported the comparison yet."""
+    """Return the sentences about undecided metrics that tests have collected, and clear the collection.
+
+    Return [] if no test has imported the module that collects them.
+    """
     asserting = sys.modules.get(ASSERTING)
     if asserting is None:
         return []
