@@ -54,10 +54,13 @@ def make_tracker(evaluation: Evaluation) -> Tracker:
 
 
 def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
-    """Return the tracker of an evaluation, or of the bundle in a folder if the evaluation is None.
+    """Return the tracker for publishing a bundle, which is the folder of one evaluation's results.
 
-    Raise InputError if the bundle alone names another tracker than MLflow: the bundle may come from somebody else, and
-    such a tracker could write anywhere.
+    evaluation: the current configuration, which decides the tracker; None if only the bundle is given.
+    folder: the bundle, whose stored configuration decides the tracker if `evaluation` is None.
+
+    Raise InputError if the bundle's own configuration decides and names another tracker than MLflow: the bundle may
+    come from somebody else, and such a tracker could write anywhere.
     """
     if evaluation is not None:
         return make_tracker(evaluation)
@@ -71,7 +74,10 @@ def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
 
 
 def refuse_unknown_tracker(evaluation: Evaluation) -> None:
-    """Raise InputError if the tracker of an evaluation is unknown or has wrong options, before anything is read."""
+    """Raise InputError if the tracker of an evaluation is unknown or has wrong options.
+
+    No data are read for this check.
+    """
     if evaluation.tracker.name not in TRACKERS or evaluation.tracker.options:
         make_tracker(evaluation)
 

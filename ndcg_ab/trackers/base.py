@@ -33,9 +33,20 @@ SLOWEST = 1_000_000.0  # bytes of files in a second
 class Published:
     """The addresses of an evaluation in a tracker.
 
-    url: the page of the evaluation. trend_url: the page of all evaluations over time. uri: the tracker itself. new:
-    False if the evaluation was logged before. dashboard: the command that starts a server for an embedded store; None
-    if a server answers.
+    Attributes
+    ----------
+    run_id : str
+        Id of the evaluation in the tracker.
+    url : str
+        Address of the page of the evaluation.
+    trend_url : str
+        Address of the page of all evaluations over time; empty if the tracker has none.
+    uri : str
+        Address of the tracker.
+    new : bool
+        False if the evaluation had been logged before.
+    dashboard : str or None
+        Command that starts a server for an MLflow store in a file; None if a server is running already.
     """
 
     run_id: str
@@ -70,8 +81,14 @@ class Tracker(ABC):
     """A store of results for dashboards, such as MLflow.
 
     To add one, write a subclass and register it: as a line of `TRACKERS` in `ndcg_ab.trackers`, or in another package
-    as an entry point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.
-    options: the keys that `tracker: {NAME: {…}}` may contain.
+    as an entry point of the group ``ndcg_ab.trackers``.
+
+    Attributes
+    ----------
+    label : str
+        Name of the tracker in messages. The registry sets it.
+    options : tuple of str
+        Keys that `tracker: {NAME: {…}}` in a configuration may contain.
     """
 
     label: str = "the tracker"
@@ -89,28 +106,38 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
-        """Log a bundle from its files if it is not logged yet, and return its addresses.
+        """Log the files of a bundle unless they are logged already, and return the addresses of the evaluation.
 
-        What an incomplete earlier attempt left is replaced. Raise TrackingError if the tracker cannot be reached,
-        RefusedError if it rejects the bundle, InputError if the configuration is wrong.
+        A bundle is the folder of one evaluation's results. Whatever an incomplete earlier attempt has logged is
+        replaced.
+        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the bundle, InputError if the
+        configuration is wrong.
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
-        """Log a failed night if it is not logged yet; the default does nothing.
+        """Log that a scheduled evaluation failed, unless that is logged already. The default does nothing.
 
-        Raise TrackingError, RefusedError or InputError as `log` does.
+        night: the time and the error of the failed evaluation.
+        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the record, InputError if the
+        configuration is wrong.
         """
 
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
-        """Return the address of the tracker that would log an evaluation, in the form of `Published.uri`."""
+        """Return the address of the tracker that an evaluation's configuration names, written as in `Published.uri`."""
 
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
-        """Log the bundle in a folder and return its addresses.
+        """Log the bundle in a folder and return the addresses of the evaluation.
 
-        The folder then records that the bundle is logged. current: the current configuration, whose MLflow settings are
-        used; by default those of `default_tracking`. budget: the time limit; by default PATIENCE, and more for large
-        files.  Raise InputError if there is no bundle, and the errors of `log`.
+        A bundle is the folder of one evaluation's results. The page in the folder is rendered first. At the end the
+        folder records that the bundle is logged.
+
+        current: the current configuration, whose MLflow settings and output directory are used; None for the settings
+        of `default_tracking`.
+        budget: the time limit; None for PATIENCE seconds, and more for large files.
+
+        Raise InputError if there is no bundle or the configuration is wrong, TrackingError if the tracker cannot be
+        reached, the time is used up or the disk is full, and RefusedError if the tracker rejects the bundle.
         """
         bundle = read_bundle(folder)
         output = resolve_path(folder).parent.parent if current is None else current.output_directory
@@ -128,10 +155,11 @@ class Tracker(ABC):
         return result
 
     def log_in_time(self, bundle: Bundle, budget: Budget | None = None) -> Published:
-        """Log a bundle within a time limit and return its addresses.
+        """Log a bundle within a time limit and return the addresses of the evaluation.
 
-        Raise TrackingError if the limit is exceeded: a server can answer so slowly that no timeout of one request ends
-        it. budget: the time limit; by default PATIENCE, and more for large files.
+        budget: the time limit; None for PATIENCE seconds, and more for large files.
+        Raise TrackingError if the limit is exceeded, because a server can answer so slowly that no timeout of a single
+        request ends the logging. Also raise the errors of `log`.
         """
         if budget is None:
             files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
@@ -139,7 +167,10 @@ class Tracker(ABC):
         return self.log_within_budget(partial(self.log, bundle), budget)
 
     def log_within_budget(self, log: Callable[[], T], budget: Budget) -> T:
-        """Call `log` and return its result; raise TrackingError if the time budget is used up."""
+        """Call `log` and return its result; raise TrackingError if the time budget is used up.
+
+        An error of a library in `log` is raised as TrackingError, too.
+        """
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.remaining_seconds()) <= 0:
             raise TrackingError(slow)
@@ -149,9 +180,11 @@ class Tracker(ABC):
             raise TrackingError(slow) from None
 
     def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
-        """Log the failed nights that this tracker lacks, and record for each night that it is logged.
+        """Log each failed night that is not yet logged in this tracker, and record that it is logged.
 
-        A night that the tracker rejects is recorded, too, because a retry would not help.
+        A failed night is a scheduled evaluation that could not run. If the tracker rejects it, it is recorded as logged
+        all the same, because a retry would not help. Raise TrackingError if the tracker cannot be reached or the time
+        is used up, and InputError if the configuration is wrong.
         """
         address = self.address(evaluation)
         for night, addresses in read_failed_nights(evaluation).items():
@@ -166,8 +199,13 @@ class Tracker(ABC):
     ) -> tuple[Published, int]:
         """Publish all pending bundles in order, then `bundle`.
 
-        Return the addresses of `bundle`, and the number of pending bundles that were logged now. A pending bundle that
-        is unreadable or rejected is skipped. budget: the time limit for all bundles together; by default PATIENCE.
+        Failed nights, which are scheduled evaluations that could not run, are published first. A pending bundle that is
+        unreadable or rejected is skipped. Return the addresses of `bundle`, and the number of bundles before it that
+        were logged for the first time.
+
+        budget: the time limit for everything together; None for PATIENCE seconds.
+        Raise TrackingError if the tracker cannot be reached or the time is used up, and InputError or RefusedError if
+        `bundle` itself is unreadable or rejected.
         """
         budget = budget or Budget(PATIENCE)
         self.publish_failed_nights(evaluation, budget)

@@ -22,7 +22,10 @@ FOLDER = "json_lines"  # inside the output directory
 
 
 class JsonLinesTracker(Tracker):
-    """The tracker that writes JSON Lines, by default to `json_lines` in the output directory; option: `folder`."""
+    """The tracker that writes JSON Lines, one file for each evaluation.
+
+    Its option `folder` names the folder of the files, by default `json_lines` in the output directory.
+    """
 
     options = ("folder",)
 
@@ -51,7 +54,11 @@ class JsonLinesTracker(Tracker):
 
 
 def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a bundle's file as flat records; the key `record` is the kind of record."""
+    """Yield the lines of a bundle's JSON Lines file as dictionaries.
+
+    The first line describes the evaluation. One line follows for each system and metric, comparison, decision, gate and
+    finding; the key `record` says which of these the line is.
+    """
     common = {"evaluation": bundle.evaluation.name, "key": bundle.key, "began": bundle.began.isoformat()}
     outcome = bundle.outcome
     about = {

@@ -24,7 +24,10 @@ ANSWER_PATIENCE = 1.0  # seconds in which a server on this machine answers
 
 
 class MlflowTracker(Tracker):
-    """The tracker that logs to an MLflow server, or to a SQLite file beside the results; settings: key `mlflow`."""
+    """The tracker that logs to an MLflow server, or to an SQLite file beside the results.
+
+    Its settings are under the key `mlflow` of a configuration.
+    """
 
     def log(self, bundle: Bundle) -> Published:
         uri = tracking_uri(bundle.evaluation)
@@ -49,7 +52,7 @@ class MlflowTracker(Tracker):
 
 
 def display_address(uri: str) -> str:
-    """Return an address without secrets, fit to be stored and displayed."""
+    """Return the address of a store without passwords and other secrets, so that it can be stored and displayed."""
     return redact(without_password(uri))
 
 
@@ -79,7 +82,7 @@ def is_served(base: str, run_id: str) -> bool:
 
 
 def dashboard_command(uri: str) -> str | None:
-    """Return the command that starts a server for an embedded store; None for the address of a server."""
+    """Return the command that starts an MLflow server for a store in a file; None for the address of a server."""
     if not uri.startswith("sqlite:"):
         return None
     return (

@@ -63,8 +63,9 @@ MOST_RUNS = 50_000  # that MLflow returns at once
 def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
     """Log a bundle to MLflow, unless MLflow has a complete run of the bundle.
 
-    Return the id of the experiment, the id of the run, and True if the run is new. Incomplete runs of the bundle are
-    deleted. A complete run gets new tags and views only if a later night has reused the bundle.
+    A bundle is the folder of one evaluation's results. Incomplete runs of the bundle are deleted. A complete run is
+    changed only if later nights have reused the bundle: it gets new tags, and the experiment new views.
+    Return (id of the experiment, id of the run, True if the run is new).
     """
     with open_client(uri) as client:
         experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
@@ -83,9 +84,10 @@ def log_bundle(bundle: Bundle, uri: str) -> tuple[str, str, bool]:
 
 
 def log_failed_night(evaluation: Evaluation, night: FailedNight) -> None:
-    """Log a failed night as a failed MLflow run with the error sentence, if MLflow lacks the run.
+    """Log a failed night, a scheduled evaluation that could not run, as a failed MLflow run with the error sentence.
 
-    If no later run exists, the description of the experiment gets the sentence, too.
+    Nothing is logged if MLflow has the run already. If the experiment has no later run, the experiment's description
+    gets the sentence, too.
     """
     uri = tracking_uri(evaluation)
     with open_client(uri) as client:
@@ -111,7 +113,7 @@ def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bo
 
 @contextlib.contextmanager
 def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
-    """Yield an MLflow client of the store at an address, creating an embedded store if needed.
+    """Yield an MLflow client of the store at an address, creating a store in a file if needed.
 
     An error of MLflow in the block is raised as RefusedError if MLflow rejects a value, else as TrackingError.
     """
@@ -134,10 +136,10 @@ def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
 
 
 def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
-    """Return all runs of a bundle, as a mapping of run id -> tags.
+    """Return the runs of a bundle that are not deleted, as run id -> tags.
 
-    The run of an evaluation that was published completely has the tag COMPLETE. Runs are found by the bundle's key and
-    content, because bundles of two output directories may share a key.
+    The run of a completely published evaluation has the tag `COMPLETE`. Runs are found by the bundle's key and content,
+    because bundles of two output directories may have equal keys.
     """
     which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
     runs = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, max_results=MOST_RUNS)
@@ -147,7 +149,7 @@ def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -
 def first_sentence(error: Exception) -> str:
     """Return the first line of an error that describes the problem, without secrets, in at most 300 characters.
 
-    The name of the error's type if the error has no such line.
+    If the error has no such line, return the name of the error's type.
     """
     text = redact(str(error))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
@@ -155,9 +157,9 @@ def first_sentence(error: Exception) -> str:
 
 
 def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation, uri: str) -> str:
-    """Return the id of the MLflow experiment of an evaluation, which is made if there is none.
+    """Return the id of an evaluation's MLflow experiment; make the experiment if it does not exist.
 
-    Raise InputError if the experiment is deleted, TrackingError if the server is not an MLflow server.
+    Raise InputError if the experiment is deleted, and TrackingError if the server is not an MLflow server.
     """
     name = experiment_name(evaluation)
     experiment = client.get_experiment_by_name(name)
@@ -180,7 +182,7 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
 
 
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
-    """Log the run of an evaluation with a child run per system, and return the id of the evaluation's run."""
+    """Log a run for an evaluation and a child run for each system, and return the id of the evaluation's run."""
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)
@@ -207,14 +209,17 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
 
 
 def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Return MLflow parameters that identify the definition of each metric: its hash and its name."""
+    """Return MLflow parameters that identify the definition of each metric.
+
+    The keys are ``definition/ndcg_at_10`` and so on. Each value is the metric's hash and name.
+    """
     return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 
 def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     """Return the inputs and the configuration as MLflow datasets with their digests, judgments first.
 
-    system: the only system whose ranking is included; by default the rankings of all systems are.
+    system: the only system whose ranking is included; None for the rankings of all systems.
     """
     name = bundle.evaluation.name
     configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
@@ -232,9 +237,9 @@ def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInp
 
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
-    """Log files to the parent run: the page, the data, and the comparison as a table.
+    """Log the page, the data and a table of the comparison as files of the evaluation's run.
 
-    The page is at the artifact root, since MLflow displays it only there.
+    The page is at the artifact root, since MLflow displays it only there. parent: the id of the evaluation's run.
     """
     with temporary_folder() as directory, extend_upload_timeout():
         path = directory / "comparison.json"
@@ -247,7 +252,7 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
 def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
     """Log the child run of one system, and return the id of the child run.
 
-    MLflow draws the lines of charts from these runs. parent: the id of the evaluation's run.  name: the system.
+    MLflow draws the lines of charts from the child runs. parent: the id of the evaluation's run. name: the system.
     """
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
@@ -271,7 +276,7 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
 def ranking_digest(bundle: Bundle, system: str) -> str:
     """Return the digest of a system's ranking or scores.
 
-    If the system has no input of this kind, the digest is that of the first ranking or scores of the bundle.
+    If the inputs contain no ranking or scores of the system, return the digest of the first ranking or scores.
     """
     rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
     digests = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
@@ -287,10 +292,10 @@ def log_version(
     version: str,
     values: dict[str, float],
 ) -> None:
-    """Log the version of a system as an MLflow LoggedModel with its metric values.
+    """Log the version of a system, with its metric values, as an MLflow LoggedModel.
 
-    values: metric name -> value. A value is logged once per digest of the judgments, because MLflow shows only the
-    first of several values on one dataset.
+    values: metric name -> value. A value is logged only if the model has none for the current judgments, because MLflow
+    shows only the first of several values on one dataset.
     """
     judgments = dataset_inputs(bundle, system)[0].dataset
     name = model_name(system, version)
@@ -317,9 +322,9 @@ def log_version(
 
 
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Set the experiment's description and saved views.
+    """Set the description and the saved views of an experiment.
 
-    Does nothing if the experiment has a later evaluation. An MLflow error is only logged as a warning, because MLflow
+    Nothing is set if the experiment has a later evaluation. An MLflow error is only logged as a warning, because MLflow
     does not document the views.
     """
     try:

@@ -36,12 +36,12 @@ def metric_name(metric: Metric | str) -> str:
 
 
 def judged_name(metric: Metric) -> str:
-    """Return the name of the judged share at the cutoff of a metric, such as ``judged_at_10``."""
+    """Return the name in MLflow of the judged share at a metric's cutoff, such as ``judged_at_10``."""
     return f"judged_at_{metric.cutoff}" if metric.cutoff else "judged"
 
 
 def tag_names(systems: Sequence[str]) -> dict[str, str]:
-    """Return names for systems inside MLflow tags, as a mapping of system -> name."""
+    """Return, as system -> text, a text for each system that can be a part of an MLflow tag's name."""
     folded = [name.casefold() for name in systems]
     return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 
@@ -49,7 +49,8 @@ def tag_names(systems: Sequence[str]) -> dict[str, str]:
 def tag_name(text: str, *, is_alone: bool = True) -> str:
     """Return a text in a form that can be a part of an MLflow tag's name.
 
-    is_alone: True if no other text differs from this one only in capitals.
+    A text that must be changed gets a digest at its end. is_alone: True if no other text is equal to this one up to
+    capitals; if False, the digest is added in any case.
     """
     plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
@@ -66,7 +67,7 @@ def model_name(system: str, version: str) -> str:
 
 
 def tag_key(text: str) -> str:
-    """Return the name of a tag, cut to LONGEST_KEY characters including a digest if it is longer."""
+    """Return the name of a tag in at most LONGEST_KEY characters; a longer name is cut and ends with a digest."""
     return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 
@@ -75,5 +76,5 @@ def short_digest(text: str) -> str:
 
 
 def folder_name(experiment: str) -> str:
-    """Return the name of the folder for an experiment, whose name may hold slashes and dots."""
+    """Return a name for the folder of an experiment, whose own name may contain slashes and dots."""
     return re.sub(r"[^\w. -]+", "_", experiment).strip("._ ") or "experiment"

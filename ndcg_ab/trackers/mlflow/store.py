@@ -39,7 +39,7 @@ LATER_RUNS = """
 def make_embedded_store(uri: str) -> None:
     """Make the SQLite store at an address if its file does not exist or is empty.
 
-    Does nothing for the address of a server. Raise InputError if another process takes too long to make the store.
+    Nothing is done for the address of a server. Raise InputError if another process takes too long to make the store.
     """
     path = store_file(uri)
     if path is None or is_nonempty_file(path):
@@ -84,9 +84,9 @@ def make_empty_store(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_store(path: Path) -> Iterator[None]:
-    """Hold the lock for making a store during the block.
+    """Hold, during the block, the lock that lets only one process make the store.
 
-    Raise InputError if another process holds the lock for more than PATIENCE seconds.
+    path: the file of the store. Raise InputError if another process holds the lock for more than PATIENCE seconds.
     """
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         if not wait_for_lock(lock, PATIENCE):
@@ -97,13 +97,17 @@ def lock_store(path: Path) -> Iterator[None]:
 def note_in_store(
     uri: str, experiment: str, run_tags: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
 ) -> tuple[str, str] | None:
-    """Set tags of a run in an embedded MLflow store with SQL, because importing mlflow takes long.
+    """Set tags of a run in an MLflow store with SQL, because importing mlflow takes long.
 
-    Return the id of the experiment and the id of the run. None if MLflow itself must be used: the address is no file,
-    or the file lacks the run or has other tables.
+    Return the id of the experiment and the id of the run. Return None, and change nothing, if MLflow itself must be
+    used: the address names no SQLite file, or the file lacks the run or has unexpected tables.
 
-    experiment: the name of the experiment.  run_tags: the three tags that identify the run.  tags: the tags to set.
-    note: tags of the experiment, which are set if no run is later than `night` (Unix time in milliseconds).
+    uri: the address of the store.
+    experiment: the name of the experiment.
+    run_tags: the three tags that identify the run.
+    tags: the tags to set on the run.
+    note: the tags to set on the experiment if no run of it is later than `night`.
+    night: Unix time in milliseconds.
     """
     path = store_file(uri)
     if path is None or not path.is_file():

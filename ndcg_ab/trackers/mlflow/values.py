@@ -37,7 +37,10 @@ def to_milliseconds(time: datetime) -> int:
 
 
 def common_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags that every run of a bundle gets, such as the bundle's keys, the program and the user."""
+    """Return the tags that every run of a bundle gets.
+
+    They hold the bundle's keys and number, the program, how it was started, the version of the judgments and the user.
+    """
     tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     tags |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
     tags |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
@@ -47,16 +50,16 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
-    """Return the tags of the MLflow run of a failed night.
+    """Return the tags of the MLflow run of a failed night, a scheduled evaluation that could not run.
 
-    The tag `kind` excludes the run from searches for evaluations.
+    The tag `kind` distinguishes the run from runs of evaluations.
     """
     tags = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
     return tags | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:
-    """Return the tags of the run of an evaluation, such as decisions, verdicts, gate, and nights that reused it.
+    """Return the tags of an evaluation's run: decisions, verdicts, gate, and the nights that reused the evaluation.
 
     `decision` and `decision/SYSTEM` are plain values to filter by; `what_to_do` is a sentence for people.
     """
@@ -81,16 +84,17 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def metric_tags(outcome: Outcome) -> dict[str, str]:
-    """Return two tags with the name of the deciding metric: in the user's notation, and in MLflow's."""
+    """Return two tags with the name of the deciding metric: as the user writes it, and as MLflow does."""
     rows = primary_comparisons(outcome)
     name = rows[0].metric if rows else outcome.metrics[0].name
     return {"metric": name, "metric_key": metric_name(name)}
 
 
 def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
-    """Return tags with the change of each system since the previous evaluation, its worst metric first.
+    """Return one tag per system with the system's changes since the previous evaluation.
 
-    Empty if there is no previous evaluation. tag_names: system -> its name inside a tag.
+    The metric with the largest drop comes first. Return {} if there is no previous evaluation.
+    tag_names: system -> its name inside a tag.
     """
     since = bundle.since_last
     tags = {}
@@ -103,7 +107,10 @@ def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
 
 
 def truncate_note(note: str) -> str:
-    """Return a description, without its last lines if it exceeds MLflow's size limit."""
+    """Return a description that fits MLflow's size limit.
+
+    If the description is too long, its last lines are replaced by a remark that there is more.
+    """
     if len(note) <= LONGEST_NOTE:
         return note
     return note[: LONGEST_NOTE - len(MORE)].rpartition("\n")[0] + MORE
@@ -112,7 +119,7 @@ def truncate_note(note: str) -> str:
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
     """Return two tags about the nights that reused a bundle: their number, and the time of the last one.
 
-    Empty if no night reused the bundle.
+    Return {} if no night reused the bundle.
     """
     times = bundle.reused
     return {"reused": str(len(times)), "reused_last": encode(max(times))} if times else {}
@@ -121,7 +128,8 @@ def reuse_tags(bundle: Bundle) -> dict[str, str]:
 def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
     """Return the values of the systems on one metric as a line: ``bm25 0.7279, hybrid ▲ +0.0762``.
 
-    Candidates have their difference from the baseline. At most SYSTEMS systems are named; the others are counted.
+    The baseline has its mean, and each candidate its difference from the baseline. At most SYSTEMS systems are named;
+    the others are counted.
     """
     texts = []
     for system, row in system_rows(outcome, metric):
@@ -156,9 +164,9 @@ def primary_comparisons(outcome: Outcome) -> list[Comparison]:
 
 
 def best_candidate(outcome: Outcome) -> str | None:
-    """Return the candidate with the largest difference on the first primary metric.
+    """Return the candidate with the largest difference from the baseline on the first primary metric.
 
-    None if no candidate has a difference on that metric.
+    Return None if no candidate has a difference on that metric.
     """
     rows = primary_comparisons(outcome)
     first = [row for row in rows if row.metric == rows[0].metric and row.difference is not None]
@@ -167,9 +175,10 @@ def best_candidate(outcome: Outcome) -> str | None:
 
 
 def parent_values(bundle: Bundle) -> dict[str, float]:
-    """Return the MLflow metrics of an evaluation's run, as a mapping of name -> value.
+    """Return the MLflow metrics of an evaluation's run, as name -> value.
 
-    They are counts, and the values and costs of the baseline and of `best_candidate`.
+    They are counts, and the values and costs of the baseline and of the candidate that `best_candidate` returns.
+    Unknown values are left out.
     """
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
@@ -196,10 +205,10 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
-    """Return the MLflow metrics of a system's run: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …
+    """Return the MLflow metrics of a system's run, as name -> value, such as ndcg_at_10 or difference/ndcg_at_10.
 
-    moved_ranking/…, moved_judgments/…, moved_queries/…: the parts of the system's change since the previous evaluation,
-    attributed to each cause. A value that is unknown is left out.
+    moved_ranking/…, moved_judgments/… and moved_queries/… are the parts of the change since the previous evaluation
+    that are due to new rankings, new judgments and new queries. Unknown values are left out.
     """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}
@@ -235,7 +244,7 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
 
 
 def system_status(outcome: Outcome, name: str) -> str:
-    """Return the status of the run of a system: FAILED if a failed gate names the system, else FINISHED."""
+    """Return the status of a system's run: FAILED if a gate that failed names the system, else FINISHED."""
     return "FAILED" if any(name in gate.systems for gate in outcome.failures) else "FINISHED"
 
 
@@ -244,7 +253,10 @@ def experiment_name(evaluation: Evaluation) -> str:
 
 
 def experiment_note(bundle: Bundle) -> str:
-    """Return the description of an experiment: the latest decision with its reasons, and how to read the runs."""
+    """Return the description of an MLflow experiment.
+
+    It has the latest decision with its reasons, and explains how to read the runs.
+    """
     outcome = bundle.outcome
     night = max([bundle.began, *bundle.reused])
     suffix = ", unchanged since then" if bundle.reused else ""

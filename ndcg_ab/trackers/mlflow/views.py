@@ -28,16 +28,14 @@ WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
-    """Return the id of a saved view, which depends only on the view's name.
-
-    A new view therefore replaces the old view with its name.
-    """
+    """Return the id of a saved view. It depends only on the view's name, so that a new view replaces an old one."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
-    """Return experiment tags that hold the views "Latest comparison", "Every evaluation" and "Nightly trend".
+    """Return the experiment tags that make MLflow show three saved views.
 
+    The views are "Latest comparison", "Every evaluation" and "Nightly trend".
     latest_key: the bundle key of the latest evaluation.
     """
     primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
@@ -69,9 +67,9 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
 
 
 def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
-    """Return the state of MLflow's runs list that shows columns in order.
+    """Return the columns of MLflow's list of runs, in the form in which a saved view stores them.
 
-    columns: the names of the columns.  widths: column -> width in pixels.
+    columns: the names of the columns, in order. widths: column -> width in pixels.
     """
     widths_known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": widths_known}
@@ -84,10 +82,11 @@ def encode_view(name: str, content: dict[str, Any]) -> str:
 
 
 def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
-    """Return the state of MLflow's runs page with a search filter, sorted in descending order.
+    """Return filter and order of MLflow's page of runs, in the form in which a saved view stores them.
 
-    search: the filter.  order: the sort key. Child runs are listed under their parents only if runs are sorted by start
-    time.
+    search: the filter.
+    order: the key by which runs are sorted, largest first. Child runs are listed under their parents only if runs are
+    sorted by start time.
     """
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
