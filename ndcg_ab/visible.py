@@ -26,7 +26,7 @@ LEAST_WIDTH, MOST_WIDTH = 20, 10_000  # columns that lines are broken for, whate
 
 
 def printable_width(columns: int) -> int:
-    """Return the number of columns at which to break lines: `columns`, but at least 20 and at most 10,000."""
+    """Return the width in columns at which lines are broken: `columns`, but at least 20 and at most 10,000."""
     return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
@@ -36,9 +36,9 @@ def visible(text: str) -> str:
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
-    """Return the texts that a spreadsheet would run as formulas: they begin with =, +, - or @ and are no number.
+    """Return the texts that a spreadsheet would run as formulas.
 
-    Values that are no text are skipped.
+    Such a text begins with =, +, - or @ and is not a number. Values of other types are skipped.
     """
     return [text for text in texts if isinstance(text, str) and text[:1] in FORMULA and not is_number(text)]
 
@@ -59,7 +59,7 @@ def visible_but_colours(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return the JSON text with control characters escaped; its content stays equal."""
+    """Return a JSON text with control characters escaped. The text still encodes the same values."""
     return WRITTEN_OUT.sub(lambda match: "".join(map(json_escape, match[0])), text)
 
 
@@ -73,7 +73,7 @@ def json_escape(character: str) -> str:
 def visible_record(record: Record) -> Record:
     """Return a copy of nested records, lists, mappings and paths in which every text has control characters escaped.
 
-    Parts without such characters are not copied.
+    Parts without control characters are not copied.
     """
     return _visible(record)  # type: ignore[no-any-return]
 

@@ -29,11 +29,20 @@ RESERVED = frozenset(
 class Dialect:
     """The SQL dialect of a database.
 
-    title: the name of the database.  text, real, real32: the types of texts, 64-bit and 32-bit floats; real32 is empty
-    if there are no 32-bit floats.  bytewise: the suffix that makes comparisons of a text bytewise, whatever the
-    collation; empty if they are bytewise already.  quote: the quotation mark of names.  folds_up: whether unquoted
-    names are stored in capitals. is_executed: whether the tests run the queries in the database, and not only parse
-    them.
+    Attributes
+    ----------
+    title : str
+        Name of the database.
+    text, real, real32 : str
+        SQL types of texts, 64-bit floats and 32-bit floats. `real32` is empty if the database has no 32-bit floats.
+    bytewise : str
+        Suffix that makes comparisons of a text bytewise, whatever the collation; empty if no suffix is needed.
+    quote : str
+        Quotation mark of names.
+    folds_up : bool
+        True if the database stores unquoted names in capitals.
+    is_executed : bool
+        True if the tests run the queries in the database; False if they only parse the queries.
     """
 
     title: str
@@ -83,10 +92,19 @@ TEMPLATE = re.compile(r"\{\{[^{}\n\r]*\}\}")  # a dbt expression: {{ ref('rankin
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of judgments and rankings, named by paths such as ``search.judgments``.
+    """The user's tables of judgments and rankings, with the names of their columns.
 
-    rankings: one table of all systems; not used if systems (name -> table) are given.
-    judgments_columns, columns: field -> column name, if it differs.
+    Attributes
+    ----------
+    judgments : str
+        Name of the table of judgments, such as ``search.judgments``.
+    rankings : str
+        Name of a table with the rankings of all systems. It is not read if `systems` is not empty.
+    systems : mapping of str to str
+        Name of a system -> name of the table with its ranking.
+    judgments_columns, columns : mapping of str to str
+        Field -> name of its column, in the tables of judgments and of rankings. A field that is left out has a column
+        of its own name.
     """
 
     judgments: str = "judgments"
@@ -103,10 +121,11 @@ def make_tables(
     judgments_columns: Mapping[str, str] | None,
     columns: Mapping[str, str] | None,
 ) -> Tables:
-    """Return the tables that a query reads; a table or column that is None has its default name.
+    """Return the tables that a query reads, with defaults for the arguments that are None.
 
-    systems: system -> table.  judgments_columns, columns: field -> column name. Raise InputError if both `rankings` and
-    `systems` are given.
+    The default of `rankings` is a table with the name "rankings". systems: name of a system -> name of its table.
+    judgments_columns, columns: field -> name of its column; a field that is left out has a column of its own name.
+    Raise InputError if both `rankings` and `systems` are given.
     """
     if rankings is not None and systems:
         raise InputError(
@@ -123,17 +142,18 @@ def make_tables(
 def quote_table(option: str, name: str, dialect: Dialect) -> str:
     """Return the path of a table, quoted for a query.
 
-    A dbt expression is returned unchanged. Raise InputError if the name is malformed. option: the option that the error
-    names.
+    A dbt expression such as ``{{ ref('rankings') }}`` is returned without quotes. Raise InputError if the path is
+    malformed. option: the command-line option with the path, for the message of the error.
     """
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
 def quote_column(option: str, columns: Mapping[str, str], field: str, dialect: Dialect) -> str:
-    """Return the name of the column that holds a field, quoted for a query.
+    """Return the path of the column that holds a field, quoted for a query.
 
-    columns: field -> column name, if it differs. Raise InputError if the name is malformed. option: the option that the
-    error names.
+    columns: field -> path of its column; a field that is left out has a column of its own name.
+    option: the command-line option with the columns, for the message of the error.
+    Raise InputError if the path is malformed.
     """
     return quote_path(option, "column", columns.get(field, field), dialect)
 
@@ -153,7 +173,7 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
 def quote_identifier(part: str, dialect: Dialect) -> str:
     """Return one part of the path of a table or column as SQL.
 
-    The part gets quotation marks if it needs them or was written with them.
+    The part is put in quotation marks if SQL requires them, or if the user wrote them.
     """
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))
@@ -162,9 +182,10 @@ def quote_identifier(part: str, dialect: Dialect) -> str:
 
 
 def quote_system(option: str, name: str) -> str:
-    """Return the name of a system as a SQL string.
+    """Return the name of a system as an SQL string literal.
 
     Raise InputError if the name is empty or has unprintable characters, quotation marks, backslashes or braces.
+    option: the command-line option with the name, for the message of the error.
     """
     if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
         raise InputError(

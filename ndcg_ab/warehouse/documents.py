@@ -18,8 +18,9 @@ NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 
 
 def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
-    """Yield the selects that read the user's tables with standard names and types.
+    """Yield the selects that read the user's tables and rename and cast the columns.
 
+    The first select reads the judgments and drops rows without a grade; the second reads the rankings of all systems.
     Raise InputError if the name of a table, column or system cannot be used in a query.
     """
 
@@ -69,9 +70,10 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
-    """Yield the selects that merge repeated judgments and count the faulty ones.
+    """Yield the selects that merge repeated judgments and count invalid ones.
 
-    The final query returns null for a query with a faulty judgment, and for all queries if a judgment names no query.
+    The final query returns null for a query with an invalid judgment, and for all queries if a judgment has no
+    query_id.
     """
     condition = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
@@ -118,7 +120,10 @@ group by
 
 
 def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of judgments with their gains, and of the queries that are scored."""
+    """Yield two selects: the gain of each judged document, and the queries that the metric scores.
+
+    Queries without a relevant judgment are left out if the metric excludes them.
+    """
     walk = cascade_of(metric)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
@@ -156,10 +161,10 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 
 def is_valid_sql(metric: Metric) -> str:
-    """Return the SQL condition under which a judgment is accepted.
+    """Return the SQL condition that is true if a judgment can be used.
 
-    The judgment must be without faults, its grade must be the only one of the document, and the metric must allow the
-    grade.
+    The judgment must have valid ids and a finite grade, no other judgment may give the document another grade, and the
+    metric must allow the grade.
     """
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
@@ -177,7 +182,10 @@ def is_valid_sql(metric: Metric) -> str:
 
 
 def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of faulty results, of the compared systems, and of results in rank order with their gains."""
+    """Yield the selects that read the rankings.
+
+    They count invalid results, list the systems, and give the results in rank order with their gains.
+    """
     condition = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
@@ -223,10 +231,10 @@ group by
 
 
 def ranking_step(metric: Metric, dialect: Dialect) -> Step:
-    """Return the select of the results of scored queries.
+    """Return the select of the results of the queries that the metric scores.
 
-    Unjudged documents are left out if the metric condenses rankings. Repetitions of a document are left out if the
-    metric keeps the first.
+    Unjudged documents are left out if the metric condenses rankings. Of a repeated document only the best result is
+    selected if the metric keeps the first.
     """
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":
@@ -253,8 +261,8 @@ def ranking_step(metric: Metric, dialect: Dialect) -> Step:
 def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
     """Return the select of the gain at each rank within the depth of the metric.
 
-    An unjudged document gains nothing. If ties are averaged, every rank of a tie has the mean gain, and no rank is left
-    out.
+    An unjudged document gains nothing. If the metric averages ties, each document has the mean gain of its tie, and
+    ranks below the depth are selected, too.
     """
     gain = "coalesce(judged_doc.gain, 0e0)"
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
@@ -282,7 +290,11 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def query_dcg_step(metric: Metric) -> Step:
-    """Return the select of the DCG within the cutoff, per system and query, with the counts that the measure needs."""
+    """Return the select of the DCG within the cutoff, one row per system and query.
+
+    The select adds the columns that the measure needs: the number of results, the rank of the first relevant document,
+    or the sum of discounts.
+    """
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")

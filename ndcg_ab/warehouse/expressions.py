@@ -34,14 +34,14 @@ def is_named_sql(*columns: str) -> str:
 
 
 def largest_addable_gain(metric: Metric) -> float:
-    """Return the largest gain that can be summed without overflow."""
+    """Return a limit for gains: sums over ranks do not overflow if no gain exceeds the limit."""
     return MOST_GAIN if metric.traits.is_bounded else MOST_GAIN_OF_SUMS
 
 
 def highest_addable_grade(metric: Metric) -> float:
-    """Return the highest grade whose gain can be summed without overflow.
+    """Return the highest grade whose gain can be summed over ranks without overflow.
 
-    The largest float if the gain is neither linear nor exponential, because then no grade is too high.
+    If the gain is neither linear nor exponential, no grade is too high, and the largest float is returned.
     """
     most = largest_addable_gain(metric)
     if metric.effective_gain == "linear":
@@ -65,14 +65,14 @@ GAINS = {  # name -> the lines of a case
 
 
 def gain_pairs(metric: Metric) -> tuple[tuple[float, float], ...]:
-    """Return the (grade, gain) pairs of a gain table, empty for a gain by formula."""
+    """Return the (grade, gain) pairs of the metric's gain table; () if its gain is a formula."""
     return () if isinstance(metric.effective_gain, str) else metric.effective_gain
 
 
 def gain_cases(metric: Metric, grade: str) -> list[str]:
-    """Return the lines of a SQL case for the gain of a grade.
+    """Return the lines of an SQL case expression for the gain of a grade.
 
-    The case gives null for a grade that a gain table lacks. grade: the SQL expression of the grade.
+    The expression gives null for a grade that the metric's gain table lacks. grade: the SQL expression of the grade.
     """
     if isinstance(metric.effective_gain, str):
         relevant = "> 0e0" if metric.relevant_from is None else f">= {number_literal(metric.relevant_from)}"
@@ -86,9 +86,9 @@ def gain_cases(metric: Metric, grade: str) -> list[str]:
 
 
 def gain_lines(metric: Metric, grade: str, real: str) -> list[str]:
-    """Return the lines of a SQL expression for the gain of a grade, cast to a 64-bit float.
+    """Return the lines of an SQL expression for the gain of a grade, cast to a 64-bit float.
 
-    grade: the SQL expression of the grade.  real: the type of 64-bit floats.
+    grade: the SQL expression of the grade. real: the SQL type of 64-bit floats.
     """
     cases = [f"        {line}" for line in gain_cases(metric, grade)]
     return ["cast(", "    case", *cases, f"    end as {real}", ")"]
@@ -106,10 +106,14 @@ DISCOUNTS = {  # name -> the factor; 0 where a power is below the smallest numbe
 
 
 def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) -> list[str]:
-    """Return the lines of a SQL expression for the discount of a rank.
+    """Return the lines of an SQL expression for the discount of a rank.
 
-    The discounts of at most MOST_LITERALS ranks are literals; otherwise the expression is the formula. rank: the SQL
-    expression of the rank.  real: the type of 64-bit floats.  deepest: the last rank, or None if unlimited.
+    If there are at most MOST_LITERALS ranks, their discounts are listed as literals; otherwise the expression is a
+    formula.
+
+    rank: the SQL expression of the rank.
+    real: the SQL type of 64-bit floats.
+    deepest: the last rank that counts; None if there is no last rank.
     """
     if metric.effective_discount == "none":
         return ["1e0"]
@@ -134,7 +138,10 @@ BY_FIRST: dict[Callable[[RankedGains], Quotient], str] = {
 
 
 def is_expressible(metric: Metric) -> bool:
-    """Return whether a metric can be written as one query, because gain, discount and measure have SQL expressions."""
+    """Return whether one SQL query can compute a metric.
+
+    The metric's gain, discount and measure must have SQL expressions.
+    """
     traits, gain = metric.traits, metric.effective_gain
     has_gain = not isinstance(gain, str) or gain in GAINS
     has_value = traits.quotient in BY_FIRST if traits.is_decided_by_first else traits.divisor is not Divisor.OTHER
@@ -148,10 +155,11 @@ def divides_by_results(metric: Metric) -> bool:
 
 
 def value_case_lines(metric: Metric, real: str) -> list[str]:
-    """Return the lines of a SQL case for the value of a metric.
+    """Return the lines of an SQL case expression for the value of a metric.
 
     The value depends on the first relevant rank, or is the sum over ranks, divided as the measure requires. A quotient
-    by an ideal is 0 if it may underflow, because some databases refuse an underflow. real: the type of 64-bit floats.
+    with an ideal as divisor is 0 if it may underflow, because some databases refuse an underflow.
+    real: the SQL type of 64-bit floats.
     """
     traits = metric.traits
     if traits.is_decided_by_first:

@@ -38,12 +38,13 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
     Returns
     -------
     str
-        The query, whose values are null where ndcg-ab would refuse the data.
+        The query. It returns null instead of a value if ndcg-ab would refuse the data.
 
     Raises
     ------
     InputError
-        If the dialect cannot express the metric, or a table or column cannot be used.
+        If the dialect is unknown or cannot express the metric, if a table or column cannot be used, or if the gain of
+        `max_grade` is too large to be summed.
     """
     if dialect not in DIALECTS:
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
@@ -70,7 +71,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
 
 
 def refuse_impossible_highest(metric: Metric) -> None:
-    """Raise InputError if `max_grade` has a gain that is too large to be summed."""
+    """Raise InputError if the metric's `max_grade` has a gain that is too large to be summed over ranks."""
     if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
         raise InputError(
             f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
@@ -79,7 +80,11 @@ def refuse_impossible_highest(metric: Metric) -> None:
 
 
 def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
-    """Raise InputError if the user names a column that the query would not read."""
+    """Raise InputError if the user names a column that the query would not read.
+
+    Such a column holds ranks for a metric that orders by scores, scores for a metric that orders by ranks, or the
+    system if each system has its own table.
+    """
     unread = {"score": "orders by ranks"} if metric.ties == "given" else {"rank": "orders by scores"}
     if tables.systems:
         unread["system_id"] = "has a table for each system"
@@ -98,7 +103,7 @@ group by query_score.system_id"""
 
 
 def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects between the input tables and the last select, in order."""
+    """Yield, in order, the selects between the selects that read tables and the last select."""
     yield from valid_judgments(metric)
     yield from judged_steps(metric, dialect)
     yield from ranked_steps(metric, dialect)
@@ -113,7 +118,10 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 
 
 def score_select(metric: Metric, dialect: Dialect) -> str:
-    """Return the SQL of the last select: the value of the metric, one row per (system_id, query_id)."""
+    """Return the SQL of the last select, which has one row per (system_id, query_id) with the metric's value.
+
+    The value is null if ndcg-ab would refuse the data.
+    """
     cases = ["when unnamed_judgment.faults > 0 or unnamed_result.faults > 0 then null"]
     cases.append("when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null")
     if metric.no_relevant != "exclude":
@@ -158,9 +166,9 @@ def join_clause(name: str, *, outer: bool = True, shared: bool = False) -> str:
 
 
 def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
-    """Return the SQL comment above a query, ending with a line end.
+    """Return the SQL comment above a query, with a line end at its end.
 
-    The comment has the metric's hash, every choice with its meaning, and the data for which values are null.
+    The comment has the metric's hash, every choice with its meaning, and the kinds of data for which values are null.
     """
     chosen = DIALECTS[dialect]
     grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
@@ -176,7 +184,7 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
 def definition_lines(metric: Metric) -> list[str]:
     """Return the lines of a metric's definition, such as ``gain = linear: the grade``.
 
-    The measure and the cutoff come first, then each choice of the metric that is set.
+    The measure and the cutoff come first, then each choice of the metric that is not None.
     """
     lines = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
     lines.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
@@ -191,7 +199,7 @@ def definition_lines(metric: Metric) -> list[str]:
 
 
 def refused_inputs(metric: Metric) -> list[str]:
-    """Return, in words, the kinds of data for which the query returns null because ndcg-ab refuses them."""
+    """Return, in words, the kinds of data that ndcg-ab refuses, so that the query returns null for them."""
     reasons = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
     if metric.duplicates == "error":
         reasons.append("a document twice in one ranking")

@@ -13,7 +13,14 @@ READ = re.compile(r"\b(from|join) (\w+)( as \w+)?")
 class Step:
     """A named select, one part of a query.
 
-    comment: what one row stands for. body: the SQL.
+    Attributes
+    ----------
+    name : str
+        Name of the select, by which later selects read it.
+    comment : str
+        What one row of the select stands for.
+    body : str
+        The SQL.
     """
 
     name: str
@@ -22,7 +29,7 @@ class Step:
 
 
 def unused_prefix(table_names: Iterable[str]) -> str:
-    """Return a prefix for the names of selects; no table name contains the prefix, ignoring case."""
+    """Return a prefix for the names of selects that occurs in no table name, ignoring case."""
     prefix, joined_names = PREFIX, " ".join(table_names).lower()
     while prefix in joined_names:
         prefix += "x_"
@@ -30,10 +37,12 @@ def unused_prefix(table_names: Iterable[str]) -> str:
 
 
 def chain_steps(sources: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
-    """Return one query that chains selects.
+    """Return one query that chains selects with ``with``.
 
-    sources: selects that only read tables.  steps: selects that only read other selects.  final: the SQL of the last
-    select. prefix: the text put before the name of every select, so that no select hides a table.
+    sources: selects that read only tables.
+    steps: selects that read only other selects.
+    final: the SQL of the last select.
+    prefix: text that is put before the name of every select, so that no select hides a table.
     """
     names = {step.name for step in [*sources, *steps]}
 

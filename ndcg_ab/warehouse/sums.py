@@ -22,10 +22,16 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 @dataclass(frozen=True)
 class Cascade:
-    """The SQL of a measure whose factor for the gain at a rank depends on the results above that rank.
+    """The SQL of a measure whose factor at a rank depends on the results above that rank, such as ap or err.
 
-    factor: the factor as a SQL expression over walked_doc and judged_query. cumulated: the columns of graded_doc that
-    are summed down to each rank. marks: the columns of judged_doc that are needed beside the gain.
+    Attributes
+    ----------
+    factor : str
+        SQL expression of the factor, over the columns of the selects walked_doc and judged_query.
+    cumulated : tuple of str
+        Columns of the select graded_doc that are summed from rank 1 to each rank.
+    marks : tuple of str
+        Columns that the select judged_doc must have beside the gain.
     """
 
     factor: str
@@ -66,18 +72,17 @@ CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return the SQL cascade of a metric.
+    """Return the cascade of a metric, the SQL of factors that depend on the results above a rank.
 
-    None if the factor for the gain at a rank does not depend on the results above that rank.
+    Return None if the metric's factors do not depend on the results above.
     """
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 
 def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[str]:
-    """Return the SQL of the columns that a cascade adds to judged_doc.
+    """Return the SQL of the columns that the select judged_doc gets for a cascade; [] if the cascade needs none.
 
-    `nonrelevant` is 1 if the document is judged not relevant, else 0. `pooled` is always 1. Empty if the cascade needs
-    neither.
+    `nonrelevant` is 1 if the document is judged not relevant, else 0. `pooled` is always 1.
     """
     least = "<= 0e0" if metric.relevant_from is None else f"< {number_literal(metric.relevant_from)}"
     values = {
@@ -88,7 +93,10 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
 
 
 def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of a cascade: the cumulative sums down to each rank, then the sum of gain times factor."""
+    """Yield the selects of a cascade.
+
+    They compute sums from rank 1 to each rank, and then, per system and query, the sum of gain times factor.
+    """
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in cascade.cumulated:
@@ -127,10 +135,10 @@ group by
 
 
 def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of each result's log probability not to satisfy the user: ln(1 - gain / 2^highest grade).
+    """Yield the selects that compute the probabilities of err that a result satisfies the user or does not.
 
-    The selects also divide the gain by 2^highest grade. The highest grade is `max_grade`, or by default that of all
-    judgments.
+    The column `gain` becomes the probability gain / 2^highest grade. The column `unsatisfied` is the natural logarithm
+    of 1 minus this probability. The highest grade is `max_grade`, or by default the highest grade of all judgments.
     """
     source = "graded_doc"
     if metric.max_grade is None:
@@ -164,7 +172,7 @@ from {source}""",
 def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Yield the selects of the DCG of an ideal ranking that has the highest grade at every rank.
 
-    The highest grade is `max_grade`, or by default that of all judgments.
+    The highest grade is `max_grade`, or by default the highest grade of all judgments.
     """
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
@@ -192,8 +200,8 @@ from {source}""",
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Yield the selects of the DCG of an ideal ranking, whose documents are sorted by gain.
 
-    The documents are all judged documents of a query. If the metric has its own ideal, they are the results of a
-    system.
+    If the metric's ideal consists of the system's own results, there is one ideal ranking per system and query.
+    Otherwise there is one per query, of all its judged documents.
     """
     if metric.has_own_ideal:
         gain_column = "own_gain" if metric.ties == "average" else "gain"
@@ -221,10 +229,10 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """Return the select that computes the DCG of ideal rankings.
+    """Return the select that computes the DCG of each ideal ranking.
 
-    keys: the columns that identify an ideal ranking. If the ideal is cut at the number of results, `system_id` and
-    `query_id` are used instead.
+    keys: the columns that identify an ideal ranking. If the ideal is cut at the number of results, the columns
+    `system_id` and `query_id` are used instead.
     """
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None
