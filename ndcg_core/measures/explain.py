@@ -70,9 +70,10 @@ class Explanation:
     ideal : tuple of ExplainedRank
         The ideal ranking, whose sum divides the sum of the ranking; empty for measures other than ndcg.
     quotient : Quotient or None
-        The last division, as `ndcg_core.measures.score.quotient` returns it; None if the query is left out.
+        Numerator and divisor of the value, as `ndcg_core.measures.score.quotient` returns them; None if the query is
+        left out.
     because : str
-        The reason if a rule decides the value instead of the sums; else empty.
+        If a rule decides the value instead of the sums, the reason in words; else empty.
     """
 
     metric: Metric
@@ -83,14 +84,14 @@ class Explanation:
 
     @property
     def value(self) -> float | None:
-        """Return the value as `ndcg_core.measures.score.score_query` does, or None if the query is left out."""
+        """Return the metric's value on the query, or None if the query is left out."""
         return None if self.quotient is None else self.quotient.value
 
     @property
     def last_step(self) -> str:
-        """Return the last division as text, such as ``2 / 5 = `` or ``1.630930 / 2.000000 = ``.
+        """Return the division that gives the value as text, such as ``2 / 5 = `` or ``1.630930 / 2.000000 = ``.
 
-        Empty if nothing is divided, if a rule decides the value, or if the query is left out.
+        Return "" if nothing is divided, if a rule decides the value, or if the query is left out.
         """
         if self.because or self.quotient is None or self.quotient.below is None:
             return ""
@@ -101,19 +102,19 @@ class Explanation:
 
     @property
     def ranking_within_cutoff(self) -> tuple[ExplainedRank, ...]:
-        """Return the ranks down to the cutoff."""
+        """Return the ranks from 1 to the metric's cutoff; all ranks if the metric has none."""
         return self.ranking[: self.metric.cutoff]
 
 
 class Step(NamedTuple):
-    """One step of changing one metric into another, with the value of the metric after the step.
+    """One step on the way from one metric to another, with the value of the metric after the step.
 
     Attributes
     ----------
     choices : str
         The choices that changed, with their new values (``gain = binary``); empty in the first step.
     metric : Metric
-        The metric with these choices.
+        The metric after the step.
     value : float or None
         The metric's value on the query; None if the query is left out.
     """
@@ -174,7 +175,10 @@ def explain(
 def add_running_sums(
     rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
 ) -> tuple[ExplainedRank, ...]:
-    """Return the ranks of (doc_id, score, grade, gain) rows in rank order, with factors and running sums."""
+    """Return one `ExplainedRank` per row, with its contribution and the sum of the contributions so far.
+
+    rows: (doc_id, score, grade, gain) in rank order. factors: the discount or other factor of each rank, one per row.
+    """
     lines: list[ExplainedRank] = []
     for rank, ((doc_id, score, grade, worth), factor) in enumerate(zip(rows, factors, strict=True), start=1):
         total = (lines[-1].cumulated if lines else 0.0) + worth * factor
@@ -206,9 +210,9 @@ def ideal_documents(
 def explain_value(
     metric: Metric, judged_results: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
 ) -> str:
-    """Return the reason why a rule decides the value, such as that nothing relevant is judged.
+    """Return the reason if a rule decides the value, such as that nothing relevant is judged; else "".
 
-    Empty if the sums over the ranks decide the value.
+    judged_results: the results that the metric ranks. results: all results of the system. judgments: doc_id -> grade.
     """
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"

@@ -18,11 +18,18 @@ LONGEST = 200  # characters of a name at most
 class ExternalMetric(Metric):
     """A metric whose values another tool computed: a name and a direction, without a definition.
 
-    external_name: name of the metric in the other tool. A leading ``-`` means that lower values are better: the signs
-    of all values are reversed.
-    tool: the tool, with version, that ndcg-ab runs on rankings and judgments; empty if the values come from a file.
+    Parameters
+    ----------
+    external_name : str
+        Name of the metric in the other tool. A leading ``-`` means that lower values are better; the signs of all
+        values are then reversed.
+    tool : str
+        The tool, with version, that ndcg-ab runs on rankings and judgments; empty if the values come from a file.
 
-    Raises MetricError if the name is empty, longer than 200 characters, or not printable on one line.
+    Raises
+    ------
+    MetricError
+        If the name is empty, longer than 200 characters, has spaces at an end, or is not printable on one line.
     """
 
     external_name: str = ""
@@ -41,7 +48,7 @@ class ExternalMetric(Metric):
 
     @property
     def is_negated(self) -> bool:
-        """Return whether lower values are better, so that the signs are reversed."""
+        """Return whether lower values of the metric are better, so that the signs of all values are reversed."""
         return self.external_name.startswith(NEGATED)
 
     @property
@@ -61,7 +68,7 @@ class ExternalMetric(Metric):
     def traits(self) -> Measure:
         """Return the traits of a metric without a definition: additive, with an unknown divisor.
 
-        The metric is bounded by [0, 1] if the built-in metric with its name is.
+        Values are taken to lie in [0, 1] if a built-in metric has the same name and this range.
         """
         builtin = find_builtin_metric(self.external_name)
         is_bounded = builtin is not None and builtin.traits.is_bounded
@@ -71,8 +78,8 @@ class ExternalMetric(Metric):
     def tracker_name(self) -> str:
         """Return the name for trackers, which has only letters, digits and ``_ - .``.
 
-        Other characters are replaced by ``_``, and the metric's hash is appended. If a built-in metric has the name,
-        the result is the tracker name of the built-in metric.
+        If the metric's name has other characters, they are replaced by ``_``, and the metric's hash is appended. If a
+        built-in metric has the name, the result is the tracker name of the built-in metric.
         """
         builtin = find_builtin_metric(self.external_name)
         if builtin is not None:
@@ -87,9 +94,9 @@ def refuse_quotient(ranked: RankedGains) -> Quotient:
 
 
 def find_builtin_metric(name: str) -> Metric | None:
-    """Return the built-in metric of a name; None if there is none.
+    """Return the built-in metric of a name, or None if there is none.
 
-    A name that only other tools use, such as ``MRR@10``, does not count.
+    A name that only other tools use, such as ``MRR@10``, does not count as built-in.
     """
     try:
         return parse(name) if translate(name).casefold() == name.casefold() else None
@@ -105,14 +112,14 @@ def canonical_name(name: str) -> str:
 
 
 def match_metric(text: str, names: Collection[str]) -> str:
-    """Return the name in `names` that a text means (``rr@10`` for ``MRR@10``).
+    """Return the name in `names` that denotes the metric of a text (``rr@10`` for ``MRR@10``).
 
-    If no name fits, the canonical name of the text is returned.
+    If `names` lacks the metric, return the canonical name of the text.
     """
     plain, builtin = canonical_name(text), canonical_name(translate(text))
     return builtin if plain not in names and builtin in names else plain
 
 
 def make_metric(name: str) -> Metric:
-    """Return the built-in metric of a name, or else an `ExternalMetric`."""
+    """Return the built-in metric of a name, or an `ExternalMetric` if no built-in metric has the name."""
     return find_builtin_metric(name) or ExternalMetric(external_name=name)

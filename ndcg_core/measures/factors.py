@@ -7,9 +7,18 @@ from typing import NamedTuple
 class GradedRanking(NamedTuple):
     """The gains and grades of a ranking, for measures that weight a rank by the documents above it.
 
-    gains, grades: the gain and the grade at each rank within the cutoff, from rank 1; the grade is None if unjudged.
-    relevant: number of documents judged for the query with a gain > 0. nonrelevant: number of the other documents
-    judged for the query with a grade >= 0. highest: the gain of the highest grade, > 0.
+    Attributes
+    ----------
+    gains : sequence of float
+        Gain at each rank within the cutoff, from rank 1.
+    grades : sequence of float or None
+        Grade at each of these ranks; None if the document is unjudged.
+    relevant : int
+        Number of documents judged for the query that have a gain > 0.
+    nonrelevant : int
+        Number of documents judged for the query that have a grade >= 0 and no gain.
+    highest : float
+        Gain of the highest grade of the evaluation, > 0.
     """
 
     gains: Sequence[float]
@@ -20,7 +29,7 @@ class GradedRanking(NamedTuple):
 
 
 def precision_at_ranks(ranking: GradedRanking) -> list[float]:
-    """Return the precision at every rank (trec_eval: map, map_cut)."""
+    """Return the precision at every rank, from rank 1 (trec_eval: map, map_cut)."""
     precisions, relevant = [], 0
     for rank, gain in enumerate(ranking.gains, start=1):
         relevant += gain > 0
@@ -42,7 +51,10 @@ def stopping_factors(ranking: GradedRanking) -> list[float]:
 
 
 def within_relevant_factors(ranking: GradedRanking) -> list[float]:
-    """Return a factor per rank: 1 for the top R ranks, with R relevant documents, and 0 below (trec_eval: Rprec)."""
+    """Return the factor of R-precision at every rank: 1 if the rank is at most R, else 0 (trec_eval: Rprec).
+
+    R is the number of relevant documents of the query.
+    """
     return [1.0 if index < ranking.relevant else 0.0 for index in range(len(ranking.gains))]
 
 

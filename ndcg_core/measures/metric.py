@@ -181,7 +181,10 @@ class Metric:
             object.__setattr__(self, "score_precision", "double")
 
     def _refuse_idle_choices(self) -> None:
-        """Raise MetricError if a choice has no effect on the value: it would give one metric two names."""
+        """Raise MetricError if a choice is set that has no effect on the value.
+
+        Otherwise two metrics that are equal would have different names.
+        """
         choices = self.choices()
         for field in dataclasses.fields(self)[2:]:
             if getattr(self, field.name) != field.default and field.name not in choices:
@@ -191,9 +194,10 @@ class Metric:
                 )
 
     def _describe_needed_choice(self, choice: str) -> str:
-        """Return a phrase that names the value of gain, discount or ideal that `choice` needs to have an effect.
+        """Return a phrase that says which gain, discount or ideal `choice` needs to have an effect.
 
-        Empty if no value of these gives `choice` an effect on the measure.
+        An example is `` with gain = linear (it needs gain = binary)``. Return "" if no gain, discount or ideal of the
+        measure gives `choice` an effect.
         """
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
@@ -247,7 +251,7 @@ class Metric:
 
     @cached_property
     def ideal_entry(self) -> Ideal | None:
-        """Return the registry's entry for the ideal in effect, or None without an ideal."""
+        """Return the entry of the ideal in effect in `ndcg_core.measures.registry.IDEALS`, or None without an ideal."""
         return None if self.effective_ideal is None else IDEALS[self.effective_ideal]
 
     @cached_property
@@ -267,9 +271,9 @@ class Metric:
 
     @cached_property
     def ideal_depth(self) -> int | None:
-        """Return the number of the system's top results that the ideal consists of.
+        """Return the number of the system's top results that make up the ideal.
 
-        None if the ideal includes all of the system's results, or does not consist of the system's results.
+        Return None if the ideal uses all of the system's results, or none of them.
         """
         if self.ideal_entry is None or self.ideal_entry.depth is None:
             return None

@@ -87,9 +87,10 @@ OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own docu
 
 
 def excludes_own_document(metric: Any) -> bool:
-    """Return whether a metric has a preset of a tool that leaves out a query's own document before it scores.
+    """Return whether a metric has a preset that leaves out the document whose id is the query's id.
 
-    The own document is the one whose id is the query's id. metric: text, or mapping of choices.
+    Such a preset follows another tool, which removes this document before it scores. metric: text, or mapping of
+    choices.
 
     >>> excludes_own_document("ndcg(preset=beir)@10"), excludes_own_document("ndcg@10")
     (True, False)
@@ -246,7 +247,7 @@ def read_number(name: str, value: Any) -> float:
 def translate_name(text: str) -> str | None:
     """Return the built-in name for a metric name of another tool, such as ``precision@10`` for ``P_10``.
 
-    None if no built-in measure matches. A cutoff is dropped if the measure has none.
+    Return None if no built-in measure matches. A cutoff is dropped if the measure has none.
     """
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     name = translate_measure(match[1]) if match else ""
@@ -258,8 +259,8 @@ def translate_name(text: str) -> str | None:
 def translate(text: str) -> str:
     """Return a metric's name in built-in notation (``precision@10`` for ``P_10``); leave other texts unchanged.
 
-    Arguments in parentheses stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never
-    translated.
+    Arguments in parentheses stay as they are (``ap(rel=2)`` for ``MAP(rel=2)``). A text that is a built-in name is
+    returned unchanged.
     """
     if match := RBP_NAME.fullmatch(text.lower()):
         return f"rbp(p=0.{match[1]})"
@@ -284,10 +285,10 @@ def is_builtin_name(text: str) -> bool:
 
 
 def translation_hint(text: str) -> str:
-    """Return a hint on another tool's metric name that cannot be translated.
+    """Return a hint if another tool's metric name cannot be translated, else "".
 
-    Either no built-in measure computes the metric, or the name has a cutoff and the built-in measure has none. Empty
-    for every other text.
+    The reason is that no built-in measure computes the metric, or that the name has a cutoff and the built-in measure
+    cannot have one.
     """
     match = NAME_AND_CUTOFF.fullmatch(text.lower().replace("-", "_"))
     if match is None or is_builtin_name(text):

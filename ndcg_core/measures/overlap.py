@@ -7,7 +7,10 @@ PERSISTENCE = 0.9  # p of RBO: the first ten ranks have 86 % of the weight
 
 
 def overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """Return the number of common documents over the length of the longer ranking, in [0, 1]; 1 if both are empty."""
+    """Return the overlap of two rankings in [0, 1]: common documents / length of the longer ranking.
+
+    Return 1 if both rankings are empty.
+    """
     longest = max(len(first), len(second))
     return len({*first} & {*second}) / longest if longest else 1.0
 
@@ -15,10 +18,10 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> float:
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence: float = PERSISTENCE) -> float:
     """Return the extrapolated rank-biased overlap RBO_ext of two rankings without ties, in [0, 1].
 
-    RBO_ext is the expected agreement for a reader who goes on from each rank with probability `persistence`, if ranks
-    beyond the rankings agree as much as those seen. Rankings may have unequal lengths. The result is 1 if both are
-    empty, and 0 if one of them is. (Webber, Moffat and Zobel 2010, "A similarity measure for indefinite rankings",
-    equation 32; the library rbo 0.1.3, `rbo_ext`, agrees.)
+    RBO_ext is the expected agreement for a reader who goes on from each rank with probability `persistence`. It assumes
+    that the unseen ranks below the two rankings agree as much as the seen ranks. Rankings may have unequal lengths. The
+    result is 1 if both rankings are empty, and 0 if only one is empty. (Webber, Moffat and Zobel 2010, "A similarity
+    measure for indefinite rankings", equation 32; the library rbo 0.1.3, `rbo_ext`, agrees.)
     """
     shorter, longer = sorted((first, second), key=len)
     if not shorter:

@@ -11,23 +11,27 @@ from ndcg_core.measures.score import discount, highest_gain
 
 
 class Range(NamedTuple):
-    """The lowest and the highest value that a metric can have, in the metric's unit; low < high."""
+    """The range of values that a metric can have: from low to high, in the metric's unit; low < high."""
 
     low: float
     high: float
 
     @property
     def width(self) -> float:
-        """Return high - low: every difference of two values, and every mean of differences, lies in [-width, width]."""
+        """Return high - low.
+
+        Every difference of two values, and every mean of such differences, lies in [-width, width].
+        """
         return self.high - self.low
 
 
 def value_range(metric: Metric, highest_grade: float | None = None) -> Range | None:
-    """Return the lowest and the highest value a metric can have; None if the range is unknown or unbounded.
+    """Return the lowest and the highest value that a metric can have; None if the range is unknown or unbounded.
 
-    highest_grade: highest grade of all judgments; None if judgments have not been read. The range of dcg and cg depends
-        on it unless the gain is binary or a table. A metric of another tool has the range of the built-in metric of its
-        name, if the tool uses the same unit.
+    highest_grade: highest grade of all judgments; None if judgments have not been read. It is needed for dcg and cg,
+    whose range depends on it unless the gain is binary or a table.
+
+    A metric of another tool has the range of the built-in metric with its name, if the tool uses the same unit.
     """
     if isinstance(metric, ExternalMetric):
         builtin = find_builtin_metric(metric.source_name) or find_builtin_metric(
@@ -51,7 +55,7 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
 def largest_gain(metric: Metric, highest_grade: float | None) -> float | None:
     """Return the largest gain that one document can have.
 
-    None if the gain grows with the grade, and the highest grade is unknown (None) or its gain exceeds a float.
+    Return None if the gain grows with the grade, and either `highest_grade` is None or the gain exceeds a float.
     """
     rule = metric.effective_gain
     if not isinstance(rule, str):

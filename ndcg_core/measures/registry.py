@@ -30,14 +30,25 @@ CHOSEN = "chosen"
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One gain function, from grades to gains, with the properties that other code bases its decisions on.
+    """A gain function, from grades to gains, with the properties that other code bases its decisions on.
 
-    worth: function of a grade > 0 and `relevant_from` that returns the gain, >= 0. choices: names of the choices that
-    only metrics with this gain have.
-    is_choice: whether a metric can choose the gain; if not, a measure implies it.
-    is_of_every_grade: whether grades of 0 and below can gain something, too; if not, they gain 0.
-    highest: the largest gain of any grade; None if the gain grows with the grade.
-    relevance: name of the gain function that decides whether a query has relevant documents; None if this gain decides.
+    Attributes
+    ----------
+    name : str
+        Name of the gain in a metric's definition.
+    worth : callable
+        Function of a grade > 0 and of `relevant_from` (a grade, or None) that returns the gain, >= 0.
+    choices : tuple of str
+        Names of the choices that only metrics with this gain have.
+    is_choice : bool
+        True if the user can choose the gain for a metric; False if a measure implies it.
+    is_of_every_grade : bool
+        True if grades of 0 and below can have a gain, too; False if they gain 0.
+    relevance : str or None
+        Name of another gain function, which decides instead of this one whether a query has relevant documents; or
+        None.
+    highest : float or None
+        Largest gain of any grade; None if the gain grows with the grade.
     """
 
     name: str
@@ -74,11 +85,18 @@ def judged(_grade: float, _: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """One discount function, from ranks to factors, with the properties that other code bases its decisions on.
+    """A discount function, from ranks to factors, with the properties that other code bases its decisions on.
 
-    factor: function of the rank (1, 2, 3 …) and a parameter that returns the factor, in (0, 1]. choices: names of the
-        choices that only metrics with this discount have; the first one is the parameter. is_choice: whether a metric
-        can choose the discount; if not, a measure implies it.
+    Attributes
+    ----------
+    name : str
+        Name of the discount in a metric's definition.
+    factor : callable
+        Function of the rank (1, 2, 3 …) and of a parameter that returns the factor, in (0, 1].
+    choices : tuple of str
+        Names of the choices that only metrics with this discount have. The first one is the parameter of `factor`.
+    is_choice : bool
+        True if the user can choose the discount for a metric; False if a measure implies it.
     """
 
     name: str
@@ -131,11 +149,18 @@ class GainSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
-    """One kind of ideal ranking, whose sum divides the sum of a ranking.
+    """A kind of ideal ranking, whose sum divides the sum of a ranking.
 
-    pool: the documents whose gains make up the ideal. depth: name of the choice that limits a RETURNED pool to a number
-    of top ranks, or None.
-    choices: names of the choices that only metrics with this ideal have.
+    Attributes
+    ----------
+    name : str
+        Name of the ideal in a metric's definition.
+    pool : GainSource
+        The documents whose gains make up the ideal ranking.
+    depth : str or None
+        For an ideal of the system's own results: name of the choice that limits it to the top ranks. None for others.
+    choices : tuple of str
+        Names of the choices that only metrics with this ideal have.
     """
 
     name: str
@@ -163,7 +188,10 @@ class Divisor(StrEnum):
 
 
 class Quotient(NamedTuple):
-    """A metric's value as numerator (above) and divisor (below); below is None if nothing is divided."""
+    """The numerator (`above`) and the divisor (`below`) of a metric's value.
+
+    `below` is None if nothing is divided; `above` is then the value.
+    """
 
     above: float
     below: float | None = None
@@ -179,10 +207,18 @@ class Quotient(NamedTuple):
 class RankedGains(NamedTuple):
     """The gains of one answered query of one system, from which a measure computes its value.
 
-    gains: the gain at each rank within the cutoff, from rank 1, >= 0, at least one. total: sum of gain * discount over
-        these ranks.
-    ideal: sum of gain * discount of the ideal ranking; 0 for measures without one. cutoff: k >= 1, or None.
-    returned: number of results, >= 1, without regard to the cutoff.
+    Attributes
+    ----------
+    gains : sequence of float
+        Gain at each rank within the cutoff, from rank 1, >= 0; at least one.
+    total : float
+        Sum over these ranks of gain * discount, or of gain * factor for measures that have factors.
+    ideal : float
+        Sum of gain * discount over the ideal ranking; 0 for measures without one.
+    cutoff : int or None
+        The metric's cutoff k >= 1; None if it has none.
+    returned : int
+        Number of results that the metric ranks, >= 1, also below the cutoff.
     """
 
     gains: Sequence[float]
@@ -194,22 +230,39 @@ class RankedGains(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure: the function that computes its value, and the properties that other code bases its decisions on.
+    """A measure: the function that computes its value, and the properties that other code bases its decisions on.
 
-    quotient: the function that computes the value from a `RankedGains`.
-    divisor: the kind of number that divides the sum over ranks.
-    gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
-    ideal: name of the ideal, CHOSEN, or None if the measure does not divide by an ideal. A named ideal is not cut: all
-        documents in the ideal count.
-    is_additive: whether the value is a sum over ranks, up to a divisor that does not depend on the order of ties. Only
-        then can ties be averaged, and is there an expected value over the orders of ties.
-    is_bounded: whether values lie in [0, 1]; if not, they have the unit of the gains.
-    factors: for a measure that weights a rank by the documents above it, the function that returns the factor, >= 0,
-        of every rank; None for measures with a discount.
-    is_monotone: whether moving a document with a larger gain up never lowers the value.
-    is_decided_by_first: whether only the rank of the first relevant document matters.
-    has_cutoff: whether a metric of this measure can have a cutoff; if not, everything returned counts.
-    choices: names of the choices of this measure alone. ignores: names of choices without effect on this measure.
+    Attributes
+    ----------
+    name : str
+        Name of the measure in a metric's name.
+    quotient : callable
+        Function that computes numerator and divisor of the value from a `RankedGains`.
+    divisor : Divisor
+        Kind of number that divides the sum over ranks.
+    is_additive : bool
+        True if the value is a sum over ranks, up to a divisor that does not depend on the order of ties. Only then can
+        ties be averaged, and only then is there an expected value over the orders of ties.
+    is_bounded : bool
+        True if values lie in [0, 1]; False if they have the unit of the gains.
+    gain, discount : str
+        Name of the gain or discount that all metrics of this measure have, or CHOSEN if each metric chooses its own.
+    ideal : str or None
+        Name of the ideal, or CHOSEN; None if the measure does not divide by an ideal. A named ideal is not cut: it
+        counts all of its documents.
+    factors : callable or None
+        For a measure that weights a rank by the documents above it: function that returns the factor, >= 0, of every
+        rank. None for measures with a discount.
+    is_monotone : bool
+        True if moving a document with a larger gain up never lowers the value.
+    is_decided_by_first : bool
+        True if the value depends only on the rank of the first relevant document.
+    has_cutoff : bool
+        True if a metric of this measure can have a cutoff; False if all results always count.
+    choices : tuple of str
+        Names of the choices that only this measure has.
+    ignores : tuple of str
+        Names of the choices that have no effect on this measure.
     """
 
     name: str
@@ -228,7 +281,10 @@ class Measure:
     ignores: tuple[str, ...] = ()
 
     def takes(self, choice: str) -> bool:
-        """Return whether each metric of this measure chooses its own `choice`: "gain", "discount" or "ideal"."""
+        """Return whether each metric of this measure chooses its own gain, discount or ideal.
+
+        choice: "gain", "discount" or "ideal".
+        """
         return {"gain": self.gain, "discount": self.discount, "ideal": self.ideal}[choice] == CHOSEN
 
     @property
@@ -258,21 +314,22 @@ def accuracy(ranked: RankedGains) -> Quotient:
 def precision(ranked: RankedGains) -> Quotient:
     """Return precision: the number of relevant documents within the cutoff / k (trec_eval: P, set_P).
 
-    The divisor is k even if fewer than k results were returned. Without a cutoff it is the number of results.
+    The divisor is the cutoff k even if fewer results were returned. Without a cutoff it is the number of results.
     """
     return Quotient(ranked.total, ranked.returned if ranked.cutoff is None else ranked.cutoff)
 
 
 def recall(ranked: RankedGains) -> Quotient:
-    """Return the sum over relevant documents within the cutoff, divided by the number of all relevant documents.
+    """Return the sum over the relevant documents within the cutoff / the number of all relevant documents of the query.
 
-    Each document adds 1 (trec_eval: recall), or its factor (ap, rprec, bpref). A sum of 0 is not divided.
+    For recall each document adds 1 (trec_eval: recall). For ap, rprec, bpref and infap it adds the factor of its rank.
+    If the sum is 0, the result has no divisor.
     """
     return Quotient(ranked.total, ranked.ideal) if ranked.total else Quotient(0.0)
 
 
 def reciprocal_rank(ranked: RankedGains) -> Quotient:
-    """Return 1 / rank of the first relevant document, or 0 without one (trec_eval: recip_rank)."""
+    """Return 1 / rank of the first relevant document within the cutoff, or 0 without one (trec_eval: recip_rank)."""
     first = next((rank for rank, gain in enumerate(ranked.gains, start=1) if gain > 0), None)
     return Quotient(0.0) if first is None else Quotient(1.0, first)
 

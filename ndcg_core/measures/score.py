@@ -42,7 +42,15 @@ LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 class RankedDoc(NamedTuple):
-    """A document of a ranking, with the first rank of the group of documents that have the same score."""
+    """A document of a ranking.
+
+    Attributes
+    ----------
+    doc_id : str
+        Id of the document.
+    first_rank : int
+        First rank, from 1, of the group of documents that have the same score as this one.
+    """
 
     doc_id: str
     first_rank: int
@@ -70,7 +78,10 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
 
 
 def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
-    """Return each document's best `order_score`; raise ValueError for a repeated document unless duplicates = first."""
+    """Return the best sort key of each document, as doc_id -> `order_score`.
+
+    Raise ValueError if a document is repeated (unless duplicates = first), or if a result has neither score nor rank.
+    """
     best: dict[str, float] = {}
     for result in results:
         if result.doc_id in best and metric.duplicates == "error":
@@ -80,9 +91,10 @@ def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
 
 
 def order_score(result: Result, metric: Metric) -> float:
-    """Return the sort key of a result, higher first: the score in the metric's precision, or minus the given rank.
+    """Return the sort key of a result, highest first: the score in the metric's precision, or minus the given rank.
 
-    The rank is used with ties = given, and for a result without a score. Raises ValueError if that rank is missing.
+    The given rank is used with ties = given, and for a result without a score. Raise ValueError if it is needed and
+    missing.
     """
     if metric.ties == "given" or result.score is None:
         if result.rank_given is None:
@@ -132,7 +144,10 @@ def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
 
 @lru_cache
 def _first_discounts(rule: str, parameter: float) -> tuple[float, ...]:
-    """Return the discount factors of the top `KEPT` ranks, cached since every query uses them."""
+    """Return the discount factors of the top `KEPT` ranks, cached because every query uses them.
+
+    rule: name of the discount. parameter: base or persistence of the discount.
+    """
     return tuple(DISCOUNTS[rule].factor(rank, parameter) for rank in range(1, KEPT + 1))
 
 
@@ -141,8 +156,10 @@ def ideal_gains(
 ) -> list[float]:
     """Return the gains of the metric's ideal ranking, best first, cut at the end of the ideal.
 
-    result_gains: gains of the system's results in rank order, down to the metric's depth.
-    highest_grade: highest grade in the whole evaluation. returned: number of all results.
+    result_gains: gains of the system's results in rank order, down to the metric's depth. They are used only if the
+    ideal consists of the system's own results.
+    highest_grade: highest grade in the whole evaluation.
+    returned: number of all results of the system.
     Raises MetricError if a grade is above max_grade, or if the gain table lacks a grade.
     """
     if metric.has_endless_ideal:
@@ -158,7 +175,7 @@ def ideal_gains(
 def highest_gain(metric: Metric, highest_grade: float) -> float:
     """Return the gain of the highest grade: of max_grade, or of `highest_grade` if max_grade is None.
 
-    Raises MetricError if `highest_grade` is above max_grade.
+    Raises MetricError if `highest_grade` is above max_grade, or if the gain table lacks the grade.
     """
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
@@ -167,9 +184,9 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
-    """Return the number of ranks after which the ideal ranking is cut.
+    """Return the number of ranks after which the ideal ranking is cut, or None if it is not cut.
 
-    None if the ideal ranking is not cut. returned: number of the system's results.
+    returned: number of the system's results.
     """
     if not metric.traits.takes("ideal"):
         return None
@@ -181,7 +198,10 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
 
 
 def gains_at_ranks(metric: Metric, ranking: Sequence[RankedDoc], judgments: Mapping[str, float]) -> list[float]:
-    """Return the gain at each rank: the document's own, or with ties = average the mean over equal scores."""
+    """Return the gain at each rank; with ties = average, the mean gain of the documents that have equal scores.
+
+    ranking: the documents in rank order. judgments: doc_id -> grade.
+    """
     gains = document_gains(metric, (document.doc_id for document in ranking), judgments)
     if metric.ties != "average":
         return gains
@@ -204,7 +224,10 @@ def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[st
 
 
 def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
-    """Return whether a query has a relevant judgment: a gain above 0 (with the gain `judged`: a grade above 0)."""
+    """Return whether a query has a relevant judgment, which is a judgment with a gain above 0.
+
+    For the gain `judged`, which every judgment has, it is a judgment with a grade above 0.
+    """
     rule = metric.effective_gain
     if isinstance(rule, str):
         rule = GAINS[rule].relevance or rule
@@ -265,9 +288,10 @@ def quotient(
     ranking: Sequence[RankedDoc] | None = None,
     ideal: float | None = None,
 ) -> Quotient | None:
-    """Return the numerator and divisor of `score_query`'s value, or None if the query is left out.
+    """Return the numerator and the divisor of a metric's value for one query of one system.
 
-    A value that a rule decides has no divisor. Parameters and errors are those of `score_query`.
+    Return None if the query is left out. If a rule decides the value instead of the sums, the divisor is None.
+    Parameters and errors are described in `score_query`, which returns the quotient of the two.
     """
     if metric.negative == "error" and min(judgments.values()) < 0:
         raise MetricError(f"metric {metric.name}: grade {format_number(min(judgments.values()))} is below 0")
@@ -284,10 +308,10 @@ def quotient(
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
-    """Return the ideal sum of gain * discount that divides every ranking of a query.
+    """Return the sum of gain * discount of the ideal ranking, if all rankings of a query are divided by it.
 
-    None if the ideal depends on the ranking, or if the measure has none. highest_grade: highest grade in the
-    evaluation.
+    Return None if the ideal depends on the system's ranking, or if the measure has no ideal.
+    highest_grade: highest grade in the evaluation.
     """
     depends = metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
     if metric.ideal_entry is None or depends:
@@ -340,7 +364,8 @@ def factors_at_ranks(
 def rank_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[RankedDoc]:
     """Return the documents that the metric ranks, in rank order.
 
-    Unjudged results are removed first if unjudged = condense. Raises ValueError as `order_results` does.
+    Unjudged results are removed first if unjudged = condense. Raises ValueError if a result lacks a score or rank that
+    the order needs, or if a document is repeated (unless duplicates = first).
     """
     return order_results(condense_results(metric, results, judgments), metric)
 

@@ -32,7 +32,7 @@ class TieBounds(NamedTuple):
 
 @lru_cache
 def with_ties(metric: Metric, ties: str) -> Metric:
-    """Return the metric with `ties` as its rule for the order of equal scores."""
+    """Return a copy of the metric whose rule for the order of equal scores is `ties`."""
     return dataclasses.replace(metric, ties=ties)
 
 
@@ -81,7 +81,10 @@ def tie_bounds(
     scored = [(order_score(result, metric), result.doc_id) for result in results]
 
     def value_in_order(sign: float) -> float:
-        """Return the value with ties ordered by gain, best first (sign 1) or last (sign -1)."""
+        """Return the value if documents with equal scores are ordered by gain.
+
+        sign: 1 to put the best first, -1 to put the best last.
+        """
 
         def key(row: tuple[float, str]) -> tuple[float, float, bytes]:
             score, doc_id = row

@@ -42,8 +42,9 @@ MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     """Return whether `difference_bounds` can be computed for a metric.
 
-    The metric must be rr, accuracy, or a sum over ranks whose ideal, if any, is global or max. Metrics have no bounds
-    if they condense, if their value depends on the number of results, or if there are more than MOST_LEVELS gains.
+    The metric must be rr, accuracy, or a sum of discounted gains that has no ideal, a global ideal or a max ideal. A
+    metric has no bounds if it condenses rankings or if its value depends on the number of results. A sum over ranks has
+    no bounds if the grades have more than MOST_LEVELS different gains.
     """
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
@@ -55,8 +56,9 @@ def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
 def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return two (queries,) arrays: the lowest and the highest possible difference of each query.
 
-    values: (queries,) differences if unjudged results gain nothing; 0 if the query has no relevant judgment. All
-        differences are candidate - baseline, in the metric's unit.
+    All differences are candidate - baseline, in the metric's unit. They are possible if the unjudged results may have
+    any of the grades.
+    values: (queries,) differences if unjudged results gain nothing; 0 for a query without a relevant judgment.
     Raises ValueError for a metric without bounds (`has_bounds`).
     """
     if not has_bounds(pair.metric, pair.judged):
@@ -68,15 +70,16 @@ def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray,
 
 
 def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
-    """Return the distinct gains above 0 that the grades of the evaluation have, rising."""
+    """Return the distinct gains above 0 of the grades in the evaluation, in rising order."""
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 
 
 def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
     """Return, per query, the largest possible difference in favour of one system, for rr and accuracy.
 
-    side: 0 for candidate - baseline, 1 for baseline - candidate. Unjudged documents that only the favoured system
-    returns count as relevant; of those that both systems return, at most one does.
+    The difference is largest if all unjudged documents that only the favoured system returns are relevant, and at most
+    one of those that both systems return.
+    side: 0 if the candidate is favoured, 1 if the baseline is.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)
     worth = values_by_first_rank(pair.metric, deepest)
@@ -96,10 +99,11 @@ def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
 
 
 def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
-    """Return, per query, the highest `sign` (1 or -1) times the difference over all grades of unjudged documents.
+    """Return, per query, the highest value of `sign` times the difference over all grades of unjudged documents.
 
-    For metrics that are a sum over ranks. values: `sign` times the differences if unjudged results gain nothing. A
-    query without a relevant judgment is *open*: its difference is 0 until one of its documents gains something.
+    The metric must be a sum over ranks. A query without a relevant judgment has the difference 0 until one of its
+    unjudged documents gains something.
+    values: (queries,) `sign` times the differences if unjudged results gain nothing. sign: 1 or -1.
     """
     levels = positive_gains(pair.metric, pair.judged)
     if not len(levels):
@@ -121,10 +125,14 @@ def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatAr
 def _greatest_quotients(
     pair: SystemPair, numerators: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
 ) -> FloatArray:
-    """Return (queries,) largest differences over all gains of unjudged documents, if the ideal depends on these gains.
+    """Return the largest differences over all gains of unjudged documents, if these gains also change the ideal.
 
-    numerators: (queries,) differences by the judged documents. weights: weight of each unjudged document, candidate -
-        baseline. levels: possible gains, rising. is_open: (queries,) whether no judgment is relevant.
+    The result has the shape (queries,).
+
+    numerators: (queries,) differences if unjudged documents gain nothing.
+    weights: weight of each unjudged document, candidate - baseline.
+    levels: possible gains, rising.
+    is_open: (queries,) True if the query has no relevant judgment.
     """
     metric, judged, query = pair.metric, pair.judged, pair.unjudged.query
     weights = weights[np.lexsort((-weights, query))]
@@ -151,10 +159,12 @@ def _greatest_quotients(
 
 
 def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray, ideal: FloatArray) -> FloatArray:
-    """Return the largest possible quotients of queries, found by Dinkelbach's iteration.
+    """Return the (queries,) largest possible quotients, found by Dinkelbach's iteration.
 
-    quotients: (queries,) starting values, too small. above: (queries,) numerators from judged documents. sums, ideal:
-        (levels, queries, n) amounts that a level adds to numerator and ideal if 0, 1, 2 … unjudged documents reach it.
+    quotients: (queries,) starting values, not above the result.
+    above: (queries,) numerators from judged documents.
+    sums, ideal: (levels, queries, n) amounts that each level of gain adds to the numerator and to the ideal if 0, 1, 2
+        … unjudged documents have at least this gain.
     """
     while True:
         worth = sums - quotients[:, None] * ideal

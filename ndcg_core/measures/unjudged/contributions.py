@@ -23,11 +23,20 @@ BoolArray = NDArray[np.bool_]
 
 
 class RankedResults(NamedTuple):
-    """The results of one system, one row each, by rising query and rank.
+    """The results of one system as arrays with one row per result, sorted by query and rank.
 
-    query: index of the query. doc: number of the document, the same for all systems. rank: from 1. first_rank, size:
-    first rank and size of the group of equal scores if the metric averages ties; else the rank, and 1. grade: NaN if
-    unjudged.
+    Attributes
+    ----------
+    query : (n,) array of int
+        Index of the query.
+    doc : (n,) array of int
+        Number of the document; a document has equal numbers in all systems.
+    rank : (n,) array of int
+        Rank, from 1.
+    first_rank, size : (n,) array of int
+        First rank and size of the group of equal scores if the metric averages ties; otherwise the rank, and 1.
+    grade : (n,) array of float
+        Judged grade; NaN if unjudged.
     """
 
     query: IntArray
@@ -42,11 +51,14 @@ class RankedResults(NamedTuple):
         return ~np.isnan(self.grade)
 
     def take(self, rows: IntArray | BoolArray) -> "RankedResults":
-        """Return some of the rows, chosen by index or by a mask."""
+        """Return the rows that are selected by an array of indices or by a mask."""
         return RankedResults(*(values[rows] for values in self))  # type: ignore[arg-type]
 
     def within(self, depth: int | None) -> "RankedResults":
-        """Return the rows whose group of equal scores begins within the top `depth` ranks; None keeps all rows."""
+        """Return the rows whose group of equal scores begins within the top `depth` ranks.
+
+        Return all rows if `depth` is None.
+        """
         return self if depth is None else self.take(self.first_rank <= depth)
 
 
@@ -59,8 +71,15 @@ def no_results() -> RankedResults:
 class JudgedCounts(NamedTuple):
     """The number of judged documents by query and grade.
 
-    query, grade, documents: (m,) query index, grade and number of documents, one row for each query and grade that
-    occur together. queries: number of queries. grades: all grades of the evaluation, rising.
+    Attributes
+    ----------
+    query, grade, documents : (m,) array
+        Index of a query, a grade, and the number of documents of the query that have the grade. There is one row for
+        each query and grade that occur together.
+    queries : int
+        Number of queries.
+    grades : tuple of float
+        All grades of the evaluation, rising.
     """
 
     query: IntArray
@@ -70,12 +89,15 @@ class JudgedCounts(NamedTuple):
     grades: tuple[float, ...]
 
     def count_documents(self, is_counted: BoolArray) -> FloatArray:
-        """Return, per query, the number of documents in the rows that a mask selects."""
+        """Return the (queries,) number of documents per query, over the rows that a mask selects."""
         return np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
 
 
 def split_by(numbers: IntArray) -> list[IntArray]:
-    """Return one array of row indices for each of the numbers 0, 1, 2 …, up to the highest number."""
+    """Return, for each of the numbers 0, 1, 2 … up to the highest, the indices of the rows that have the number.
+
+    numbers: (rows,) number of each row.
+    """
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
@@ -83,17 +105,24 @@ Values = TypeVar("Values", FloatArray, IntArray)
 
 
 def replace_rows(values: Values, rows: IntArray, new: Values) -> Values:
-    """Return a copy of the values with some rows replaced; a new value for the row -1 is ignored."""
+    """Return a copy of an array in which the values of some rows are replaced.
+
+    rows: indices of the rows; an index of -1 means that the new value is ignored. new: one value for each of `rows`.
+    """
     padded = np.append(values, values.dtype.type(0))
     padded[rows] = new
     return padded[:-1]
 
 
 class Gains(NamedTuple):
-    """The (n,) gains of results or documents: known for judged ones, random for unjudged ones.
+    """The gains of n results or documents: known if judged, random if unjudged.
 
-    mean, variance: expected gain and its variance (0 if judged). relevant, nonrelevant, pooled: probabilities, in
-        [0, 1], that the document is relevant, is judged non-relevant, and is judged at all.
+    Attributes
+    ----------
+    mean, variance : (n,) array of float
+        Expected gain and variance of the gain; the variance is 0 if judged.
+    relevant, nonrelevant, pooled : (n,) array of float
+        Probabilities, in [0, 1], that the document is relevant, is judged non-relevant, and is judged at all.
     """
 
     mean: FloatArray
@@ -103,11 +132,14 @@ class Gains(NamedTuple):
     pooled: FloatArray
 
     def take(self, rows: IntArray) -> "Gains":
-        """Return the gains of some rows, by index."""
+        """Return the gains of the rows with these indices."""
         return Gains(*(values[rows] for values in self))
 
     def replace_rows(self, rows: IntArray, new: "Gains") -> "Gains":
-        """Return a copy of the gains with some rows replaced; new gains for the row -1 are ignored."""
+        """Return a copy in which the gains of some rows are replaced.
+
+        rows: indices of the rows; an index of -1 means that the new gains are ignored. new: one row for each of `rows`.
+        """
         return Gains(*(replace_rows(values, rows, each) for values, each in zip(self, new, strict=True)))
 
 
