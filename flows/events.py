@@ -17,10 +17,10 @@ def events_of(
 ) -> Iterator[dict[str, Any]]:
     """Yield the arguments of Prefect's `emit_event` for each event of an evaluation.
 
-    There is one event if the gate failed, one for each regression that is not exploratory, and one for each drop since
-    the previous evaluation that is not shown to be too small to matter. A drop makes an event only in the first
-    evaluation that has it. common: properties of every payload. since: the changes since the previous evaluation; None
-    without one. `message` in each payload is a sentence that can be posted unchanged.
+    There is one event if the gate failed, one for each comparison that regressed and is not exploratory, and one for
+    each drop. A drop is a system whose ranking got worse since the previous evaluation, by a loss that may matter;
+    later evaluations do not repeat its event. common: properties of every payload. since: the changes since the
+    previous evaluation; None if there is none. `message` in each payload is a sentence that can be posted unchanged.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}

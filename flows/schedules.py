@@ -100,10 +100,10 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Copy the pauses of the server's deployment to a new deployment of this name; return whether anything is paused.
+    """Pause a new deployment and its schedules as on the server; return whether anything is paused.
 
-    Both the deployment and the schedules can be paused. Prefect would make them active, and so run an evaluation that
-    somebody stopped.
+    Otherwise Prefect would make the deployment active, and so run an evaluation that somebody stopped. The result is
+    False if the server has no deployment with this name.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -184,9 +184,11 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
 
 
 async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP, then cancel the running flow runs and pause the schedules.
+    """Serve until a signal stops the process, then cancel the running flow runs and pause the schedules.
 
-    Prefect's own handler of SIGTERM does not wait for this, which leaves flow runs in the state Running forever.
+    The signals are SIGINT, SIGTERM and SIGHUP. Prefect's own handler of SIGTERM does not wait until flow runs are
+    cancelled, and leaves them in the state Running forever. The process exits with code 1 if the server does not answer
+    while serving is stopped. Raises InputError if the server was unavailable for too long before.
     """
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
 

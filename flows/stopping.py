@@ -21,10 +21,18 @@ SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, a
 
 
 class Stopped(KeyboardInterrupt):
-    """The exception that a signal to end the program raises.
+    """The exception that a signal raises to end the program.
 
-    number: number of the signal that was received; None if there was none. code: exit code of a program that ends by
-    itself. abruptly: True to end without waiting for libraries.
+    The attributes are set on the class, and describe the whole process.
+
+    Attributes
+    ----------
+    number : int or None
+        Number of the received signal; None if there was none.
+    code : int or None
+        Exit code of a program that ends without a signal; None until it ends.
+    abruptly : bool
+        True to end without waiting for the threads of libraries.
     """
 
     number: int | None = None
@@ -35,8 +43,8 @@ class Stopped(KeyboardInterrupt):
 def obey_signals() -> None:
     """Install a handler for SIGNALS: the first signal ends this process in order, a second one at once.
 
-    At its end the process then exits without tearing down the interpreter, in which threads of native libraries would
-    abort the process, and a signal would be lost. Ignored signals stay ignored.
+    Signals that are ignored stay ignored. The process will exit without tearing down the interpreter: during the
+    teardown, threads of native libraries could abort the process, and a signal could be lost.
     """
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it

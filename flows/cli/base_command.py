@@ -49,10 +49,11 @@ MOST_USED = frozenset(
 
 
 class Command(TyperCommand):
-    """A command that answers common mistakes, such as a configuration instead of files, with a command to paste.
+    """A command that answers common mistakes with a command to paste.
 
-    The options of the command are made when they are first needed: they are read from the models of a configuration,
-    which take a while to import, and a list of all commands needs none.
+    A common mistake is a configuration in the place of data files. The options of the command are made when `params` is
+    first read: they come from the models of a configuration, which take a while to import, and a list of all commands
+    needs no options.
     """
 
     def __init__(self, function: Callable[..., None], **settings: Any) -> None:
@@ -196,8 +197,9 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
 
 
 def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequence[str]) -> Iterator[str]:
-    """Yield sentences about arguments that cannot be parsed, mostly with a command that works; the first one is used.
+    """Yield sentences that explain an error of the parser, the most specific first.
 
+    At least one sentence is yielded, and the caller shows only the first. Most sentences end with a command that works.
     error: the error of the parser. extra: arguments that the command does not take.
     """
     from ndcg_ab.config.loading.hints import is_number, plain_number
@@ -258,7 +260,11 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
 
 
 def as_setting(args: Sequence[str], name: str) -> list[str] | None:
-    """Return arguments with an option of files replaced by ``--set KEY=VALUE``, or None if `--set` cannot say it."""
+    """Return the arguments with an option replaced by an equivalent ``--set KEY=VALUE``, or None if there is none.
+
+    name: the option to replace, such as ``--metric``. There is no equivalent if no single configuration key belongs to
+    the option, or if a value is missing or contains ``=``.
+    """
     from ndcg_ab.api.arguments import LISTS
     from ndcg_ab.config.options.from_options import OPTIONS
 
@@ -273,10 +279,10 @@ def as_setting(args: Sequence[str], name: str) -> list[str] | None:
 
 
 def replace_option(args: Sequence[str], name: str, replacement: str) -> str:
-    """Return a command's arguments as shell text with one option replaced.
+    """Return a command's arguments as shell text, with the option `name` replaced by `replacement`.
 
-    name: the option to replace. replacement: the new option, or an option with the beginning of the value: ``--metric
-    ndcg@``.
+    The replacement is an option, or an option and the beginning of its value: with ``--metric ndcg@`` for ``--ndcg``,
+    the arguments ``--ndcg 10`` become ``--metric ndcg@10``.
     """
     at = next(index for index, each in enumerate(args) if each.startswith(name))
     value = args[at].removeprefix(name).removeprefix("=")

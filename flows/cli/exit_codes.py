@@ -41,9 +41,9 @@ class Program(TyperGroup):
     """The group of all commands, which turns every error of a command into a sentence and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments; ``help compare`` means ``compare --help``, and ``help`` alone is allowed.
+        """Parse the arguments of the program, in which ``help compare`` means ``compare --help``.
 
-        If the first argument is no command, print a hint and exit.
+        ``help`` alone means ``help --help``. If the first argument is no command and no option, print a hint and exit.
         """
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
@@ -54,9 +54,9 @@ class Program(TyperGroup):
         return parsed
 
     def explain_command(self, ctx: Any, args: Sequence[str]) -> str | None:
-        """Return a sentence with the command to write instead, if the first argument is no command; else None.
+        """Return a sentence that says what to write if the first argument is no command and no option, else None.
 
-        The argument may be a misspelt command or a file.
+        The sentence proposes a command with a similar name, or a command for the file that the argument names.
         """
         first, *rest = args[args[0] == "help" :]
         known = [*self.commands, *(option for each in self.get_params(ctx) for option in each.opts)]
@@ -97,9 +97,10 @@ class Program(TyperGroup):
 
 
 def leave_program(code: int) -> NoReturn:
-    """End the process with an exit code; at once if a signal stopped it or an abandoned thread still runs.
+    """Flush the output streams, and end the process with an exit code.
 
-    A code of 0 is replaced if standard output or standard error cannot be flushed.
+    If a stream cannot be flushed, the code of that error replaces a code of 0. The process ends at once, without
+    waiting for threads, if a signal stopped it or if an abandoned thread still runs.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -173,9 +174,10 @@ def exit_code_for(error: BaseException) -> int:
 
 
 def save_traceback(error: BaseException) -> str:
-    """Save the traceback of an error, and return a text that says where it is.
+    """Save the traceback of an error without secrets, and return a text that says where it is.
 
-    It is written to a temporary file, or to standard error if NDCG_AB_DEBUG is set.
+    The traceback is written to a temporary file, or to standard error if NDCG_AB_DEBUG is set. If the file cannot be
+    written, the returned text says how to see the traceback.
     """
     text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):

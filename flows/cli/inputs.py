@@ -37,10 +37,10 @@ _numbers = itertools.count()
 
 
 def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
-    """Return the options with `judgments` and `system` completed from the files that follow no option.
+    """Return the options with `judgments` and `system` filled in from the positional files.
 
-    command, otherwise: the command, and the alternative to it that messages offer. Raises InputError if a ranking comes
-    first.
+    options: parameter -> value. command: name of the command, for messages. otherwise: another command that messages
+    offer. Raises InputError if files are missing or ambiguous, or if a ranking is in the place of the judgments.
     """
     from ndcg_ab.config.options.positional import assign_files
 
@@ -54,9 +54,10 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 
 
 def is_only(kind: str, file: str, other: str) -> bool:
-    """Return whether a local file can be read as one kind of content and not as the other, by its beginning.
+    """Return whether a local file looks like one kind of content and cannot be another kind.
 
-    kind, other: such as `judgments` and `ranking`. False if there is no such file.
+    kind, other: kinds of content, such as `judgments` and `ranking`. Only the beginning of the file is read. The result
+    is False if there is no such file.
     """
     from ndcg_ab.sources.forms.recognition import recognise_file
 
@@ -73,7 +74,10 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
-    """Return the configuration file if it is the only argument, or None if the arguments are data files."""
+    """Return the path of the configuration if it is the only argument, else None.
+
+    A single argument counts as a configuration by its name or content, or if there is no such file.
+    """
     from ndcg_ab.studies.first_configuration import is_configuration
 
     return Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
@@ -169,9 +173,9 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """Return ``NAME=`` and the path of the argument ``NAME=PATH``; ``NAME=`` is empty if the argument is a path.
+    """Split an argument such as ``NAME=PATH`` into ``NAME=`` and the path.
 
-    The path ``-`` is replaced by that of standard input.
+    The first item is empty if the argument is a path alone. The path ``-`` is replaced by the path of standard input.
     """
     name, equals, file = text.partition("=")
     is_named = bool(equals) and not Path(text).exists()
@@ -191,7 +195,8 @@ def is_pipe(path: str) -> bool:
 def store_pipe(path: str) -> str:
     """Copy the content of a pipe to a temporary file, and return a path from which it can be read repeatedly.
 
-    This is the pipe's own path, if the descriptor can be replaced. Raises InputError if the pipe cannot be read.
+    The returned path is the path of the pipe if its file descriptor could be redirected to the temporary file, else the
+    path of the temporary file. Raises InputError if the pipe cannot be read.
     """
     from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
     from ndcg_ab.temporary import folder_of_process

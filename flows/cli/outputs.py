@@ -31,14 +31,24 @@ SUFFIXES = {  # parameter of an option that names a file -> how its name ends; o
 class Output:
     """The destinations of a command's results: the files of its options, standard output, and the screen.
 
-    paths: name of an option's parameter -> its file, or None. is_taken: True if a result is written to standard output.
+    Attributes
+    ----------
+    quiet : bool
+        True if tables are not printed.
+    on_stdout : list of str
+        Parameters of the options whose result is written to standard output; at most one.
+    is_taken : bool
+        True if a result is written to standard output.
+    paths : dict of str to Path or None
+        Parameter of an option -> its file; None if the option is not set or writes to standard output.
     """
 
     def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **destinations: str | Path | None) -> None:
-        """Check the output files; raise InputError if one cannot be written, is an input, or is named twice.
+        """Check the output files, and raise InputError if one of them cannot be used.
 
-        inputs: the files that the command reads. destinations: parameter of an option -> file, "-" for standard output,
-        or None.
+        A file must be writable, must not be one of the inputs, and can be named once. Only one result can be written to
+        standard output. inputs: the files that the command reads. destinations: parameter of an option -> file, "-" for
+        standard output, or None.
         """
         self.quiet = quiet
         self.on_stdout = [name for name, each in destinations.items() if each == "-" and name not in SUFFIXES]
@@ -57,7 +67,10 @@ class Output:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether tables are printed: neither with ``--quiet``, nor if standard output gets a result."""
+        """Return whether tables are printed to standard output.
+
+        Tables are not printed with ``--quiet``, or if a result is written to standard output.
+        """
         return not self.quiet and not self.is_taken
 
     def write(self, name: str, text: Callable[[], str]) -> None:
@@ -76,9 +89,10 @@ class Output:
         self.write("json", lambda: json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False) + "\n")
 
     def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
-        """Print what `printer` prints, unless tables are switched off; also write it as a picture if the option is set.
+        """Print results as tables, and write the tables as a picture if the option for a picture is set.
 
-        printer: a function that prints `things` with `options` to a console.
+        Nothing is printed if tables are switched off. printer: a function that prints `things` with the keyword
+        arguments `options` to a console, which is its first argument.
         """
         if picture := self.paths.get("picture"):
             from ndcg_ab.report.terminal.grid import draw_picture
@@ -123,9 +137,10 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
 
 
 def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
-    """Return the path of an output file; raise InputError if it cannot be written, is an input, or ends wrongly.
+    """Return the path of an output file, or raise InputError if the file cannot be used.
 
-    name: the parameter of the option, which decides how the name must end. A device may have any name.
+    The file must be writable, must not be one of the inputs, and must have a suffix that fits the option. A device may
+    have any name. name: the parameter of the option.
     """
     path = check_writable(option_of(name), file, inputs)
     suffixes = SUFFIXES.get(name, ())

@@ -94,5 +94,8 @@ def prepare_streams() -> None:
 
 
 def unwrap_stream(stream: TextIO) -> TextIO:
-    """Return the stream inside a GuardedStream, for a spinner, which moves the cursor; other streams unchanged."""
+    """Return the stream inside a GuardedStream; return any other stream unchanged.
+
+    A spinner needs the inner stream, which does not escape the control characters that move the cursor.
+    """
     return stream._stream if isinstance(stream, GuardedStream) else stream

@@ -65,7 +65,7 @@ def findings(
 
 
 def formats(json: JsonFile = None) -> None:
-    """List the forms of files that are read, each with a small file of it."""
+    """List the file formats that are read, each with a small example."""
     from ndcg_ab.sources.forms.recognition import FORMS, list_forms
 
     output = Output((), json=json)

@@ -52,7 +52,7 @@ def compare(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Compare systems from files: no configuration, nothing written but what you ask for."""
+    """Compare systems from files, without a configuration; only files that you ask for are written."""
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.pipeline import evaluate
     from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
@@ -105,7 +105,7 @@ def explain(
     json: JsonFile = None,
     **options: Any,
 ) -> None:
-    """Explain one query's value rank by rank; with two metrics, which choice moves the number."""
+    """Explain one query's value rank by rank; with two metrics, also which choice makes them differ."""
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
     from ndcg_ab.report.terminal.studies import print_explained

@@ -87,7 +87,7 @@ def draw(
     help_all: HelpAll = False,
     **options: Any,
 ) -> None:
-    """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
+    """Draw queries to judge from a log, among those whose results differ, with known probabilities."""
     if deviation is not None and not 0 < deviation < float("inf"):
         raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
     if deviation is not None and judgments:
@@ -131,10 +131,10 @@ def draw(
 
 
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
-    """Return the evaluation from whose log queries are drawn.
+    """Return the evaluation whose log of queries is sampled.
 
-    config: a configuration, in which options may replace the log, the metrics and the words for grades; None to make
-    the evaluation from options alone.
+    config: a configuration, whose log, metrics and numbers of grades the options can replace; None to make the
+    evaluation from the options alone. Raises InputError if options contradict each other or the configuration.
     """
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics

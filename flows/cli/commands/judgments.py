@@ -162,9 +162,9 @@ def clicks(
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:
-    """Return the numbers in a text such as ``0.25,0.5``; None without a text.
+    """Return the numbers in a text such as ``0.25,0.5``, or None if the text is None.
 
-    option: the option that the InputError for other texts names.
+    Raises InputError, which names `option`, if the text is anything but numbers with commas between.
     """
     if text is None:
         return None

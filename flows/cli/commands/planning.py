@@ -115,7 +115,7 @@ def sql(
     ] = False,
     json: JsonFile = None,
 ) -> None:
-    """Print a metric as one query for your own database, with its definition in a comment."""
+    """Print one SQL query that computes a metric in your own database, with its definition in a comment."""
     from ndcg_ab.config.options.from_options import parse_columns, parse_pairs
     from ndcg_ab.other_measures import parse_own_metric
     from ndcg_ab.warehouse.dialects import make_tables

@@ -38,7 +38,7 @@ def check(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Read and check everything that a configuration names, or files, without scoring.
+    """Read and check all inputs of a configuration, or the given files, without computing scores.
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
@@ -108,7 +108,7 @@ def run(
 ) -> None:
     """Run the whole evaluation, keep it in the history, and log it to the tracker.
 
-    Where a Prefect server is named the run is a flow there.
+    If a Prefect server is named, the run is a flow on that server.
     """
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.options.from_options import with_resource_options
@@ -181,7 +181,7 @@ def history(
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the evaluations of a configuration, one a line: values, verdicts, what changed in the inputs."""
+    """Show the evaluations of a configuration, one per line: values, verdicts, and what changed in the inputs."""
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
     from ndcg_ab.report.terminal.timeline import print_digest, print_query_values, print_timeline
@@ -227,7 +227,7 @@ def publish(
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Log a finished evaluation to its tracker, or all of a configuration that are pending; nothing is logged twice."""
+    """Log one finished evaluation, or all pending ones of a configuration, to the tracker; nothing is logged twice."""
     from ndcg_ab.deadlines import Budget
     from ndcg_ab.errors import TrackingError
     from ndcg_ab.full_disks import is_full
