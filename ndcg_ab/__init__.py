@@ -82,7 +82,7 @@ __version__ = "0.3.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from the module that defines it (PEP 562)."""
+    """Import a public name when it is first used (PEP 562); raise AttributeError for any other name."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -50,9 +50,10 @@ JudgeFunction = Callable[..., float | None]
 
 
 def read_argument(argument: str, data: Any) -> Path | str:
-    """Return the path or address to read, or a path object that carries data in memory.
+    """Return the path or address from which the data of a Python argument are read.
 
-    Raise InputError, which names the argument, if the data are of a type that cannot be read.
+    An address such as ``s3://…`` is returned as text. Data in memory are returned as an `InMemoryFile`, a path object
+    that carries them. Raise InputError, which names the argument, for data of another type.
     """
     if isinstance(data, InMemoryFile):
         return data
@@ -80,9 +81,10 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key accepts a value of type `kind`, which is `list` or `dict`.
+    """Return whether a configuration key accepts a plain list or a plain mapping.
 
-    False as well if the key also accepts a number, or if a model describes the values.
+    option: the option of the key. kind: `list` or `dict`. The result is False if the key also accepts a number, or if a
+    model describes the values.
     """
     *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)
@@ -146,9 +148,11 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def judgments_entry(argument: str, data: Any, slices: Any) -> Any:
-    """Return judgments as a path or data; a judge function as a mapping with the keys `python` and `attributes`.
+    """Return the configuration entry for judgments that are given as a Python argument.
 
-    slices: the columns of the queries to slice by; they become the attributes, which the judge function receives.
+    The entry is a path, an address or a path object with the data. For a judge function it is a mapping with the keys
+    `python` and `attributes`. slices: the columns of the queries to slice by, which the judge function receives as
+    attributes. Raise InputError, which names the argument, for data of another type.
     """
     if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
         return read_argument(argument, data)

@@ -113,8 +113,8 @@ def compare(
         disagree.
     cheap_judgments : dataset, optional
         Proxy judgments of the judged queries and of more queries, for example from clicks or a model that has not seen
-        the judgments.  They correct the estimated differences and change no verdict.  Columns and format are those of
-        `judgments`.
+        the judgments.  They correct the estimated differences and change no verdict.  `judgments_columns` and
+        `judgments_format` apply to them, too.
     careful_unseen : sequence of str, or dataset, optional
         Ids of the queries that were judged after the model behind `cheap_judgments` was fixed.  Other queries are left
         out of the correction.  A dataset has the column query_id.
@@ -172,8 +172,8 @@ def compare(
         False omits the lowest and highest difference over all possible grades of unjudged results; by default they are
         computed.
     label_factor : float, optional
-        Factor (1 to 5, by default 1.2) by which unjudged results may be better or worse than judged ones without
-        turning a decision.
+        Factor f, 1 to 5, by default 1.2: a decision must also hold if unjudged results are f times better or worse
+        than judged results.
     complete_judgments : bool, optional
         True declares that unjudged documents are not relevant.
     gate : mapping or bool, optional

@@ -166,9 +166,9 @@ def list_numbers(argument: str, numbers: Any, *, is_integer: bool = False) -> An
 
 
 def read_scores_argument(scores: Data | CompareResult | None) -> Path | Scores | None:
-    """Return the path of the scores, or the scores themselves if they are in memory.
+    """Return the path of per-query scores, or the scores themselves if they are in memory.
 
-    None if the argument is None.
+    None stays None. Raise InputError for data of another type, or without the columns of scores.
     """
     if scores is None:
         return None

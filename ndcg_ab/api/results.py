@@ -109,10 +109,11 @@ class CompareResult:
 
     @property
     def summary(self) -> pa.Table:
-        """The matrix of the first screen as a table: the baseline first, then the other systems, best decision first.
+        """The mean, differences and decision of each system, as a table with one row per system.
 
-        The columns are system and decision (null for the baseline), and for each metric `M` the mean, named `M`, and
-        `M difference`, `M low`, `M high` and `M verdict`, which are null for the baseline.
+        The baseline comes first, then the other systems, the best decision first. The columns are `system`, `decision`,
+        and for each metric `M` the mean, named `M`, and `M difference`, `M low`, `M high` and `M verdict`. The interval
+        of the difference is [low, high]. The decision and the columns about the difference are null for the baseline.
         """
         answer = make_answer(self._outcome)
         rows = []
@@ -132,7 +133,11 @@ class CompareResult:
 
     @property
     def changes(self) -> tuple[Changes, ...]:
-        """The changes of each candidate in the top results; empty if rankings are not available or are very many."""
+        """The changes in the top results, one record per candidate.
+
+        The tuple is empty if there are no rankings, if another tool computed the first metric, or if there are too many
+        results.
+        """
         return self._outcome.changes
 
     @property
@@ -290,9 +295,9 @@ class CompareResult:
 
 
 def choose_name(argument: str, name: str | None, names: Sequence[str]) -> str:
-    """Return a name if it is among the known names; the first known name if the name is None.
+    """Return a name after checking that it is known; None stands for the first known name.
 
-    Raise InputError for an unknown name. argument: the Python argument that the error names.
+    Raise InputError, which names the Python argument `argument`, for an unknown name.
     """
     if name is None or name in names:
         return name or names[0]
