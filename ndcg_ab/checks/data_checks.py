@@ -51,9 +51,9 @@ def check_tables(
     """Check the loaded judgments and rankings, and return findings.
 
     The findings have the default severity of their code; `apply_severities` replaces it by the configured one. Raises
-    InputError for input that makes scores meaningless. Raises CompleteRankingNeededError if a check needs more than the
-    reduced rankings. one_query: True if the rankings hold a single query; then only the checks for contradictions,
-    refused grades, missing ranks and duplicates run.
+    InputError for input that makes scores meaningless. Raises CompleteRankingNeededError if a check needs all rows of a
+    ranking of which only the needed results were loaded. one_query: True if the rankings hold a single query; then only
+    the checks for contradictions, refused grades, missing ranks and duplicates run.
     """
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
@@ -119,10 +119,10 @@ def check_loaded_rows(
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
-    """Return a hint to give a file of queries if only one input seems to use query texts as ids, else "".
+    """Return a hint to give a file of queries, or an empty text.
 
-    That input, the ranking or the judgments, has spaces in most ids. There is no hint if a file of queries is
-    configured.
+    The hint is given if the ids in only one of the two inputs look like query texts: most of them contain spaces. It is
+    not given if a file of queries is configured.
     """
     are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
@@ -177,7 +177,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
 def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
     """Return a note on metrics that leave out unanswered queries.
 
-    The list is empty if no metric does, or if the findings report no unanswered query.
+    The list is empty if no metric leaves them out, or if the findings report no unanswered query.
     """
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
@@ -274,7 +274,10 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 
 
 def copies_hint(pulled: Pulled) -> str:
-    """Return advice on repeated documents as an ending of a message; it lists the tags of a file with several."""
+    """Return advice on documents that a ranking repeats, to be appended to a message.
+
+    If the file has several run tags, the advice lists them, since the file may hold several systems.
+    """
     tags = [
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
     ]
@@ -310,7 +313,7 @@ EVERY_QUERY = 2**62
 
 
 class CompleteRankingNeededError(Exception):
-    """The error that a check needs complete rankings, but rankings were reduced to the needed results."""
+    """The error that a check needs all rows of a ranking of which only the needed results were loaded."""
 
 
 def check_judged_results(
@@ -319,7 +322,7 @@ def check_judged_results(
     """Return findings on systems without a single judged result.
 
     explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if a
-    system has no judged result in the first queries and any ranking is reduced.
+    system has no judged result in the first queries, and only the needed results of some ranking were loaded.
     """
     unjudged = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]
@@ -347,9 +350,10 @@ def check_judged_results(
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
-    """Return {system: (first query_id, answered queries, results, judged results)}, counted in judged queries.
+    """Count the results and the judged results of each system in judged queries.
 
-    queries: the number of judged queries to look up.
+    Returns {system: (lowest query_id, number of queries, results, judged results)}. queries: the largest number of
+    queries to count per system.
     """
     counts: dict[str, tuple[str, int, int, int]] = {}
     columns = ("system_id", "query_id", "returned", "met")

@@ -39,8 +39,16 @@ IDS = ("query_id", "doc_id")
 class Difference(NamedTuple):
     """The spelling difference between the ids of two tables.
 
-    words: its description. spellings: the spellings that make ids equal. pairs: the ids that they make equal. is_whole:
-    True if hardly any id matches unchanged, or if the only difference is the Unicode form.
+    Attributes
+    ----------
+    words : str
+        Condition under which ids match, with an example: ``if … (such as …)``.
+    spellings : sequence of Spelling
+        Spellings that make ids equal, in the order of application.
+    pairs : sequence of Pair
+        Pairs of ids that become equal.
+    is_whole : bool
+        True if the spelling makes ids match of which hardly any matched before, or if only the Unicode form differs.
     """
 
     words: str
@@ -99,10 +107,10 @@ def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str
 
 
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
-    """Return the table with a sample of ids.
+    """Return the table with a sample of its ids.
 
-    shared: the queries in both tables. field: with doc_id, the sample is the document ids of the shared queries; with
-    query_id, it is up to `SAMPLE` shared and `SAMPLE` other query ids.
+    shared: the ids of the queries in both tables. field: "query_id" to sample up to `SAMPLE` of the shared query ids
+    and up to `SAMPLE` others; "doc_id" to take the document ids of the shared queries.
     """
     if field == "query_id":
         shared_ids = set(shared)
@@ -117,11 +125,11 @@ def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
 def compare_tables(
     first: IdTable, other: IdTable, changed_rankings: Callable[..., list[IdTable]], shared: Sequence[str], field: str
 ) -> list[Finding]:
-    """Return a finding if ids of `first` match those of `other` only in another spelling; else an empty list.
+    """Return a finding if ids of one table match those of another only in another spelling.
 
-    changed_rankings: a function that returns the rankings whose ids change if spellings are applied. shared: the
-    queries in both tables. field: query_id to compare query ids, or doc_id to compare the document ids of shared
-    queries.
+    The list is empty if there is no such finding. changed_rankings: a function of (shared, field, spellings) that
+    returns the rankings in which the spellings change an id. shared: the ids of the queries in both tables. field:
+    "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
     """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
     difference = find_difference(first.ids, other.ids)
@@ -144,10 +152,10 @@ def compare_tables(
 
 
 def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
-    """Return the spelling difference between the ids of two tables, or None.
+    """Return the spelling difference between the ids of two tables, or None if there is none.
 
-    None if no id matches only in another spelling. A single match among several unmatched ids does not count, unless it
-    is a Unicode form.
+    There is none if no id matches only in another spelling. A single match among several unmatched ids does not count,
+    unless the ids differ only in their Unicode form.
     """
     spellings, needed = find_alike(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)

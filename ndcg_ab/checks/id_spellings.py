@@ -24,10 +24,18 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
 
 
 class Spelling(NamedTuple):
-    """One way to write ids.
+    """A rule that rewrites ids, such as the removal of a prefix.
 
-    words: its description. expression: a Python expression with ``{}`` for an id. respell: converts a text with one id
-    per line. option: the command-line option that converts ids, or an empty text.
+    Attributes
+    ----------
+    words : str
+        Description of the rule, for messages.
+    expression : str
+        Python expression of the rule, with ``{}`` for the id.
+    respell : callable
+        Function that applies the rule to a text with one id per line.
+    option : str
+        Command-line option that applies the rule; "" if there is none.
     """
 
     words: str
@@ -37,9 +45,16 @@ class Spelling(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two ids that are equal in some spelling: one of the own table, one of the other table.
+    """Two ids, one of each of two tables, that are equal in some spelling.
 
-    query_id: the query of the document ids; "" if the pair consists of query ids.
+    Attributes
+    ----------
+    query_id : str
+        Query of the two documents; "" if the two ids are query ids.
+    own : str
+        Id in the checked table.
+    other : str
+        Id in the table that it is compared with.
     """
 
     query_id: str
@@ -107,10 +122,10 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
 
 
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
-    """Return the pairs of unmatched ids whose keys are equal.
+    """Return the pairs of unmatched ids of two tables whose keys are equal.
 
-    keys: id -> its spelling for the comparison. An id is left out if several ids of the other table, or an already
-    matched id, have its key.
+    keys: id -> the spelling in which ids are compared. An id has no pair if several ids of the other table, or an id
+    that is in both tables, have its key. A query is skipped if one of the tables has all ids of the other.
     """
     pairs = []
     for query_id, ids in own.items():
@@ -141,11 +156,12 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
 
 
 def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapping[str, str]) -> list[Spelling]:
-    """Return at most `MOST_AFFIXES` spellings, each of which removes a prefix or suffix, that make unmatched ids equal.
+    """Return spellings that remove a prefix or suffix and so make unmatched ids of two tables equal.
 
-    matched: (query_id, id) of ids that are equal already. keys: id -> its spelling for the comparison. An affix that
-    ids of the other table have, too, is skipped: ids with and without it are then different documents, such as a
-    section and its chapter.
+    At most `MOST_AFFIXES` spellings are returned, the one that matches most ids first. matched: (query_id, id) of ids
+    that are equal already. keys: id -> the spelling in which ids are compared. An affix is skipped if ids in the table
+    with the shorter ids have it, too: ids with and without it are then different documents, such as a section and its
+    chapter.
     """
     scored = []
     for longer, shorter in ((own, other), (other, own)):
@@ -169,10 +185,10 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
 
 
 def find_excess_texts(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
-    """Yield the text by which a longer id exceeds a shorter id that it begins or ends with.
+    """Yield each prefix or suffix that an id of `longer` has in addition to an id of `shorter`.
 
-    Each item is (True, text before the shorter id) or (False, text after it). The cut must be at a sign other than a
-    letter or digit; a prefix may also end with a letter before a digit.
+    Each item is (True, prefix) or (False, suffix). A suffix must begin with a sign other than a letter or digit. A
+    prefix must end with such a sign, or with a letter if a digit follows.
     """
     lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
     for text in longer if lengths else ():
@@ -219,9 +235,20 @@ LINES = ("delimited",)  # formats in which a Unicode form of the whole line is o
 class IdTable(NamedTuple):
     """A table of judgments or of one ranking, with a sample of ids.
 
-    name: its name in messages. files: the files that were read. read: a function that returns the (query_id, doc_id)
-    pairs of the queries passed to it. system: the system of a ranking; None for judgments. ids: query_id -> sampled
-    document ids, or "" -> sampled query ids.
+    Attributes
+    ----------
+    name : str
+        Name of the table in messages.
+    pulled : Pulled
+        The table as it was read.
+    files : sequence of Pulled
+        The files that the table consists of.
+    read : callable
+        Function that returns the (query_id, doc_id) pairs of the queries passed to it; of a ranking the top results.
+    system : str or None
+        Name of the system of a ranking; None for judgments.
+    ids : mapping of str to frozenset of str
+        Query_id -> sampled document ids, or "" -> sampled query ids.
     """
 
     name: str
@@ -240,10 +267,10 @@ def describe_remedy(
     pairs: int,
     field: str,
 ) -> str:
-    """Return the commands that make pairs of ids equal, or other advice if no command does.
+    """Return an ending of a message: commands that make pairs of ids equal, or other advice.
 
-    changed_rankings: a function that returns the rankings whose ids change if spellings are applied. pairs: number of
-    pairs of ids that become equal. field: query_id or doc_id.
+    changed_rankings: a function that takes spellings and returns the rankings in which they change an id. pairs: number
+    of pairs of ids that become equal. field: "query_id" or "doc_id".
     """
     expected = count_equal(own.ids, other.ids) + pairs
     respelled = {table.name: respell_ids(table.ids, spellings) for table in (own, other)}

@@ -29,8 +29,16 @@ BOUNDED = 200_000  # results up to which all orders of ties are bounded
 class TieJudgments:
     """The judgments of the queries with ties.
 
-    grades: query_id -> doc_id -> grade. highest: the highest grade of all judgments. weights: query_id -> weight; None:
-    equal weights. ideals: (metric hash, query_id) -> result of `ideal`, as a cache.
+    Attributes
+    ----------
+    grades : mapping
+        Query_id -> doc_id -> grade.
+    highest : float
+        Highest grade of all judgments.
+    weights : mapping of str to float, or None
+        Query_id -> weight; None for equal weights.
+    ideals : dict
+        Cache of the method `ideal`, by (metric hash, query_id).
     """
 
     grades: Mapping[str, Mapping[str, float]]
@@ -60,10 +68,10 @@ class TieJudgments:
 
 @paused_garbage_collection()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
-    """Return findings on ranks that ties decide, and on given ranks that disagree with scores.
+    """Return findings on ranks that only ties decide, and on rank columns that disagree with scores.
 
-    Each finding is about one system and one metric. Metrics with ties = given are skipped. weights: query_id -> weight;
-    None: equal weights.
+    Each finding is about one system and one metric. Metrics that use the rank column (ties = given) are skipped.
+    weights: query_id -> weight; None: equal weights.
     """
     groups: dict[OrderCheckKey, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
@@ -83,10 +91,18 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
 
 
 class OrderCheckKey(NamedTuple):
-    """The key of a group of metrics that share rank rule and cutoff and are checked together.
+    """The key of a group of metrics that are checked together.
 
-    rule: how results are ranked. cutoff: the depth of the metrics. is_condensed: True if unjudged results are left out.
-    beyond: True if a value can depend on results below the cutoff.
+    Attributes
+    ----------
+    rule : str
+        Rule by which results are ranked.
+    cutoff : int
+        Number of top ranks that the metrics read.
+    is_condensed : bool
+        True if unjudged results are left out.
+    beyond : bool
+        True if a value can depend on results below the cutoff.
     """
 
     rule: str
@@ -106,11 +122,11 @@ OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
 
 def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey]) -> OwnRanks:
-    """Find the first rank, per system and query, at which given ranks and scores disagree.
+    """Find the first rank, per system and query, at which the rank column and the scores disagree.
 
-    Returns two mappings. The first maps (system, query) to the first rank at which given ranks and scores may disagree.
-    The second maps system -> query -> the first rank at which ordering by given ranks yields another score. Both
-    mappings are empty if all rankings are reduced.
+    Returns two mappings. The first maps (system, query) to the first rank at which a quick test suspects a
+    disagreement. The second maps system -> query -> the first rank at which the order by the rank column has another
+    score than the order by score. Both mappings are empty if only the needed results of every ranking were loaded.
     """
     if not engine.may_have_value("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
@@ -131,7 +147,7 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
 def check_group(
     engine: Engine, key: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
-    """Return the findings on ties, and on given ranks that disagree with scores, for one group of metrics.
+    """Return the findings on ties, and on rank columns that disagree with scores, for one group of metrics.
 
     key: the key of the group. ranks: the result of `find_rank_score_disagreements`. weights: query_id -> weight; None:
     equal weights.
@@ -169,9 +185,10 @@ def check_group(
 
 
 def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
-    """Return whether queries with ties among their top ranks have more than `BOUNDED` results in total.
+    """Return whether the queries with ties have more than `BOUNDED` results in total.
 
-    The table `sensitive_doc` is built unless the results at the top ranks alone already exceed `BOUNDED`.
+    Only ties within the cutoff of `key` count. As a side effect, the table `sensitive_doc` is built, unless the results
+    within the cutoff are too many already.
     """
     top_results = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
     if (top_results or 0) > BOUNDED:
@@ -189,10 +206,10 @@ def rank_finding(
     ranks: OwnRanks,
     reach: int,
 ) -> list[Finding]:
-    """Return a finding if given ranks order the first `reach` results differently from scores; else an empty list.
+    """Return a finding if the rank column orders the first `reach` results differently from the scores.
 
-    The finding compares the mean by scores with the mean by given ranks. values: query_id -> value of the metric by
-    scores. ranks: the result of `find_rank_score_disagreements`.
+    The finding compares the mean by scores with the mean by the rank column. The list is empty if the orders agree.
+    values: query_id -> value of the metric by scores. ranks: the result of `find_rank_score_disagreements`.
     """
     suspicious, disagreeing = ranks
     queries = [

@@ -34,8 +34,8 @@ LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is i
 def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Return findings on systems that return placeholders, or that return queries themselves at rank 1.
 
-    A placeholder is an unjudged document with a name such as ``null``, or the single one that most queries return.
-    Judgments and rankings on a cluster are not checked.
+    A placeholder is an unjudged document whose id is a word such as ``null``, or the only unjudged document that most
+    queries return. Judgments and rankings on a cluster are not checked.
     """
     if judgments.elsewhere:
         return []
@@ -95,8 +95,8 @@ def check_grade_order(
 ) -> list[Finding]:
     """Return a warning if grades seem reversed: every system ranks lower grades above higher ones.
 
-    The list is empty if a grade is <= 0, if there are one or more than `MOST_GRADES` grades, if no metric is graded, or
-    if a table is on a cluster.
+    The list is empty if a grade is <= 0, if all grades are equal, if there are more than `MOST_GRADES` different
+    grades, if no metric is graded, or if a table is on a cluster.
     """
     if judgments.elsewhere or any(pulled.elsewhere for pulled in rankings.values()):
         return []

@@ -40,8 +40,14 @@ class TableNotice:
 
     The subject is a system, or the judgments.
 
-    count: number of queries, results or judgments. queries: number of queries. documents: the first (query_id, doc_id)
-    pairs, as examples; the doc_id is empty if the notice is about a query.
+    Attributes
+    ----------
+    count : int
+        Number of queries, results or judgments that the notice is about.
+    queries : int
+        Number of their queries.
+    documents : list of tuple
+        The first (query_id, doc_id) pairs, as examples; the doc_id is "" if the notice is about a query.
     """
 
     count: int
@@ -52,8 +58,16 @@ class TableNotice:
 class AnswerCounts(NamedTuple):
     """The counts of the queries that one system answers, and its median number of results.
 
-    queries: number of judged queries answered. depth: median number of results. several: number of queries with more
-        than one result. answered: number of all queries answered.
+    Attributes
+    ----------
+    queries : int
+        Number of answered queries that are judged.
+    depth : float
+        Median number of results.
+    several : int
+        Number of queries with more than one result.
+    answered : int
+        Number of all answered queries.
     """
 
     queries: int
@@ -97,7 +111,7 @@ def check_rankings(
 
 
 def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
-    """Return findings made from the remarks that a source made when it was read.
+    """Return one finding for each remark that was recorded when a table was read.
 
     table_kind: the name of a system, or a word for another table, such as "judgments". system: the name of the system;
     None for another table.
@@ -188,7 +202,7 @@ def check_ranks(
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
     """Return a finding if a ranking without ranks lists its results by rising score in nearly every query.
 
-    Else, and for reduced rankings, the list is empty.
+    The list is empty for any other ranking, and if only the needed results of the ranking were loaded.
     """
     if pulled.reduced:  # no score of it rises
         return []
@@ -208,9 +222,9 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
 
 
 def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
-    """Return two counters by query: adjacent pairs of rows, and those pairs of which the second has a higher score.
+    """Count, per query, the adjacent pairs of rows, and the pairs whose second row has the higher score.
 
-    Queries are in the order of the table.
+    Returns two counters, query_id -> number of pairs, with the queries in the order of the table.
     """
     pairs, rising = Counter[str](), Counter[str]()
     before: pa.Table | None = None
