@@ -125,11 +125,14 @@ class Store(ABC):
         """Replace the recorded costs of the requests for the input `key`."""
 
     def answers_folder(self, key: str) -> Path | None:
-        """Return the folder in which a source may cache its answers during the run; None if it must not."""
+        """Return the folder for answers that the source `key` caches during the run, or None for no caching."""
         return None
 
     def asked_since(self, force: bool) -> float | None:
-        """Return the Unix time before which cached answers of a judge function are outdated; None if none is."""
+        """Return the Unix time before which a judge function's cached answers are outdated.
+
+        None if no cached answer is outdated. force: True if only answers of this run may be reused.
+        """
         return None
 
     def files(self) -> list[Pulled]:
@@ -137,9 +140,9 @@ class Store(ABC):
         return self.get_all(judgments_key(index) for index in range(len(self.evaluation.judgment_entries)))
 
     def judgments(self) -> Pulled | None:
-        """Return all judgments as one table, those of the judge function included.
+        """Return all judgments as one table, including the grades by the judge function.
 
-        None until all of them have been read, and for scores of another tool.
+        None if some configured source has not been read yet, and if another tool computed the scores.
         """
         keys = [judgments_key(index) for index in range(len(self.evaluation.judgment_entries))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
@@ -157,14 +160,15 @@ class Store(ABC):
         return self.get_all(scores_key(index) for index in range(len(self.evaluation.scores)))
 
     def get_all(self, keys: Iterator[str]) -> list[Pulled]:
-        """Return those inputs with these keys that have been read."""
+        """Return the inputs with the given keys, in their order, without those that have not been read."""
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> PulledInputs:
-        """Return all inputs.
+        """Return all inputs, as the scoring stages take them.
 
-        complete: True for complete rankings; else they may be reduced to what the stages need. force: True to ignore
-        rankings that earlier runs stored.
+        memory: the limit for tables in memory; None for no limit. complete: True for complete rankings; if False,
+        rankings may be reduced to the results that the stages need. force: True to ignore reduced rankings that earlier
+        runs cached.
         """
         return PulledInputs(
             self.judgments(),
@@ -181,9 +185,9 @@ class Store(ABC):
 class MemoryStore(Store):
     """A store in memory, for `compare`, the Python API and the studies.
 
-    engine: an open engine, which the caller closes; None if inputs are only read. complete: whether complete rankings
-    are needed afterwards, as for the page; if not, only the results that metrics and checks need are read, which
-    changes no number.
+    engine: an open engine, which the caller closes; None if inputs are only read. complete: True to read complete
+    rankings, which the page needs; if False, only results that metrics and checks need are read, and every value is the
+    same.
     """
 
     def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, complete: bool = True) -> None:
@@ -240,9 +244,10 @@ class MemoryStore(Store):
         return judgments is None or covers_enough_queries(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
-        """Return one dictionary per input, with name, kind, version, origin, number of rows and digest.
+        """Return one dictionary per input, sorted by kind.
 
-        digested: number of rows up to which an input gets a digest; None: every input gets one.
+        The keys are name, kind, version, origin, rows (a number), digest and read (always None). digested: number of
+        rows above which the digest of an input is None; if None, every input gets a digest.
         """
         inputs = []
         for key, entry in self._entries.items():
@@ -255,6 +260,6 @@ class MemoryStore(Store):
         return sorted(inputs, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
-        """Return all inputs; rankings are reduced to the needed results, unless the store is for complete ones."""
+        """Return all inputs; a ranking that was reduced while it was read stays reduced."""
         with self.memory() as memory:
             return self.read(memory)
