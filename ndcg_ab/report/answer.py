@@ -64,9 +64,16 @@ CAUSES = {
 class Candidate:
     """The decision on one candidate, with the comparisons behind it.
 
-    reason: the reason of the decision, which begins with the doubt if there is one. doubt: the reason to doubt the
-    decision, or None. rows: the comparisons with the baseline in the order of the metrics; the first decides. costs:
-    the cost differences to display beside the metrics.
+    Attributes
+    ----------
+    reason : str
+        The reason for the decision; if the decision is in doubt, the doubt comes first.
+    doubt : str or None
+        The reason to doubt the decision; None without one.
+    rows : tuple of Comparison
+        The comparisons with the baseline, in the order of the metrics.
+    costs : tuple of CostDifference
+        The cost differences that reports display beside the metrics.
     """
 
     name: str
@@ -83,7 +90,7 @@ class Candidate:
 
 
 class Cell(NamedTuple):
-    """The values of one system on one metric.
+    """The cell of one system and one metric in the matrix of a report.
 
     mean: the system's mean; None if no query was scored. row: the comparison with the baseline; None for the baseline
     and for systems that are not compared.
@@ -97,13 +104,28 @@ class Cell(NamedTuple):
 class Answer:
     """The answer of one evaluation, which every report renders.
 
-    matrix: system -> metric -> cell; the baseline first, then the candidates in their order; deciding metrics first.
-    metric: the name of the first metric, which decides. queries: the number of scored queries. mean: the mean of the
-    baseline on `metric`; both are None if no query was scored. kind: "drawn" if the queries were drawn from a log, else
-    empty.
-    candidates: the best decision first, then the largest difference. warnings: one line per cause over all systems;
-    errors are reasons to doubt the answer. notes: the notes of the data check, and remarks about the comparisons.
-    gate: whether the gates passed, in one line; empty without gates. is_clean: whether there is nothing to report.
+    Attributes
+    ----------
+    metric : str
+        Name of the first metric, by which candidates are ordered.
+    queries : int or None
+        Number of queries on which the baseline is scored by `metric`; None if the baseline has no summary.
+    mean : float or None
+        Mean of the baseline on `metric`; None if no query was scored.
+    candidates : tuple of Candidate
+        The best decision first; among equal decisions, the largest difference first.
+    matrix : mapping
+        System -> metric -> cell.  The baseline is first, then come the candidates; secondary metrics are last.
+    warnings : tuple of Line
+        One line per cause, over all systems.  A line of severity "error" is a reason to doubt the answer.
+    notes : tuple of Line
+        The notes of the data check, and remarks about the comparisons.
+    gate : str
+        Whether the gates passed, in one line; empty without gates.
+    is_clean : bool
+        Whether there are no findings, doubts and warnings.
+    kind : str
+        "drawn" if the queries were drawn from a log, else empty.
     """
 
     baseline: str
@@ -159,9 +181,10 @@ def make_answer(outcome: Outcome) -> Answer:
 
 
 def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[str, Cell]]:
-    """Return system -> metric -> cell; systems without a decision come last, and secondary metrics come last.
+    """Return the cell of each system and metric, as a mapping system -> metric -> cell.
 
-    systems: the baseline and the candidates, in the order of the rows.
+    systems: the baseline and the candidates, in the order of the rows. Other systems follow. Secondary metrics are the
+    last columns.
     """
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     rows = {(row.candidate, row.metric): row for row in outcome.main}
@@ -175,7 +198,10 @@ def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, dict[s
 
 
 def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
-    """Yield each candidate that has a decision, with its comparisons, in the order of `order_candidates`."""
+    """Yield each candidate that has a decision, with its comparisons.
+
+    The best decision comes first; among equal decisions, the largest difference on the first metric.
+    """
     doubts = reasons_for_doubt(outcome)
     decisions = {decision.candidate: decision for decision in outcome.decisions}
     for name in order_candidates(outcome):
@@ -191,7 +217,11 @@ def describe_candidates(outcome: Outcome) -> Iterator[Candidate]:
 
 
 def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
-    """Return the warnings about the answer as lines, one per cause over all systems, errors first."""
+    """Return the warnings about the answer as lines, one per cause over all systems.
+
+    Doubts come first, as lines of severity "error"; then the warnings that most often change a verdict; then the
+    others.
+    """
     lines = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
     lines += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
@@ -248,7 +278,10 @@ def format_choice(choice: Choice, names: list[str]) -> str:
 
 
 def format_decisions(decisions: Mapping[str, Choice]) -> str:
-    """Return all decisions in one line: ``do not ship dense; ship hybrid``."""
+    """Return all decisions in one line, the best first: ``ship hybrid; do not ship dense``.
+
+    The text is ``nothing is compared`` if there is no decision.
+    """
     return (
         "; ".join(format_choice(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
     )
@@ -257,7 +290,7 @@ def format_decisions(decisions: Mapping[str, Choice]) -> str:
 def format_headline(outcome: Outcome) -> str:
     """Return one line with a failed gate, the best candidate with its difference, and the other decisions.
 
-    ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``.
+    For example ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``, or ``nothing is compared``.
     """
     groups = group_decisions(candidates_by_choice(outcome))
     parts = [format_best(outcome, *groups[0])] if groups else ["nothing is compared"]
@@ -276,8 +309,8 @@ def format_headline(outcome: Outcome) -> str:
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     """Return the best decision with its first candidate and difference: ``ship hybrid +0.0762 ndcg@10 and 1 more``.
 
-    Decisions other than to ship or not are long and come last, because MLflow cuts a run's name: ``hybrid +0.0732
-    ndcg@10: judge more results``.
+    A decision that does not end in "ship" comes last: ``hybrid +0.0732 ndcg@10: judge more results``. MLflow cuts the
+    names of runs, and this decision is longer. choice: the best decision. names: its candidates.
     """
     best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]

@@ -27,8 +27,8 @@ STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says 
 def render_bundle_page(folder: Path) -> Path:
     """Draw the page of a bundle if it is missing, and return the path of the page.
 
-    An error while drawing is written into the page, which the next call tries to draw again. Raise NoRoomError, without
-    leaving a page, if the disk is full.
+    If drawing fails, an error page with the reason is written instead; the next call then tries again. Raise
+    NoRoomError if the disk is full; no error page is written then.
     """
     page = folder / PAGE
     if not is_page_drawn(page):
@@ -62,9 +62,10 @@ def write_report(folder: Path) -> None:
 
 
 def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
-    """Return the table of evaluations up to a bundle, and the tests repeated over them.
+    """Return the results of all evaluations up to a bundle, and the tests repeated over these evaluations.
 
-    Both are None if the history is unreadable. The tests are None if nothing was tested.
+    The results are a table with one row per evaluation, system and metric. Both values are None if the history cannot
+    be read. The tests are None if nothing was tested.
     """
     try:
         with database.open_history_to_read(resolve_path(bundle.folder).parent / database.HISTORY) as past:
@@ -75,7 +76,10 @@ def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None
 
 
 def write_error_page(folder: Path, error: Exception) -> None:
-    """Write a page with the reason why the report could not be drawn, and print the reason to standard error."""
+    """Write a page with the reason why the report could not be drawn, and print the reason to standard error.
+
+    If the page cannot be written, this is printed too, and no error is raised.
+    """
     message = f"the page cannot be drawn: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {folder}: {message}"), file=sys.stderr)
     try:

@@ -26,8 +26,8 @@ FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a
 class Doubt(NamedTuple):
     """A reason to doubt the decisions about some or all systems.
 
-    sentence: the text above the answer. systems: the names of the systems in doubt; empty for all. reason: a few words
-    about one system, in which {} is replaced by "its" or "the baseline's".
+    sentence: the text that reports print above the answer. systems: the names of the systems in doubt; empty if all
+    are. reason: a few words about one system, with the placeholder {} for "its" or "the baseline's".
     """
 
     sentence: str
@@ -35,7 +35,10 @@ class Doubt(NamedTuple):
     reason: str
 
     def reasons_about(self, candidate: str, baseline: str) -> list[str]:
-        """Return the reasons to doubt the decision on a candidate: about the baseline, then about the candidate."""
+        """Return the reasons to doubt the decision on a candidate; empty if there are none.
+
+        A reason about the baseline comes first, then the reason about the candidate.
+        """
         owners = [name for name in (baseline, candidate) if name in self.systems] if self.systems else [candidate]
         return [self.reason.format("the baseline's" if name == baseline else "its") for name in owners]
 
@@ -46,7 +49,7 @@ def list_doubts(outcome: Outcome) -> list[Doubt]:
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
-    """Return candidate -> reason to doubt the decision, without candidates that are not in doubt."""
+    """Return the reason to doubt the decision on each candidate in doubt, by the candidate's name."""
     doubts = list_doubts(outcome)
     reasons = {
         row.candidate: [reason for doubt in doubts for reason in doubt.reasons_about(row.candidate, outcome.baseline)]
@@ -56,9 +59,10 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
 
 
 def find_grave_doubts(outcome: Outcome) -> Iterator[Doubt]:
-    """Yield a doubt for each code of `GRAVE` among the findings, with all systems concerned in one sentence.
+    """Yield one doubt for each code of `GRAVE` that occurs among the warnings and errors.
 
-    If a system has findings with this code on several metrics, only the finding with the largest value counts.
+    The sentence of a doubt describes all systems that have the finding. If a system has it on several metrics, only the
+    finding with the largest value counts.
     """
     for code, reason in GRAVE.items():
         most: dict[str, Finding] = {}
@@ -79,9 +83,10 @@ def is_grave(finding: Finding) -> bool:
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
-    """Yield at most one doubt: the systems with hardly any judged result.
+    """Yield one doubt about all systems with hardly any judged result; yield nothing if there are none.
 
-    A sentence names the systems per cutoff of the deciding metrics.
+    The doubt's sentence lists the systems with their judged share for each cutoff of the deciding metrics. "Hardly any"
+    is a share below `HARDLY_JUDGED`.
     """
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems
@@ -138,7 +143,10 @@ def comparison_notes(outcome: Outcome) -> list[str]:
 
 
 def describe_slices(outcome: Outcome) -> str:
-    """Return a sentence with the slices that show a difference, or that none does; empty without slices."""
+    """Return a sentence that lists the slices with a shown difference.
+
+    If no slice has one, the sentence says so. The text is empty without slices.
+    """
     rows = [row for row in outcome.slices if row.conclusion.is_detected]
     if not rows:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
@@ -172,8 +180,8 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 class Line(NamedTuple):
     """One line of a report: a finding, several findings of one kind, or another warning.
 
-    severity, code: severity and code of the findings; no code for another warning. command: the command that helps, or
-    empty. more: further lines with the same cause.
+    severity: "error", "warning" or "note". code: the code of the findings; empty for another warning. command: the
+    command that helps, or empty. more: further lines with the same cause, which short reports leave out.
     """
 
     severity: str
@@ -184,7 +192,7 @@ class Line(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """Return the text of the line, then those of the further lines with the same cause."""
+        """Return the text of this line, then the texts of the further lines in `more`."""
         return [self.text, *(line.text for line in self.more)]
 
 
@@ -192,10 +200,10 @@ Kind = tuple[str, str, str]  # severity and code of findings of one line, and wh
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
-    """Return the findings as lines, one per kind over all systems.
+    """Return the findings as lines; findings of one kind share a line over all systems.
 
-    Left out are warnings and errors with a code of `GRAVE`, and ties whose order hardly changes a value. Ignored
-    findings are counted in one line.
+    Warnings and errors with a code of `GRAVE` are left out, because they are doubts. Notes on tied results are left
+    out, too. The ignored findings are counted in one line.
     """
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
@@ -235,9 +243,10 @@ def format_ignored(findings: Sequence[Finding]) -> list[str]:
 
 
 def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
-    """Return groups of findings, with `few_judged` groups merged if they differ only in the cutoff.
+    """Return the groups of findings, with `few_judged` groups merged if they differ only in the cutoff.
 
-    Shares at several cutoffs are equal if rankings are shorter than the cutoffs.
+    Groups that differ only in the cutoff have equal systems and equal judged shares. This happens if rankings are
+    shorter than the cutoffs.
     """
     alike: dict[tuple[object, ...], list[Kind]] = {}
     for (severity, code, about), group in groups.items():
@@ -248,9 +257,10 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
-    """Return one line for a group of findings about systems, or a line per finding if one names no system.
+    """Return the lines for a group of findings with one code.
 
-    about: what the findings are about, such as a metric.  systems: the number of systems of the evaluation.
+    If every finding names a system, the group is one line. Otherwise each finding is a line. about: what the findings
+    are about, such as a metric. systems: number of systems of the evaluation.
     """
     if any(finding.system is None for finding in group):
         return [finding.message for finding in group]
@@ -261,10 +271,12 @@ def format_finding_group(code: str, about: str, group: Sequence[Finding], system
 
 
 def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:
-    """Return a function that formats the counts of single systems, which are never added up over systems.
+    """Return a function that formats findings, one per system, as a text with the count of each system.
 
-    ``each of 5 systems answers 81 unjudged queries``; ``2 of 5 systems answer unjudged queries: bm25 81, ance 80``.
-    verb, noun: the words for one system and for a count of 1. verbs, nouns: the words for several.
+    Such as ``each of 5 systems answers 81 unjudged queries`` if counts are equal, else ``2 of 5 systems answer unjudged
+    queries: bm25 81, ance 80``; the message of a single finding is unchanged. verb, noun: the words for one system and
+    for a count of 1. verbs, nouns: the words for several. The function takes the subject (unused), the findings and the
+    number of systems.
     """
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:

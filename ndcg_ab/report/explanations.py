@@ -136,9 +136,9 @@ def explain_verdict(row: Comparison) -> str:
 
 
 def explain_effect_size(row: Comparison) -> str:
-    """Return the end of a sentence: the difference is more or less than the smallest effect, or that is open.
+    """Return the end of a sentence that compares the difference with the smallest effect.
 
-    Empty if no smallest effect is set.
+    It says that the difference is larger, that it is smaller, or that this is open. Empty if no smallest effect is set.
     """
     if row.smallest_effect is None:
         return ""
@@ -148,9 +148,10 @@ def explain_effect_size(row: Comparison) -> str:
 
 
 def format_means(outcome: Outcome, row: Comparison) -> str:
-    """Return the end of a sentence with both means, the difference, and wins, losses and ties.
+    """Return the end of a sentence with the means of both systems, the difference, wins, losses and ties.
 
-    For drawn queries the means are left out. Empty for a guardrail, without a difference, and if all values are equal.
+    If the queries were drawn from a log, the means are left out. The text is empty for a guardrail, for a comparison
+    without a difference, and if both systems have the same value on every query.
     """
     if row.family == GUARDRAILS or row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
@@ -232,9 +233,9 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
-    """Yield a line for each verdict that would differ by other judgments.
+    """Yield a sentence for each metric on which the candidate's verdict differs with other judgments.
 
-    The other judgments are those of one judge alone, or all except those that one system alone contributed.
+    The other judgments are those by one judge alone, or all judgments except those that one system alone contributed.
     """
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     others = [
@@ -251,7 +252,7 @@ def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
-    """Return the warnings about a candidate, the baseline, or all systems, except `few_judged`."""
+    """Return the warnings about a candidate, the baseline or all systems, without those with the code `few_judged`."""
     concerned = [
         finding
         for finding in outcome.findings
@@ -262,9 +263,9 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 
 
 def explain_label_effect(row: Comparison) -> str:
-    """Return how unjudged results could change a verdict, or that they could not.
+    """Return a clause on whether unjudged results could change a verdict, and how.
 
-    The text is empty for an undecided or untestable comparison, and if no result is unjudged.
+    The text is empty if the comparison is undecided or not testable, and if no result is unjudged.
     """
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
@@ -312,9 +313,10 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
 
 
 def advise_more_queries(row: Comparison, kind: str = "") -> str:
-    """Return advice on how many further queries would settle a comparison; empty if none is needed.
+    """Return advice on settling an open comparison, usually the number of queries needed; empty if none is needed.
 
-    Without a smallest effect, the advice is to set one. kind: the word before "queries", such as drawn.
+    If an undecided comparison has no smallest effect, the advice is to set one. For clustered queries, numbers are
+    numbers of clusters. kind: the word before "queries", such as drawn.
     """
     count, units = row.queries, f"{kind} queries" if kind else "queries"
     if row.clusters is not None:

@@ -58,9 +58,10 @@ def grade_levels(grades: Sequence[float]) -> list[float]:
 
 
 def levels_with_keys(grades: Sequence[float]) -> list[float]:
-    """Return the grades that can be entered with one key: all, or ten evenly spaced ones.
+    """Return the grades that can be entered with one key: all grades, or ten of them.
 
-    The ten always include 0, the lowest and the highest.
+    If there are more than ten grades, the result has ten evenly spaced ones, always with 0, the lowest and the highest.
+    grades: ascending, with 0.
     """
     if len(grades) <= KEYS:
         return list(grades)
@@ -73,14 +74,21 @@ def levels_with_keys(grades: Sequence[float]) -> list[float]:
 
 
 def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
-    """Return each grade with its key: the grade itself if it is a digit, else the next unused digit."""
+    """Return one dictionary {"key": digit, "grade": number} per grade.
+
+    The key is the grade itself if the grade is a digit, else the lowest digit that is still free. grades: at most ten.
+    """
     digits = {level: str(int(level)) for level in grades if level in range(KEYS)}
     free = iter(sorted({str(digit) for digit in range(KEYS)} - set(digits.values())))
     return [{"key": digits.get(level) or next(free), "grade": level} for level in grades]
 
 
 def pair_content(row: ToJudge) -> dict[str, Any]:
-    """Return the content of one query-document pair of the sheet; the sheet shows `why` only on request."""
+    """Return the data of one query-document pair for the sheet's script.
+
+    The keys are query_id, doc_id, text, title, url (None if it is not a safe link) and why. `why` is a list of
+    sentences: the ranks by system and, if known, the expected effect of a grade.
+    """
     why = [", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it"]
     if row.effect is not None:
         why.append(

@@ -90,9 +90,9 @@ def format_words(words: PlainWords) -> str:
 
 
 def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
-    """Return the comment on a pull request: decisions, matrix, queries that moved most, explanations and notes.
+    """Return the comment on a pull request: decisions, matrix, costs, queries that moved most, explanations and notes.
 
-    extremes: rows of `ndcg_ab.pipeline.conclude.extreme_queries`, of which those on the first metric are listed.
+    extremes: rows of `ndcg_ab.pipeline.conclude.extreme_queries`; the comment lists those on the first metric.
     """
     answer = make_answer(outcome)
     parts = answer_parts(outcome, answer)
@@ -188,7 +188,11 @@ def matrix_rows(answer: Answer) -> Iterator[list[str]]:
 
 
 def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """Yield table rows of the queries with the largest differences on the first metric, over all candidates."""
+    """Yield table rows of the `QUERIES` queries with the largest differences on the first metric, over all candidates.
+
+    A row has the query id, the text (if any query has one), the candidate and the difference. extremes: as for
+    `format_comment`.
+    """
     rows = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
     has_texts = any(row["text"] for row in rows)
     for row in sorted(rows, key=lambda row: -abs(row["difference"]))[:QUERIES]:
@@ -205,9 +209,9 @@ def format_costs(outcome: Outcome) -> str:
 
 
 def notes_to_keep(answer: Answer) -> list[str]:
-    """Return the warnings and notes of an answer as texts, each with its severity first.
+    """Return the warnings and notes of an answer as texts that begin with the severity: ``warning: …``.
 
-    There is one text per cause of warnings.
+    Warnings with one cause are one text.
     """
     return [f"{line.severity}: {' · '.join(line.texts)}" for line in answer.findings]
 

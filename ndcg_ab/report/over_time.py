@@ -33,8 +33,8 @@ NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 class ChangeLine(NamedTuple):
     """One line about a change since the previous evaluation.
 
-    mark: the symbol of the verdict; empty for a line that continues the line above. conclusion: the verdict, for the
-    colour; None without a test. may_be_cut: whether the end of the text may be cut.
+    mark: the symbol of the verdict; empty for a line without a verdict. conclusion: the verdict that determines the
+    colour; None for no colour. may_be_cut: whether the end of the text may be cut to fit the terminal.
     """
 
     mark: str
@@ -48,10 +48,10 @@ def since_title(since: SinceLast) -> str:
 
 
 def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
-    """Yield lines on what changed since the previous evaluation.
+    """Yield the lines on what changed since the previous evaluation.
 
-    First the new systems and a line per changed system and metric, with the queries that lost most below a drop; then
-    the unchanged systems and notes on queries. most_lost: the largest number of queries below a drop.
+    New systems and changed systems come first, with one line per system and metric. Below a drop follow the queries
+    that lost most. Unchanged systems and notes on queries come last. most_lost: the most queries below one drop.
     """
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
@@ -103,7 +103,7 @@ def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeL
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
     """Return whether a cause other than the ranking contributed to the change of a system's mean.
 
-    False if the parts are unknown.
+    False if the change could not be divided by cause.
     """
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
@@ -127,7 +127,10 @@ def format_cause(moved: MeanChange, cause: str) -> str:
 
 
 class ChangePart(NamedTuple):
-    """The part of the change of a mean that one cause made, with the queries that contributed most to it."""
+    """The part of a changed mean that is due to one cause, with the queries that contributed most to it.
+
+    part: the contribution of the cause, in the unit of the metric.
+    """
 
     moved: MeanChange
     cause: str
@@ -140,9 +143,9 @@ class ChangePart(NamedTuple):
 
 
 def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
-    """Return the parts by cause of each changed mean that has a cause besides the ranking.
+    """Return the changed means divided by cause: one part for each mean and cause.
 
-    Each part has the queries that contributed most to it. Empty if `since` is None.
+    Means that changed only because the ranking changed are left out. Empty if `since` is None.
     """
     systems = {system.system_id: system for system in since.systems} if since else {}
     return [

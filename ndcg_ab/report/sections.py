@@ -39,9 +39,10 @@ SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 
 
 def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
-    """Return the cost differences of a candidate to display beside the metrics.
+    """Return the cost differences of a candidate that reports display beside the metrics.
 
-    They are those with a guardrail, or else the 95th percentile of the first cost. Empty if costs are not recorded.
+    These are the differences with a guardrail. Without guardrails, it is the 95th percentile of the first cost. Empty
+    if costs are not recorded, or if this percentile is not computed.
     """
     if costs is None:
         return ()
@@ -76,7 +77,7 @@ def cost_heads(outcome: Outcome) -> list[str]:
 def cost_notes(costs: Costs) -> list[str]:
     """Return notes on how costs were measured, and on cold, failed and missing requests.
 
-    A note explains ``?`` if an interval has an unknown end.
+    If an upper end of an interval is unknown, a note explains its ``?``.
     """
     systems_by_method: dict[str, list[str]] = {}
     for row in costs.values:
@@ -118,7 +119,7 @@ def format_query_counts(costs: Costs) -> str:
 
 
 def print_costs(console: Console, outcome: Outcome) -> None:
-    """Print every cost statistic of every system, and how the costs were measured."""
+    """Print every cost statistic of every system, and how the costs were measured; nothing without costs."""
     if outcome.costs is None:
         return
     head = cost_heads(outcome)
@@ -157,14 +158,18 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
 
 
 def changes_heads(changes: Changes) -> list[str]:
-    """Return the column heads of the table of changes, each understandable without a head above it."""
+    """Return the column heads of the table of changed results, such as "queries changed" and "added, relevant"."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
     return ["queries changed", f"{changes.metric} changed", *shares, *counts]
 
 
 def print_changes(console: Console, outcome: Outcome) -> None:
-    """Print a table of all candidates, the moved documents by grade, and queries with large changes side by side."""
+    """Print what changed in the top results of each candidate; print nothing if this is unknown.
+
+    First comes a table of all candidates. For the first `SIDE_BY_SIDE` candidates follow the added and dropped
+    documents by grade, and the results of both systems on the queries with the largest differences.
+    """
     if not outcome.changes:
         return
     first = outcome.changes[0]
@@ -213,16 +218,19 @@ def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> It
 
 
 def format_document(row: TopDocument, mark: str, room: int) -> str:
-    """Return a document with its mark and grade: ``+ d17 (2)``; without the mark if both systems return it."""
+    """Return a document with its mark and grade: ``+ d17 (2)``, in at most `room` columns; ``–`` for no grade.
+
+    mark: the symbol of a document that only one of the systems returns; it is left out if both return the document.
+    """
     grade = "–" if row.grade is None else f"{row.grade:g}"
     tail = f" ({grade})"
     return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"
 
 
 def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
-    """Return how the queries that the change was meant for moved, and how the other queries did.
+    """Return how many queries changed among those that the change is meant for, and among the others.
 
-    None if no such queries were named. ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524],
+    None if no such queries are configured. ``moved 31 of the 40 queries it was meant for: +0.0312 [+0.0100, +0.0524],
     improved; and 212 of 300 others: …``
     """
     parts = comparisons_by_part(outcome.intended, candidate, metric)
@@ -241,10 +249,10 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 
 
 def notes_on_metric(outcome: Outcome, metric: Metric, *, has_tables: bool = False) -> Iterator[str]:
-    """Yield further remarks about the comparisons on a metric, each a sentence with the candidate's name.
+    """Yield further remarks about the comparisons on a metric, each with the name of the candidate.
 
-    has_tables: True if tables beside the remarks have labels, changes and unjudged results; remarks on these are then
-    left out.
+    They are about gates, intended queries, proxy judgments, unjudged results and changed results. has_tables: True if
+    tables beside the remarks show unjudged and changed results; the remarks on these are then left out.
     """
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
@@ -271,7 +279,7 @@ MOST_NAMED = 4  # judges that a line names
 def format_judges_line(outcome: Outcome) -> str | None:
     """Return a line with the comparisons on which judges disagree: ``judges disagree on new, ndcg@10: …``.
 
-    None without several judges, or if all agree.
+    None if no document has several judges, or if all judges give the same verdicts.
     """
     if outcome.judges is None:
         return None
@@ -317,7 +325,10 @@ def format_noise(row: JudgeNoise) -> str:
 
 
 def print_judges(console: Console, outcome: Outcome) -> None:
-    """Print the judges' agreement and the verdicts under each judge; nothing without several judges."""
+    """Print the agreement of the judges, and the verdicts by each judge alone.
+
+    Print nothing if no document has several judges.
+    """
     judges = outcome.judges
     if judges is None:
         return

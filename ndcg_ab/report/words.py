@@ -28,10 +28,13 @@ class Interval(NamedTuple):
 def deciding_interval(row: Comparison) -> Interval | None:
     """Return the (1 - alpha) interval of a difference that agrees with its verdict; None without an interval.
 
-    For a guardrail the interval begins at the one-sided bound that decides. For any other comparison it is the
-    simultaneous interval of the family, or the comparison's own if there is none, clipped at 0 so that it contains 0
-    exactly if no difference is shown. Clipping is needed because p-value and interval, from one set of resamples, can
-    disagree by a rounding error.
+    For a guardrail, the lower end is the one-sided bound that decides. For any other comparison, it is the simultaneous
+    interval of all comparisons of the family, or the comparison's own interval if there is none. This interval contains
+    0 exactly if no difference is shown: an end on the wrong side of 0 is set to 0, or the interval is extended to 0.
+
+    Notes
+    -----
+    The p-value and the interval come from one set of resamples, but can disagree by a rounding error.
     """
     if row.low is None or row.high is None or row.difference is None:
         return None
@@ -113,9 +116,9 @@ def metric_origin(metric: Metric) -> str:
 
 
 def add_recomputed_count(outcome: Outcome, text: str) -> str:
-    """Return a text with the number of queries recomputed in Python filled in.
+    """Return `text` with {} replaced by the number of queries that were recomputed in Python.
 
-    If another tool computed the scores, return a note on that instead. text: has {} for the number.
+    If no query was recomputed, return a note that another tool computed the scores.
     """
     if not outcome.parity_queries:
         return "scores computed by another tool"
@@ -146,9 +149,10 @@ def format_family(outcome: Outcome, family: str) -> str:
 
 
 def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
-    """Return a text with the number of queries of a comparison if it differs from that of the systems' means.
+    """Return the number of queries of a comparison in words, such as ``over 90 shared queries``.
 
-    Empty if the numbers are equal. They differ if a metric leaves out queries that a system did not answer.
+    Empty if the mean of each of the two systems is over as many queries. The numbers differ if a metric leaves out
+    queries that a system did not answer.
     """
     pair = (comparison.baseline, comparison.candidate)
     counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
@@ -156,10 +160,10 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 
 
 def format_weights(outcome: Outcome) -> str | None:
-    """Return a note that means are weighted, with the smallest effective number of queries; None without weights.
+    """Return a note that means are weighted, with the effective number of queries; None without weights.
 
-    The number is left out if it is not below the number of queries. For drawn queries the note is the number alone, or
-    None if the number is left out.
+    The number is the smallest over the comparisons; it is left out if it is not below the number of queries. For
+    queries drawn from a log, the note is about the number alone, and None if the number is left out.
     """
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
@@ -198,7 +202,11 @@ def format_tipping(comparison: Comparison) -> str | None:
 
 
 def format_unjudged(comparison: Comparison) -> str | None:
-    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None without unjudged results."""
+    """Return the effect of unjudged results on a difference in a few words; None without unjudged results.
+
+    Such as ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``: 33 unjudged results, the tipping factor
+    1.3 at which the verdict turns, and the range of the difference over all grades that they could have.
+    """
     unjudged = comparison.unjudged
     if unjudged is None or not unjudged.documents:
         return None
@@ -229,9 +237,10 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """Return the difference corrected by proxy judgments, its interval, and how many judged queries it is worth.
+    """Return the difference corrected by proxy judgments, with its interval and p-value; None without proxy judgments.
 
-    The reason if the difference could not be corrected. None without proxy judgments.
+    The text adds how many careful judgments of queries the correction is worth. If the difference could not be
+    corrected, the text is the reason.
     """
     corrected = comparison.cheap
     if corrected is None:
@@ -262,7 +271,7 @@ def proxy_note(outcome: Outcome) -> str | None:
 
 
 def function_note(outcome: Outcome) -> str | None:
-    """Return how many documents a judge function judged, and how far its grades agree with those of files.
+    """Return how many documents a judge function judged, and how well its grades agree with those in files.
 
     None without a judge function.
     """
@@ -294,9 +303,10 @@ def format_relative_change(descriptive: Descriptive | None) -> str:
 
 
 def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
-    """Yield each system's summary on a metric, and its comparison with the baseline or None.
+    """Yield the summary of each system on a metric, and its comparison with the baseline or None.
 
-    The baseline comes first, then the candidates in the order of `order_candidates`.
+    The baseline comes first. Then come the candidates: the best decision first, among equal decisions the largest
+    difference first. Other systems are last.
     """
     rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
     summaries = {row.system_id: row for row in outcome.systems if row.metric == metric.name}
@@ -306,13 +316,16 @@ def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummar
 
 
 def order_comparisons(outcome: Outcome, metric: Metric) -> list[Comparison]:
-    """Return the comparisons on one metric in the order of `order_candidates`."""
+    """Return the comparisons on one metric, in the order of `order_candidates`: the best decision first."""
     rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
     return [rows[name] for name in order_candidates(outcome) if name in rows]
 
 
 def order_candidates(outcome: Outcome) -> list[str]:
-    """Return the candidates, the best decision first, then the largest difference on the first metric."""
+    """Return the candidates, the best decision first; candidates without a decision are last.
+
+    Among equal decisions, the largest difference on the first metric is first.
+    """
     first = [metric.name for metric in outcome.metrics[:1]]
     differences = {row.candidate: row.difference for row in outcome.main if row.metric in first}
     choices = {found.candidate: found.decision for found in outcome.decisions}

@@ -23,9 +23,11 @@ NOTHING = {"rankings": 0, "queries": 0}  # left out
 
 
 def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
-    """Return the data block in at most `limit` bytes, and how many rankings and queries were left out.
+    """Return the data block in at most `limit` bytes, and the numbers of rankings and queries that were left out.
 
-    Queries with the largest differences on the first metric are kept longest; rankings are left out before queries.
+    Rankings are left out before queries. Queries with small differences on the first metric are left out first. The
+    numbers are a dictionary {"rankings": int, "queries": int}. The block exceeds the limit if it is too large even
+    without queries.
     """
     content = block_content(data)
     queries = content["queries"]["id"]
@@ -122,11 +124,14 @@ def value_columns(data: PageData, systems: Sequence[str], indices: dict[str, int
 
 
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """Yield, per query, the documents, their grades, and each system's ranking as indices of these documents.
+    """Yield the rankings of each query as a list of five items; None for a query whose rows stay on a cluster.
 
-    For each system there are: the documents displayed, in rank order; the number of relevant documents not displayed,
-    with the indices of the best of them and the rank at which the system returned each (null if it did not); and the
-    rank-biased overlap with the baseline, null if unknown. The item is None for queries whose rows stay on a cluster.
+    1. The documents, each as an id or as [id, title, address].
+    2. The grades of these documents; null if unjudged.
+    3. Per system, the displayed ranking as indices into the documents.
+    4. Per system, [number of relevant documents that are not displayed, [[index, rank], …]] for the best of them. The
+    rank is the rank at which the system returned the document; null if it did not.
+    5. Per system, the rank-biased overlap with the baseline; null if unknown.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
     titled = known_documents(data)

@@ -42,7 +42,7 @@ KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 class MovedQuery(NamedTuple):
     """A query on which a candidate is better or worse than the baseline.
 
-    text: the query's text; None if unknown. difference: candidate - baseline on one metric.
+    text: the text of the query; None if unknown. difference: candidate - baseline on one metric.
     """
 
     query_id: str
@@ -52,22 +52,35 @@ class MovedQuery(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PageData:
-    """The data of the report page; tables are listed with their columns.
+    """The data of the report page.
 
-    about: the keys of bundle.json; for a comparison that is not stored only name, ordinal (or None), began (or None),
-    finished, inputs, evaluation (or None), and if known gates, a list of {name, passed, message}.
-    queries: query_id, text (null if unknown). scores: system_id, query_id, metric, value.
-    rankings: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain, down to the displayed
-    depth, in the order of the first metric.
-    missed: system_id, query_id, doc_id, grade, rank, missed: the relevant documents that are not displayed, the best
-    first, with the rank at which the system returned them (null if it did not) and their total number.
-    documents: doc_id, title, url (null if unknown) of the displayed documents; None if no source has titles.
-    rbo: candidate, query_id, rbo: the overlap of the top results with those of the baseline (docs/changes.md); empty if
-    it was not computed.
-    trouble: the reason why expected titles and addresses are missing, else None.
-    timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of all evaluations up
-    to this one; None without a history.
-    over_nights: the tests repeated over all evaluations; None without a history or a test.
+    Attributes
+    ----------
+    about : dict
+        The content of bundle.json.  For a comparison that is not stored: name, ordinal (or None), began (or None),
+        finished, inputs, evaluation (or None) and, if known, gates, a list of {name, passed, message}.
+    queries : pyarrow.Table
+        Columns query_id and text (null if unknown).
+    scores : pyarrow.Table
+        Columns system_id, query_id, metric and value.
+    rankings : pyarrow.Table
+        The displayed results: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain.  The
+        ranks are those of the first metric.
+    missed : pyarrow.Table
+        The relevant documents that are not displayed, the best first: system_id, query_id, doc_id, grade, rank (null if
+        the system did not return the document) and missed (their number for this system and query).
+    documents : pyarrow.Table or None
+        Columns doc_id, title and url (null if unknown) of the displayed documents; None if no source has titles.
+    rbo : pyarrow.Table
+        Columns candidate, query_id and rbo, the rank-biased overlap with the baseline's top results (docs/changes.md);
+        empty if it was not computed.
+    trouble : str or None
+        The reason why configured titles and addresses are missing; else None.
+    timeline : pyarrow.Table or None
+        All evaluations up to this one: ordinal, began, system_id, metric, mean, difference, low, high, verdict and
+        conclusion.  None without a history.
+    over_nights : RepeatedTests or None
+        The tests repeated over all evaluations; None without a history or a test.
     """
 
     outcome: Outcome
@@ -95,9 +108,10 @@ def gather_page_data(
 ) -> PageData:
     """Return the data of the page from the tables of a scored evaluation.
 
-    timeline: the rows of all evaluations.  scores: the rows of `metric_value`, if they were read already.  documents:
-    the source of titles. can_do_without: if True, a failing source of titles leaves the page without titles; if False,
-    InputError is raised.
+    about: the content of bundle.json, as in `PageData`. timeline: the results of all evaluations; None without a
+    history. documents: a source of titles and addresses; None without one. scores: the table `metric_value` if it was
+    read already. Raise InputError if the source of titles fails; with `can_do_without`, return data without its titles
+    instead.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
     if not outcome.has_external_scores:
@@ -129,9 +143,9 @@ def gather_page_data(
 
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
-    """Return the missed documents with ranks filled in from `known_rank`.
+    """Return a table of relevant documents that are not displayed, with missing ranks filled in from `known_rank`.
 
-    Reduced rankings lack these ranks.
+    The ranks are missing if rankings were reduced to their top results. missed: in the columns of `MISSED`.
     """
     known_ranks = engine.read("known_rank")
     if known_ranks.num_rows == 0:
@@ -182,14 +196,15 @@ def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wi
 
 
 def verdict_kind(conclusion: Verdict | None) -> str:
-    """Return the colour class of a verdict: improved, regressed or other."""
+    """Return the colour class of a verdict: improved, regressed, or other (also for None)."""
     return KINDS.get(conclusion.traits.tone, "other") if conclusion else "other"
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Return one row per evaluation, metric and system for the figure over all evaluations, in order of time.
+    """Return the rows of the figure over all evaluations, in order of time; empty without a history.
 
-    Empty without a history. night: the date of the evaluation, with the time if several evaluations share a date.
+    There is one row per evaluation, metric and system. Keys: ordinal, metric, mean, verdict, system, night and
+    regressed. `night` is the date of the evaluation in UTC, with the time if several evaluations share a date.
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
     nights = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))

@@ -132,7 +132,10 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 
 def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]]:
-    """Return the comparisons on slices as metric -> (attribute, slice) -> candidate -> comparison."""
+    """Return the comparisons on slices as metric -> (attribute, slice) -> candidate -> comparison.
+
+    For example, ("language", "de") is the slice of the queries whose attribute language is de.
+    """
     slices: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
     for row in outcome.slices:
         slices.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
@@ -151,7 +154,7 @@ def format_document_counts(data: PageData) -> str:
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:
-    """Return the verdict of a comparison in a few words, and the rest of the verdict's text."""
+    """Return the first words of a verdict, such as "improved", and the rest of its text."""
     text = format_verdict(comparison)
     cut = min(index for index in (text.find(" ("), text.find("; "), len(text)) if index >= 0)
     return text[:cut], text[cut:]

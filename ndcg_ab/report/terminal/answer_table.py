@@ -38,7 +38,8 @@ TOGETHER = "\N{NO-BREAK SPACE}"  # at which no line ends
 class Column(NamedTuple):
     """One column of the matrix: a metric or a cost.
 
-    head: the name. cells: per system the text without interval, the text with interval, and the colour.
+    head: the name of the metric or cost. cells: per system a tuple of the text without the interval, the text with the
+    interval, and the colour.
     """
 
     head: str
@@ -51,10 +52,12 @@ class Column(NamedTuple):
 def print_answer_table(
     console: Console, outcome: Outcome, *, in_full: bool = False, remedies: Mapping[str, str] | None = None
 ) -> None:
-    """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns.
+    """Print the answer on one screen: decisions, warnings and the matrix of systems and metrics.
 
-    in_full: print every reason, system and warning, in as many lines as needed. remedies: command of a warning -> the
-    command with the reader's files, which is printed once instead if it fits into a line.
+    At 100 columns it takes at most 10 lines for one candidate and one metric, 25 for 4 candidates and 4 metrics, and 35
+    for 19 candidates and 4 metrics. in_full: print every reason, system and warning, in as many lines as needed.
+    remedies: the command of a warning -> the same command with the user's files, which is printed instead, once and if
+    it fits into a line.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -127,10 +130,10 @@ def wrap_decision(choice: Choice, head: str, parts: Sequence[str], separator: st
 
 
 def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Text], bool]:
-    """Return the lines of the matrix, and whether a difference has the mark L.
+    """Return the lines of the matrix, and True if a difference in it has the mark L.
 
-    L means that unjudged results could turn the verdict. The matrix has a line for each system; lines below it name
-    what has no room.
+    L means that unjudged results could turn the verdict. The matrix has a line for each system. Further lines give the
+    number of systems, and the names of columns, for which there is no room.
     """
     most = MOST_ROWS + (len(answer.matrix) == MOST_ROWS + 1)  # a line that counts one system takes as much room
     rows = dict(list(answer.matrix.items())[: None if in_full else most])
@@ -170,9 +173,10 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
 def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> list[bool]:
     """Return, for each column that fits on the screen, True if it is displayed with intervals.
 
-    Columns are taken from the left until one does not fit; the first column is always included. The first column, and
-    from TWO_INTERVALS on the second, gets intervals before another column is displayed. Other columns get intervals
-    only if every name keeps its room. name_width: the width of the longest name.
+    Columns are taken from the left until one does not fit; the first is always taken. The first column has intervals if
+    there is room; the second has, too, if the screen has at least TWO_INTERVALS columns. Then the other columns get
+    intervals as far as every name can still be displayed in full. width: columns of the screen. name_width: width of
+    the longest name.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
     room, wide = width - min(name_width, NAMES[0]), []
@@ -275,9 +279,10 @@ def warning_lines(warnings: Sequence[Line], width: int, room: int, most_warnings
 
 
 def wrap_warning(warned: Line, width: int) -> list[Text]:
-    """Return a warning as ``! sentence → remedy`` in at most two lines; the sentence is cut with … if needed.
+    """Return a warning as ``! sentence → remedy``, in at most two lines; the sentence is cut with … if needed.
 
-    The warning's own command is never cut: it takes further lines. Another long remedy is replaced by ``--details``.
+    The remedy is the command of the warning, or what follows "→" in its text. A command that does not fit takes further
+    lines, and a text that does not fit is replaced by ``--details``.
     """
     traits = Severity(warned.severity).traits
     mark = traits.mark if warned.severity != "note" else " "

@@ -41,10 +41,11 @@ class Row(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The division of a `Grid` into tables.
+    """The division of a `Grid` into tables below each other.
 
-    name_width: the width of the name columns. tables: per table the indices of its number columns; the index after the
-    last number is the verdict's.
+    name_width: largest width of a name in the name columns; longer names are shortened. tables: for each table, the
+    indices of its columns. Indices count the number columns from 0; the index after the last number column is that of
+    the verdict.
     """
 
     name_width: int
@@ -61,9 +62,9 @@ class Grid:
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
-        """Return the division with the fewest tables, then the longest names.
+        """Return the division into the fewest tables that fit the width, with names as long as possible.
 
-        None if names and numbers do not fit the width, or only in more than MOST_TABLES tables.
+        None if a column does not fit beside the names, or if more than MOST_TABLES tables are needed.
         """
         layouts = [candidate for limit in NAME_WIDTHS if (candidate := self._tables(width, limit)) is not None]
         best = min(layouts, key=lambda layout: len(layout.tables), default=None)
@@ -82,9 +83,9 @@ class Grid:
             console.print(self._table(layout.name_width, indices))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Return the division into tables if names are shortened to `limit` columns.
+        """Return the division into tables of at most `width` columns, with names shortened to `limit` columns.
 
-        None if shortened names are equal or a column does not fit.
+        None if two names become equal, or if a column does not fit beside the names.
         """
         name_columns = zip(*(row.names for row in self.rows), strict=True)
         numbered = zip(*(row.numbers for row in self.rows), strict=True)
@@ -182,9 +183,9 @@ def shorten_middle(text: str, width: int) -> str:
 
 
 def shorten_names(names: Iterable[str], width: int) -> dict[str, str]:
-    """Return name -> text of at most `width` columns.
+    """Return a mapping of each name to a text of at most `width` columns.
 
-    Names that would look alike keep the parts in which they differ.
+    If two shortened names would be equal, each keeps the part in which they differ, as far as there is room.
     """
     short = {name: shorten_middle(name, width) for name in names}
     for text in set(short.values()):

@@ -88,7 +88,7 @@ def special_choices(measure: str) -> list[str]:
 
 
 def required_choice(choice: str) -> str | None:
-    """Return the value that another choice must have for a choice to apply, such as ``gain=binary``.
+    """Return the condition under which a choice of a metric applies, such as ``gain=binary``.
 
     None if the choice always applies.
     """

@@ -36,7 +36,7 @@ def print_outcome(
     """Print the answer of an evaluation: decisions, the matrix of systems and metrics, and warnings.
 
     details: print the answer uncut, with all notes and tables below. explain: print an explanation in plain words, too.
-    remedies: see `print_answer_table`.
+    remedies: the command of a warning -> the same command with the user's files, to print instead.
     """
     print_answer_table(console, outcome, in_full=details, remedies=remedies)
     if explain:
@@ -88,7 +88,8 @@ def print_run(
 ) -> None:
     """Print the answer of a stored evaluation, the changes since the previous one, and where the results are.
 
-    details, shown: options of `print_outcome`.
+    If the evaluation was reused because nothing changed, this is printed instead of the changes. tracker: name of the
+    tracker, to print before the address of its run. details, shown: options of `print_outcome`.
     """
     assert run.outcome is not None
     print_outcome(console, run.outcome, details=details, **shown)

@@ -61,9 +61,9 @@ def test_cells(comparison: Comparison | None) -> list[str]:
 
 
 def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """Return the verdict in its colour; "baseline" if there is no comparison.
+    """Return the text of a comparison's verdict in its colour; "baseline" if `comparison` is None.
 
-    shared: the text about the number of queries, if the table has no column for it.
+    shared: a text to add, such as the number of queries that both systems answered; empty for none.
     """
     if comparison is None:
         return Text("baseline")

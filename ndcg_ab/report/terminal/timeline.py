@@ -90,9 +90,10 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return a night's cells, with events and (if `wide`) decision cut to one line.
+    """Return the cells of one row of the timeline, with the events cut to `room` columns.
 
-    A night without a number, such as one that could not run, is not cut. room: the columns for the events.
+    If `wide`, the decision is cut to DECISION columns. A row without an evaluation, such as that of a failed night, is
+    not cut. row: cells with markup; the number of the evaluation is first, the events are last.
     """
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
@@ -104,9 +105,10 @@ def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
-    """Return the column indices of each table, and the free width beside the last table.
+    """Return the column indices of each table, and the width that is free beside the last table.
 
-    Every table begins with number and night. rows: cells with markup.
+    The timeline is divided into several tables if it is wider than `width`. Every table begins with the columns 0 and
+    1, the number and the time of the evaluation. rows: cells with markup.
     """
     widths = [
         max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
@@ -125,9 +127,9 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def night_row(night: "EvaluatedNight | NightGroup", timeline: Timeline, *, wide: bool) -> list[str]:
-    """Return the cells of a night: number, time, a value per system, the decision if `wide`, and the events.
+    """Return the cells of a row: number, time, a value per system, the decision if `wide`, and the events.
 
-    A group of nights without an evaluation has only a time and a text about the group.
+    For a group of nights without an evaluation, all cells are empty except the time and a text about the group.
     """
     if isinstance(night, EvaluatedNight):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
@@ -173,9 +175,9 @@ def format_night_group(nights: "NightGroup") -> str:
 
 
 def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
-    """Return the events of a night: pending publication, drops, failed gates and changed inputs.
+    """Return the events of an evaluation: pending publication, drops, failed gates, and changed inputs and means.
 
-    ``–`` if there are none; empty if there are none in the first evaluation.
+    Without events the text is ``–``, but empty for the first evaluation.
     """
     drops = [f"{name} ({signed(night.since_last[name].difference)})" for name in night.dropped]
     noted = ""
@@ -193,9 +195,9 @@ def describe_night(night: EvaluatedNight, timeline: Timeline) -> str:
 
 
 def format_mixed_change(night: EvaluatedNight) -> str:
-    """Return the parts, by cause, of the mean that changed most: ``new: -0.0150 judgments, +0.0030 ranking``.
+    """Return the mean that changed most, divided by cause: ``new: -0.0150 judgments, +0.0030 ranking``.
 
-    Only means with several causes are considered; empty if there are none.
+    Only means that changed for several causes are considered; the text is empty if there are none.
     """
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
@@ -253,10 +255,10 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
-    """Print each system's latest values as bars on one scale, as many as fit.
+    """Print the latest values of each system as a row of bars, with one scale for all systems.
 
-    values: system -> values in order of time.  letters: system -> column head; heads that are not the name are
-    explained.
+    Without at least two values per row, no bars are printed. values: system -> values in order of time. letters: system
+    -> column head in the tables; a head that is not the system's name is explained below.
     """
     short = max(map(len, letters.values()), default=0)
     finite = [value for series in values.values() for value in series if value is not None]
@@ -274,7 +276,7 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], le
 
 
 def format_moment(began: str) -> str:
-    """Return an ISO time as 2026-11-20 02:00, in UTC."""
+    """Return an ISO 8601 time to the minute, without its time zone: ``2026-11-20 02:00``."""
     return began[:16].replace("T", " ")
 
 
