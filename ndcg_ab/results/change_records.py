@@ -33,10 +33,18 @@ class TopDocument:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query whose top results differ, with the top results of both systems, at most ten of each.
+    """A query whose top results differ, with the top results of both systems.
 
-    difference: candidate - baseline on the first metric. overlap: number of common documents divided by the length of
-    the longer list, 0 to 1. rbo: rank-biased overlap of the two lists, extrapolated, p = .9, 0 to 1.
+    Attributes
+    ----------
+    difference : float
+        Candidate - baseline on the first metric.
+    overlap : float
+        Number of common documents divided by the length of the longer list, 0 to 1.
+    rbo : float
+        Rank-biased overlap of the two lists, extrapolated, p = .9, 0 to 1.
+    baseline, candidate : tuple of TopDocument
+        The top results of each system, at most ten.
     """
 
     query_id: str
@@ -104,9 +112,17 @@ class Changes:
 class Judge:
     """A judge, with the comparisons that use only the judgments of this judge.
 
-    name: name of the judge; empty if judgments name no judge. documents: number of documents that the judge judged.
-    queries: number of queries of these documents. comparisons: comparisons on primary metrics over these queries; empty
-    if the queries are too few, or if too many judges have more documents.
+    Attributes
+    ----------
+    name : str
+        Name of the judge; empty if judgments name no judge.
+    documents : int
+        Number of documents that the judge judged.
+    queries : int
+        Number of queries of these documents.
+    comparisons : tuple of Comparison
+        Comparisons on primary metrics over these queries.  Empty if the queries are too few or cannot be scored, or if
+        ten judges with enough queries have more documents.
     """
 
     name: str
@@ -119,8 +135,16 @@ class Judge:
 class TwoJudges:
     """The agreement of two judges on the documents that both judged.
 
-    first, second: names of the judges. shared: number of documents that both judged. same: share of the shared
-    documents with equal grades. kappa: Cohen's kappa, at most 1, 0 at chance level; None if all grades are equal.
+    Attributes
+    ----------
+    first, second : str
+        Names of the judges.
+    shared : int
+        Number of documents that both judged.
+    same : float
+        Share of the shared documents with equal grades, 0 to 1.
+    kappa : float or None
+        Cohen's kappa, at most 1, 0 at chance level; None if all grades are equal.
     """
 
     first: str
@@ -134,9 +158,16 @@ class TwoJudges:
 class JudgeNoise:
     """The variation of a difference if each document's grade is drawn at random from the judges' grades.
 
-    draws: number of draws. queries: number of queries with a document on which judges disagree. mean, sd, lowest,
-        highest: mean, standard deviation and range of the difference over the draws.
-    turned: share of draws in which the difference has the opposite sign of the difference by combined grades.
+    Attributes
+    ----------
+    draws : int
+        Number of draws.
+    queries : int
+        Number of queries with a document on which judges disagree.
+    mean, sd, lowest, highest : float
+        Mean, standard deviation, minimum and maximum of the difference over the draws.
+    turned : float
+        Share of draws in which the difference has the opposite sign of the measured difference, 0 to 1.
     """
 
     candidate: str
@@ -154,11 +185,20 @@ class JudgeNoise:
 class Judges:
     """The agreement of all judges.
 
-    judges: the judges by falling number of documents. several: number of documents with several judges. disagreed:
-    number of documents on which judges disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with
-    several judges; None if all grades are equal. pairs: every two judges who share documents, by falling number of
-    shared documents. noise: variation of each difference by disagreement; empty if judges agree, or if it could not be
-    computed.
+    Attributes
+    ----------
+    judges : tuple of Judge
+        The judges with the most documents come first.
+    several : int
+        Number of documents with several judges.
+    disagreed : int
+        Number of documents on which judges disagree.
+    alpha : float or None
+        Krippendorff's alpha of ordinal grades, over all documents with several judges; None if all grades are equal.
+    pairs : tuple of TwoJudges
+        The pairs of judges with the most shared documents, at most 45, in this order; pairs without any are left out.
+    noise : tuple of JudgeNoise
+        The variation of each difference by disagreement; empty if judges agree, or if it could not be computed.
     """
 
     judges: tuple[Judge, ...]

@@ -27,8 +27,8 @@ class CostValue:
     value : float or None
         The statistic, in the unit of the cost, weighted if the queries have weights; None without queries.
     low, high : float or None
-        Bounds of the interval of level 1 - alpha; None if there are too few queries for the bound, or if failed
-        requests make it unknown.
+        Bounds of the interval of level 1 - alpha; a bound is None if there are too few queries for it, or if it is
+        unknown because requests failed.
     cold_requests : int
         Number of warm-up requests, which are not counted.
     cold_mean : float or None
@@ -42,7 +42,7 @@ class CostValue:
     missing : int
         Number of queries whose cost is unknown for this system.
     asked : int
-        Number of all queries, of which `queries` count.
+        Number of queries for which the cost of any system was recorded, at least `queries`.
     """
 
     system_id: str
@@ -118,9 +118,10 @@ class CostDifference:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the guardrail is not proven, and the difference may be above the margin.
+        """Whether a guardrail may be broken: it is not shown to hold, and the difference may be above the margin.
 
-        True if the difference is above the margin, is only a lower bound, or is unknown. False without a guardrail.
+        The difference may be above the margin if it is measured so, is only a lower bound, or is unknown. False without
+        a guardrail.
         """
         if self.margin is None or self.conclusion is Verdict.NOT_WORSE:
             return False
