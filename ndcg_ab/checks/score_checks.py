@@ -7,7 +7,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, RuleError, format_value
 from ndcg_ab.results.cost_records import Costs, requests_text
-from ndcg_ab.results.ledger import FEW_SCORED, LedgerRow, scored_text
+from ndcg_ab.results.ledger import FEW_SCORED, LedgerRow, scored_queries_text
 from ndcg_ab.results.numbers import format_percent, format_percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, queries_text
@@ -75,7 +75,8 @@ def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[
     for row in shares:
         code = "few_scored" if row.used else "nothing_scored"
         if row.share < FEW_SCORED:
-            message = f"{row.about}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.used)
+            message = f"{row.about}: {scored_queries_text(row)} by this metric"
+            message += "; a gate on it fails" * (not row.used)
             findings.append(make_finding(code, message, row.used, None, row.about, row.share, severity="warning"))
     return findings
 

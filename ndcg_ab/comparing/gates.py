@@ -17,7 +17,7 @@ from ndcg_ab.results.decisions import (
     UNANSWERED,
     measured_state,
 )
-from ndcg_ab.results.ledger import SCORED_GATE, scored_rows, scored_text
+from ndcg_ab.results.ledger import SCORED_GATE, scored_queries_text, scored_rows
 from ndcg_ab.results.numbers import format_percent_below, signed
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, queries_text
@@ -67,7 +67,7 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
         if row.used < limit - SLACK:
             shortfalls = {"": row.used}
         for name, count in shortfalls.items():
-            previous = f"{row.about}: {scored_text(replace(row, used=count))}, {words}"
+            previous = f"{row.about}: {scored_queries_text(replace(row, used=count))}, {words}"
             failed.append((name, f"{name}: {previous}" if name else previous))
     names, messages = [name for name, _ in failed], [message for _, message in failed]
     result = make_result(SCORED_GATE, messages, f"of the judged queries {needed} scored", names)

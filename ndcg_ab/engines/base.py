@@ -149,10 +149,10 @@ class Engine(ABC):
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
-    def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
+    def build(self, *targets: str, released: Any = (), **parameters: Value) -> None:
         """Make the tables `targets`, and first all tables that they need, unless they exist.
 
-        passing: names of tables to release as soon as no remaining SQL file needs them.
+        released: names of tables to release as soon as no remaining SQL file needs them.
         parameters: values for the parameters of the targets' own SQL files. The other files get the defaults of `set`.
         Raises SqlError, which names the SQL file, if a file fails or a parameter has no value.
         """
@@ -165,9 +165,9 @@ class Engine(ABC):
                 if file.name in self.made:  # else it is new, as to a file of a version that did not have it
                     self._forget(file.name)
                 self.made[file.name] = dict(bound)
-            if passing:
+            if released:
                 later = tables_behind(files[index + 1 :], self.files)
-                self.release(*(name for name in passing if name not in later))
+                self.release(*(name for name in released if name not in later))
 
     def release(self, *names: str) -> None:
         """Drop tables to free memory; a dropped table is made again when it is next read.

@@ -31,7 +31,7 @@ class Cluster:
     patience: float = 300.0
 
     @property
-    def address(self) -> str:
+    def address_without_secrets(self) -> str:
         """Return the address for messages, without the parts after the host, which may hold secrets."""
         return (self.master or self.remote or "").partition("/;")[0]
 

@@ -49,8 +49,7 @@ class Bundle:
 
     key: a unique, stable name; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
     began: the nominal time, UTC: the time that the evaluation is about, also if it runs later.  finished: the time of
-    finishing, UTC.  inputs: name, kind, origin and content digest of each input.  extremes: the queries with the
-    largest differences.
+    finishing, UTC.  inputs: name, kind, origin and content digest of each input.
     content_key: the digest of everything that the result depends on.  configuration_key: the digest of its
     configuration alone.
     query_set: the digest of the judged queries.  program: the version of ndcg-ab that made the bundle.
@@ -69,7 +68,6 @@ class Bundle:
     configuration_key: str
     query_set: str | None
     inputs: tuple[dict[str, Any], ...]
-    extremes: tuple[dict[str, Any], ...]
     outcome: Outcome
     seconds: float | None
     user: str | None
@@ -125,7 +123,6 @@ def finish_bundle(
     evaluation: Evaluation,
     outcome: Outcome,
     inputs: Sequence[Mapping[str, Any]],
-    extremes: list[dict[str, Any]],
     query_set: str | None,
     since_last: SinceLast | None = None,
 ) -> Path:
@@ -149,7 +146,6 @@ def finish_bundle(
             configuration_key=database.configuration_key(evaluation),
             query_set=query_set,
             inputs=tuple(dict(row) for row in inputs),
-            extremes=tuple(extremes),
             outcome=outcome,
             seconds=lock_age(folder / LOCK),
             user=user_name(),

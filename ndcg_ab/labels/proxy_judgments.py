@@ -69,7 +69,7 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
     return rescore(by_proxy, plain, read.proxy, "proxy judgments", score=score)
 
 
-def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
+def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
     """Return the candidates' differences per query by the proxy judgments, and findings on these judgments.
 
     The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`. A difference
@@ -177,7 +177,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
     """Return {(metric, candidate): paired differences by the proxy judgments}.
 
-    table: the table of `load_proxy_scores`. baseline: name of the baseline.
+    table: the table of `load_proxy_differences`. baseline: name of the baseline.
     """
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
@@ -203,7 +203,7 @@ def add_proxy_corrections(
     """Add differences corrected by proxy judgments to the primary comparisons.
 
     Returns all comparisons, and findings on whether the carefully judged queries are a random sample. engine: an engine
-    with the tables of the careful judgments. table: the proxy differences, from `load_proxy_scores`.
+    with the tables of the careful judgments. table: the proxy differences, from `load_proxy_differences`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.log is not None:

@@ -61,9 +61,9 @@ def make_outcome(
     """Make the outcome of an evaluation from its scored tables (sql/5x and later).
 
     findings: those of the data check. parity_queries: number of recomputed queries; None if another tool computed the
-    scores. proxy: the table of `load_proxy_scores`. judges: the comparison of several judges. left_out: the comparisons
-    without the judgments that each system alone contributed. function: the summary of a judge function. ledger: numbers
-    of rows read, used and left out. Raises InputError if a finding has severity error.
+    scores. proxy: the table of `load_proxy_differences`. judges: the comparison of several judges. left_out: the
+    comparisons without the judgments that each system alone contributed. function: the summary of a judge function.
+    ledger: numbers of rows read, used and left out. Raises InputError if a finding has severity error.
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)

@@ -19,7 +19,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import compare_leaving_out, contributing_systems
-from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
+from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_differences, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
@@ -78,7 +78,7 @@ def score_by_proxy_judgments(context: Context, _: str) -> None:
     The scores are stored in the context, and findings on the proxy judgments are added to its findings.
     """
     with context.store.memory() as memory:
-        context.proxy, findings = load_proxy_scores(context.evaluation, context.store.read(memory, complete=True))
+        context.proxy, findings = load_proxy_differences(context.evaluation, context.store.read(memory, complete=True))
     context.findings = [*context.findings, *findings]
 
 

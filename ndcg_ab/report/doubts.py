@@ -293,7 +293,7 @@ def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[s
     return text
 
 
-def format_judged_group(about: str, group: Sequence[Finding], systems: int) -> str:
+def format_judged_shares(about: str, group: Sequence[Finding], systems: int) -> str:
     ordered = sorted(group, key=lambda finding: finding.value or 0.0)
     if len(ordered) > NAMED:
         least = f"{format_judged_share(ordered[0])} ({ordered[0].system})"
@@ -314,7 +314,7 @@ def format_tied_group(about: str, group: Sequence[Finding], systems: int) -> str
 
 
 SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
-    "few_judged": format_judged_group,
+    "few_judged": format_judged_shares,
     "tied_places": format_tied_group,
     "unjudged_query": count_formatter("answers", "answer", "unjudged query", "unjudged queries"),
     "unanswered_query": count_formatter("returns nothing for", "return nothing for", "judged query", "judged queries"),

@@ -58,6 +58,6 @@ def scored_rows(ledger: Iterable[LedgerRow]) -> tuple[LedgerRow, ...]:
     return tuple(row for row in ledger if row.stage == SCORED)
 
 
-def scored_text(row: LedgerRow) -> str:
+def scored_queries_text(row: LedgerRow) -> str:
     """Return in words how many of the judged queries are scored: ``1 of 12 judged queries is scored``."""
     return f"{row.used or 'none'} of {row.read} judged queries {'is' if row.used < 2 else 'are'} scored"

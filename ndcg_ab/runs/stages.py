@@ -12,7 +12,7 @@ from ndcg_ab.history.last_night import compare_with_last
 from ndcg_ab.history.working_folder import nominal_time
 from ndcg_ab.pipeline import STAGES as OF_EVERY_EVALUATION
 from ndcg_ab.pipeline import Context, Stage
-from ndcg_ab.pipeline.conclude import extreme_queries, write_query_scores
+from ndcg_ab.pipeline.conclude import write_query_scores
 from ndcg_ab.pipeline.stages import PULLS, TEST_DIFFERENCES, is_new
 from ndcg_ab.runs.folder import RunFolder
 
@@ -57,10 +57,10 @@ def keep(run: Context, _: str) -> None:
     store.cache_inputs(evaluation)
     with store.engine() as engine:
         engine.write_tables(store.folder / bundles.TABLES)
-        extremes, judged = extreme_queries(engine), query_set(engine)
+        judged_queries = query_set(engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
     inputs = store.inputs()
-    run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, extremes, judged, run.since_last)
+    run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, judged_queries, run.since_last)
 
 
 def draw_page(run: Context, _: str) -> None:

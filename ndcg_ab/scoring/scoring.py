@@ -56,7 +56,7 @@ def open_engine_for(
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Compute the score tables of all metrics in SQL. summed_up: whether summaries per system are computed, too."""
     refuse_missing_gains(engine, metrics)
-    engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
+    engine.build("query_score", *["coverage"] * summed_up, released=STEPS)
     add_external_values(engine, metrics_of_other_tools(metrics))
     engine.build("paired_difference", *["system_summary"] * summed_up)
 

@@ -34,7 +34,7 @@ def test_a_system_has_a_name_on_one_line(name: str) -> None:
 @pytest.mark.parametrize("limit", [-1, 0, 100])
 def test_a_page_that_cannot_be_small_enough_ends(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     content = {"queries": {"id": list(map(str, range(9)))}, "values": [[[0.1] * 9] * 2], "systems": []}
-    monkeypatch.setattr(page_block, "block_content", lambda data: dict(content) | {"baseline": 0})
+    monkeypatch.setattr(page_block, "script_data", lambda data: dict(content) | {"baseline": 0})
     monkeypatch.setattr(page_block, "encode_rankings", lambda *_: [[1]] * 9)
     block, left_out = page_block.fit_block(None, limit)  # type: ignore[arg-type]
     assert left_out["queries"] == 9

@@ -79,7 +79,7 @@ def check(
     output.write("json", lambda: checked_to_json(counts, findings))
     if output.is_shown:
         print_wrapped([counts])
-        print_safely(print_findings, findings, examples=True)
+        print_safely(print_findings, findings, with_examples=True)
     output.print_written_files()
 
 

@@ -273,9 +273,9 @@ class DuckDBEngine(Engine):
         return "temp table" if readers > 1 else "temp view"
 
     def _execute(self, text: str, parameters: Parameters | None) -> duckdb.DuckDBPyConnection:
-        return self.connection.execute(self._parsed(text), dict(parameters or {}) or None)
+        return self.connection.execute(self._text_or_statement(text), dict(parameters or {}) or None)
 
-    def _parsed(self, text: str) -> str | duckdb.Statement:
+    def _text_or_statement(self, text: str) -> str | duckdb.Statement:
         return parse_statement(os.getpid(), text) if self.is_few else text
 
     def _drop(self, name: str) -> None:
@@ -284,7 +284,7 @@ class DuckDBEngine(Engine):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         self._share_memory()
         with name_file_in_errors(file, self.memory):
-            result = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
+            result = self.connection.sql(self._text_or_statement(text), params=dict(parameters) or None)
             return as_texts(result.to_arrow_table())
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:

@@ -48,7 +48,8 @@ class SparkEngine(Engine):
         self.written = 0
         where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
         location = " location '{}'".format(where.replace("\\", "\\\\").replace("'", "\\'")) if where else ""
-        with name_table_in_errors(f"{cluster.address}: a database for the tables of the evaluation cannot be made"):
+        cluster_name = cluster.address_without_secrets
+        with name_table_in_errors(f"{cluster_name}: a database for the tables of the evaluation cannot be made"):
             self.session.sql(f"create database {self.database}{location}")
 
     def __exit__(

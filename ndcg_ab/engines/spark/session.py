@@ -54,12 +54,13 @@ def open_session(cluster: Cluster) -> SparkSession:
         return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
     except OverdueError:
         message = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen[1]}"
-        raise InputError(f"{cluster.address}: {message}") from None
+        raise InputError(f"{cluster.address_without_secrets}: {message}") from None
     except InputError:
         raise
     except Exception as error:
         advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {error_text(error)}{advice}") from None
+        message = f"Spark cannot be reached: {error_text(error)}{advice}"
+        raise InputError(f"{cluster.address_without_secrets}: {message}") from None
 
 
 # State of a cluster that has not begun to work: whether the process here, or an executor, is starting; a description
@@ -196,4 +197,4 @@ def refuse_unreachable(cluster: Cluster) -> None:
     try:
         socket.create_connection((address.hostname, port), timeout=REACHED).close()
     except OSError as error:
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {error_text(error)}") from None
+        raise InputError(f"{cluster.address_without_secrets}: Spark cannot be reached: {error_text(error)}") from None

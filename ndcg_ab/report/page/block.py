@@ -29,7 +29,7 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     numbers are a dictionary {"rankings": int, "queries": int}. The block exceeds the limit if it is too large even
     without queries.
     """
-    content = block_content(data)
+    content = script_data(data)
     queries = content["queries"]["id"]
     encoded = () if content.get("given") else encode_rankings(data, content["systems"], queries)
     rankings = list(map(to_json, encoded))
@@ -82,7 +82,7 @@ def to_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def block_content(data: PageData) -> dict[str, Any]:
+def script_data(data: PageData) -> dict[str, Any]:
     """Return the data for the page's script without rankings; systems, metrics and queries are referred to by index."""
     outcome = data.outcome
     systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))

@@ -134,10 +134,10 @@ def list_choices() -> Iterator[str]:
     yield "MEASURES   as ndcg, ndcg@10, ndcg(gain=exponential, ideal=local)@10"
     yield ""
     for name in MEASURES:
-        yield from wrap_columns(f"  {name}", MEASURE_MEANINGS[name], 13)
+        yield from wrap_beside(f"  {name}", MEASURE_MEANINGS[name], 13)
         if choices := special_choices(name):
-            yield from wrap_columns("", f"choices: {', '.join(choices)}", 13)
-    yield from wrap_columns("  all", f"choices: {', '.join(POLICIES)}", 13)
+            yield from wrap_beside("", f"choices: {', '.join(choices)}", 13)
+    yield from wrap_beside("  all", f"choices: {', '.join(POLICIES)}", 13)
     yield ""
     yield "CHOICES    * is the default"
     yield ""
@@ -145,26 +145,26 @@ def list_choices() -> Iterator[str]:
         always = [measure for measure in MEASURES if choice in special_choices(measure)]
         more = f", and of {', '.join(always)}" if always else ""
         condition = f" (with {needs}{more})" if (needs := required_choice(choice)) else ""
-        yield from wrap_columns(f"  {choice}", CHOICE_MEANINGS[choice] + condition, 25)
+        yield from wrap_beside(f"  {choice}", CHOICE_MEANINGS[choice] + condition, 25)
         for value in VALUES.get(choice, ()):
             mark = "*" if value == DEFAULTS[choice] else " "
-            yield from wrap_columns(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
+            yield from wrap_beside(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
         if choice == "gain":
-            yield from wrap_columns("    {grade:gain, …}", TABLE_MEANING, 25)
+            yield from wrap_beside("    {grade:gain, …}", TABLE_MEANING, 25)
     yield ""
     yield f"PRESETS    what another tool computes, as ndcg(preset=sklearn)@{SHOWN_CUTOFF}"
     yield ""
     for name in PRESETS:
-        yield from wrap_columns(f"  {name}", preset_metric(name).name, 25)
+        yield from wrap_beside(f"  {name}", preset_metric(name).name, 25)
 
 
-def wrap_columns(name: str, text: str, width: int) -> list[str]:
+def wrap_beside(name: str, text: str, start: int) -> list[str]:
     """Return a name with a text beside it, wrapped to lines of at most `WIDTH` columns.
 
-    width: the column at which the text begins.
+    start: the column at which the text begins.
     """
-    lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
-    return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
+    lines = textwrap.wrap(text, WIDTH - start, break_on_hyphens=False) or [""]
+    return [f"{name:<{start - 1}} {lines[0]}".rstrip(), *(f"{'':{start}}{line}" for line in lines[1:])]
 
 
 # ---- one metric
@@ -201,17 +201,17 @@ def format_metric(metric: Metric, typed_text: str) -> str:
         ("in trackers", metric.tracker_name),
         ("hash", metric.hash),
     ]
-    lines = [line for name, text in rows for line in wrap_columns(name, text, 14)]
+    lines = [line for name, text in rows for line in wrap_beside(name, text, 14)]
     values = {choice: format_choice(metric, choice) for choice in ("cutoff", *metric.choices())}
     width = 21 + max(len(value) for value in values.values() if len(value) <= MOST_OF_A_VALUE)
-    lines += ["", *wrap_columns(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
+    lines += ["", *wrap_beside(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
     for choice, value in values.items():
         mark = "*" if choice != "cutoff" and getattr(metric, choice) == DEFAULTS[choice] else " "
         name = f"{mark} {choice:<16} {value}"
         if len(value) > MOST_OF_A_VALUE:
             lines.append(name)
             name = ""
-        lines += wrap_columns(name, explain_choice(metric, choice), width)
+        lines += wrap_beside(name, explain_choice(metric, choice), width)
     return "\n".join([*lines, "", "* the default"]) + "\n"
 
 

@@ -239,10 +239,10 @@ def print_details(console: Console, outcome: Outcome) -> None:
             console.print()
 
 
-def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
+def print_findings(console: Console, findings: Sequence[Finding], *, with_examples: bool = False) -> None:
     """Print each finding with its code in a line, or that there is nothing to report.
 
-    examples: if True, print the examples of findings, too.
+    with_examples: if True, print the examples of findings, too.
     """
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
@@ -250,5 +250,5 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
         severity = (finding.severity, Severity(finding.severity).traits.colour)
         code = (f" [{finding.code}]", "dim")
         console.print(Text.assemble(severity, f": {shorten(redact(finding.message), LONGEST)}", code))
-        for example in finding.examples if examples else ():
+        for example in finding.examples if with_examples else ():
             print_dimmed(console, f"  {shorten(redact(example), LONGEST)}")

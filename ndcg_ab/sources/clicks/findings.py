@@ -87,14 +87,14 @@ def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
         remarks.append(Remark("click_place_gap", len(gaps), examples, message))
     return [
         *remarks,
-        *movement_remarks(engine),
+        *single_rank_remarks(engine),
         *unlogged_remarks(engine),
         *bot_remarks(engine),
         *one_client_remarks(engine),
     ]
 
 
-def movement_remarks(engine: Engine) -> list[Remark]:
+def single_rank_remarks(engine: Engine) -> list[Remark]:
     """Return a remark if every document was displayed at one rank only, so that rank and quality are confounded."""
     documents = engine.count("click_document")
     if documents < engine.count("click_count") or documents < 2:

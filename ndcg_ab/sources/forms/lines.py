@@ -8,12 +8,12 @@ from functools import partial
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.plausible import (
     MOST_GRADES,
-    are_distinct,
     are_falling,
     are_grades,
     are_ranks,
     are_times,
     field_column,
+    may_be_doc_ids,
     numbers,
     query_column,
     rated_values,
@@ -56,7 +56,7 @@ def make_form(
 def have_grades(columns: Columns) -> bool:
     """Return whether grades are plausible numbers and document ids are not all equal."""
     grades = columns["grade"]
-    return are_distinct(columns["doc_id"]) and numbers(rated_values(grades)) is not None and are_grades(grades)
+    return may_be_doc_ids(columns["doc_id"]) and numbers(rated_values(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:

@@ -120,7 +120,7 @@ def are_times(values: Sequence[str]) -> bool:
     return times is not None and min(times) >= FIRST_TIME and max(times) <= LAST_TIME
 
 
-def are_distinct(values: Sequence[str]) -> bool:
+def may_be_doc_ids(values: Sequence[str]) -> bool:
     """Return whether values may be document ids: not all equal, or fewer than three values."""
     return len(set(values)) > 1 or len(values) < 3
 

@@ -26,7 +26,7 @@ from ndcg_ab.sources.judgments.grades import (
     LaterGrades,
     combine_judgments,
     deciding_rows,
-    latest_rows,
+    latest_indices_by_judge,
     with_grade_words,
 )
 from ndcg_ab.sources.registry import pull_source
@@ -222,7 +222,7 @@ def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
     names = pc.unique(singles["file"]).to_pylist()
     codes = encode_judgments(singles, names)
     key, judge, file, grade, _ = codes.group()
-    rows = latest_rows(key, judge, file, len(names))
+    rows = latest_indices_by_judge(key, judge, file, len(names))
     if precedence in ("last", "first"):
         rows = deciding_rows(key, file, codes.keys.num_rows, last=precedence == "last")
     remaining = np.unique(judge[rows])

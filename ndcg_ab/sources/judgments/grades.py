@@ -98,7 +98,11 @@ def combine_judgments(
     now = np.full(codes.keys.num_rows, math.nan)
     later, several, disagreed = [], 0, 0
     for index in range(int(file.max()) + 1):
-        rows = latest_rows(key, judge, file, index) if precedence == TOGETHER else np.flatnonzero(file == index)
+        rows = (
+            latest_indices_by_judge(key, judge, file, index)
+            if precedence == TOGETHER
+            else np.flatnonzero(file == index)
+        )
         documents, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
         before = now.copy()
         now[documents] = np.where(np.isnan(now[documents]), values, CHOSEN[precedence](now[documents], values))
@@ -109,7 +113,7 @@ def combine_judgments(
     return now, later, several, disagreed
 
 
-def latest_rows(key: Array, judge: Array, file: Array, last_file: int) -> Array:
+def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: int) -> Array:
     """Return the indices of each judge's latest judgment of a document in the files up to `last_file`.
 
     key, judge, file: sorted codes of the judgments.

@@ -263,7 +263,7 @@ def simultaneous_quantiles(
     summed = family
     take: Callable[[FloatArray], FloatArray] = partial(_largest_statistic, family.scale)
     if shares is not None:
-        summed, take = _weighted_statistic(family, check_differences(shares))
+        summed, take = _prepare_weighted_maximum(family, check_differences(shares))
     flips, parts = reduce_flips(summed, take, resamples, seed, workers)
     samples = flips if len(family.rows) <= ENUMERABLE else flips + 1
     ranked, ranks = np.sort(np.concatenate(parts)), [math.ceil(level * samples) for level in levels]
@@ -275,7 +275,7 @@ def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
     return np.asarray((np.abs(sums, out=sums) * scale[:, np.newaxis]).max(axis=0))
 
 
-def _weighted_statistic(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
+def _prepare_weighted_maximum(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
     """Return the family with the columns to sum, and a function from their flipped sums to the largest z.
 
     The columns are the residuals, followed by the products residual * share. The function takes their (columns x flips)

@@ -63,7 +63,7 @@ def found_in(performed: Context) -> tuple[Any, ...]:
     bundle = bundles.read_bundle(performed.bundle)
     rows = [{**row, "read": None} for row in bundle.inputs]
     scores = (performed.bundle / bundles.SCORES).read_bytes()
-    return bundle.outcome.to_json(), rows, bundle.extremes, bundle.content_key, scores
+    return bundle.outcome.to_json(), rows, bundle.content_key, scores
 
 
 def entries(evaluation: Evaluation) -> list[Path]:

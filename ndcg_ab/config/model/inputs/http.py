@@ -204,11 +204,6 @@ class HttpRequest(Model):
         )
         return tuple(dict.fromkeys(name for name in names if name and name not in OWN))
 
-    @property
-    def address(self) -> str:
-        """The address without parts that may be secret, for messages."""
-        return plain_address(self.url)
-
 
 class HttpSource(SourceModel):
     """A search engine over HTTP, with one request per query."""
@@ -223,4 +218,4 @@ class HttpSource(SourceModel):
 
     @property
     def display_name(self) -> str:
-        return self.http.address
+        return plain_address(self.http.url)
