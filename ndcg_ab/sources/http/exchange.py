@@ -309,7 +309,10 @@ def compile_path(path: str, where: str) -> Any:
 
 
 def parse_answer(content: bytes) -> Any:
-    """Return the JSON value of an answer; raise QueryError if it is not JSON."""
+    """Return the JSON value of an answer.
+
+    Raises QueryError if the answer is not JSON, has a repeated key or is nested too deeply.
+    """
     try:
         return load_strictly(content)
     except RecursionError:

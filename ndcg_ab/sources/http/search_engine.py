@@ -46,7 +46,11 @@ class SearchEngine(Source):
         self.directory = directory
 
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
-        """Return the ranking of every query, with the titles and addresses of documents if hits contain them."""
+        """Return the ranking of every query, the titles and addresses of documents, and the recorded costs.
+
+        The documents are None if no hit has a title or an address; the costs are None if none are requested. Raises
+        InputError or SilentError if too many queries fail, and InputError if no hit comes for any query.
+        """
         require_libraries(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
@@ -110,9 +114,10 @@ class SearchEngine(Source):
 
     @contextlib.contextmanager
     def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
-        """Yield a function that sends the request of one query, given its id, and returns the costs of the request.
+        """Yield a function that sends the request of one query, given its id, and returns (costs, is_failed).
 
-        Retries and limits are those of a pull.
+        costs: name -> value. Failed requests are retried. The function raises InputError or SilentError if more queries
+        failed than allowed, and SilentError after the deadline for all queries.
         """
         from ndcg_ab.sources.http.client import Client
 
@@ -142,9 +147,10 @@ class SearchEngine(Source):
         return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {costs.seed})"
 
     def refuse(self, failures: Mapping[str, QueryError], total: int) -> None:
-        """Raise InputError or SilentError if more queries failed than allowed, or all queries failed.
+        """Raise an error if more queries failed than allowed, or if all queries failed.
 
-        failures: query_id -> error. total: the number of all queries.
+        The error is a SilentError if a retry of any failed query may help, else an InputError. failures: query_id ->
+        error. total: the number of all queries.
         """
         allowed = self.described.allow_failed_queries
         if not failures or (len(failures) <= allowed and len(failures) < total):
@@ -157,9 +163,10 @@ class SearchEngine(Source):
 
 
 class AnswerFile:
-    """A file of the answers of the current run, so that a retry of the pull does not repeat requests.
+    """A file that stores the answers of a run, so that a retry of the run does not repeat requests.
 
-    The file holds hits and costs, never a request or a secret. known: key of a request -> its hits and costs.
+    The file holds hits and costs, never a request or a secret. known: key of a request -> (hits, costs) from the file.
+    folder: the folder of the file; None: nothing is stored.
     """
 
     def __init__(self, folder: Path | None) -> None:
