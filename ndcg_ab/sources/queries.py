@@ -32,8 +32,18 @@ INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 class Queries:
     """The queries of an evaluation; empty if the configuration names none.
 
-    texts: query_id -> text, empty if the file has no texts. attributes: the columns to slice by. digest: the digest of
-    the content; None without a file. intended: the ids of the queries that a change is meant to improve; None: all.
+    Attributes
+    ----------
+    pulled : Pulled or None
+        The table of queries; None if the configuration names none.
+    texts : mapping of str to str
+        query_id -> text; empty unless every query has a text.
+    attributes : tuple of str
+        The columns to slice by.
+    digest : str or None
+        The digest of the content; None without a table.
+    intended : Pulled or None
+        The ids of the queries that a change is meant to improve; None: all queries.
     """
 
     def __init__(
@@ -142,7 +152,7 @@ def unread_columns(queries: Queries, described: Described, directory: Path) -> t
 def pull_weights(source: FileSource) -> Queries:
     """Return queries with weights, or with sampling probabilities, read from a file.
 
-    Raises InputError if the file has neither, or invalid ones.
+    Raises InputError if the file has neither weights nor probabilities, or if they are invalid.
     """
     pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)

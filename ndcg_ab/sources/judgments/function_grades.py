@@ -79,7 +79,7 @@ Pair = tuple[Query, Document]
 
 
 class JudgeFunctionCaller:
-    """A judge function that a configuration names or that was given in memory."""
+    """A caller of the judge function that a configuration names or that was passed in memory."""
 
     def __init__(self, described: JudgeSource, directory: Path) -> None:
         self.origin = described.python
@@ -88,11 +88,12 @@ class JudgeFunctionCaller:
         self.workers = described.workers or 1
 
     def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> tuple[list[float | None], int]:
-        """Return the grade of every pair (None: the function cannot tell), and the number of grades from the cache.
+        """Return the grade of every pair, and the number of grades that came from the cache.
 
-        The function is called for pairs that are not cached, by `workers` threads. since: seconds since 1970; older
-        cached answers do not count. Raises InputError if the function fails or its grade is no finite number from
-        -1,000 to 1,000, or SilentError if a retry may succeed; answers until then stay cached.
+        A grade is None if the function cannot tell. Pairs that are not cached are judged by calling the function in
+        `workers` threads. since: seconds since 1970; answers that were cached earlier are not used. Raises InputError
+        if the function fails or its grade is no finite number from -1,000 to 1,000, or SilentError if a retry may
+        succeed. Answers that came before the error stay cached.
         """
         in_memory = self.described.in_memory
         with (
@@ -135,7 +136,11 @@ class JudgeFunctionCaller:
     def answers(
         self, function: Callable[..., Any], pairs: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
     ) -> Iterator[tuple[int, float | None]]:
-        """Call the function for each pair and yield (index of the pair, grade), in the order in which grades arrive."""
+        """Call the function for each pair and yield (index of the pair, grade), in the order in which grades arrive.
+
+        If a call fails, no further calls begin, the grades of the running calls are yielded, and then the error is
+        raised.
+        """
 
         def ask(query: Query, document: Document) -> float | None:
             return self.check_grade(function, query, document, arguments)
@@ -182,7 +187,7 @@ class JudgeFunctionCaller:
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
     """Return the source code of a function's module, or None if it is unavailable.
 
-    is_named: True if None is returned for a function that its module does not hold under the function's name.
+    is_named: whether the module must hold the function under the function's name; if it does not, None is returned.
     """
     module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:
@@ -253,7 +258,8 @@ class GradeCache:
 def connect_database(path: Path | None) -> sqlite3.Connection:
     """Open the cache file, creating it if it is missing, or open a database in memory if there is no path.
 
-    SQLite's write-ahead log makes each answer durable once it is written, even if the process is killed.
+    SQLite's write-ahead log makes each answer durable once it is written, even if the process is killed. Raises OSError
+    or sqlite3.Error if the file cannot be opened.
     """
     if path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

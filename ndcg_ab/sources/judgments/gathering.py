@@ -41,10 +41,10 @@ NO_NAME = ""  # the judge of judgments that name none
 
 
 def judgments_layout(entry: JudgmentSource, evaluation: Evaluation) -> Layout:
-    """Return the columns to read from a source of judgments.
+    """Return the columns to read from a source of judgments, with the numbers that words stand for as grades.
 
-    A table that stays on a cluster has only the three columns that the SQL needs. A source without numbers for grades
-    in words uses the numbers of the key `judgments`.
+    The numbers are those of the source or, if it has none, those of the configuration key `judgments`. A table in Spark
+    has only query_id, doc_id and grade.
     """
     return JUDGMENT if isinstance(entry.source, SparkSource) else with_grade_words(JUDGED, entry, evaluation.judgments)
 
@@ -63,9 +63,10 @@ def pull_judgment_source(
     resources: Resources | None = None,
     layout: Layout = JUDGED,
 ) -> Pulled:
-    """Read the judgments of one source, with the columns judge and source if they have values.
+    """Read the judgments of one source.
 
-    texts: query_id -> text, for sources that need them. resources: threads and memory for the source; None: everything.
+    The result has the columns judge and source only if they have values. texts: query_id -> text, for sources that need
+    them. resources: threads and memory for the source; None: everything. layout: the columns to read.
     """
     pulled = pull_source(described, layout, directory, texts, resources=resources)
     if pulled.layout is JUDGMENT:
@@ -137,7 +138,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     """Return the judgments of several sources as one table with one grade per document.
 
     A single table without judges is returned unchanged. Raises InputError if a judge gives a document two grades in one
-    file, or judges disagree and no rule decides.
+    file, or if judges disagree and the configuration has no rule for it.
     """
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
@@ -215,9 +216,10 @@ def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
-    """Return the latest judgment of each document by each judge, without judgments that another file overrides.
+    """Return the latest judgment of each document by each judge, as integer codes.
 
-    singles: one row per judgment. precedence: the rule for documents that several files judge.
+    singles: one row per judgment. precedence: the rule for documents that several files judge; with "last" or "first",
+    only judgments in the last or first file that judges the document are returned.
     """
     names = pc.unique(singles["file"]).to_pylist()
     codes = encode_judgments(singles, names)
@@ -275,7 +277,11 @@ def judge_text(name: str) -> str:
 
 
 def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
-    """Return a list with a remark on the judgments that repeat another one in the same file, or an empty list."""
+    """Return a list with one remark on repeated judgments, or an empty list if there are none.
+
+    A judgment is repeated if its file has another one of the document by the same judge. source: finds the locations of
+    examples.
+    """
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
@@ -288,9 +294,10 @@ def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
 
 
 def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
-    """Return a remark on each file after the first, with the numbers of judgments that it added and changed.
+    """Return one remark for each file after the first, with the numbers of judgments that it added and changed.
 
-    later: the grades before and after each such file. names: the names of all files. keys: ids of the documents.
+    later: for each of these files, the documents that it judges with their grades before and after it. names: the names
+    of all files. keys: query_id and doc_id of the documents.
     """
     remarks = []
     for name, (own, before, after) in zip(names[1:], later, strict=True):
@@ -311,7 +318,7 @@ def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence:
 
 
 def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]:
-    """Return a remark on each file after the first that has grades above or below all grades of the first file."""
+    """Return one remark for each file after the first with grades outside the range of the first file's grades."""
     remarks = []
     low, high = pc.min_max(parts[0].table["grade"]).as_py().values()
     for name, part in zip(names[1:], parts[1:], strict=True):

@@ -47,8 +47,20 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of earlier and later g
 class JudgmentCodes:
     """Judgments as arrays of integer codes, with one element per judgment.
 
-    keys: a table of query_id and doc_id of each document. key: index of the document in `keys`. judge: index in
-    `judges`, which has the names of the judges, empty for an unnamed judge. file: index of the file. grade: the grade.
+    Attributes
+    ----------
+    keys : pa.Table
+        query_id and doc_id of each document, one row per document.
+    key : array of int
+        Row number of the document in `keys`.
+    judge : array of int
+        Index of the judge in `judges`.
+    file : array of int
+        Index of the file.
+    grade : array of float
+        The grade.
+    judges : tuple of str
+        The names of the judges, empty for an unnamed judge.
     """
 
     keys: pa.Table
@@ -87,12 +99,15 @@ LaterGrades = tuple[Array, Array, Array]
 def combine_judgments(
     codes: JudgmentCodes, precedence: str, combine: Combine
 ) -> tuple[Array, list[LaterGrades], int, int]:
-    """Return the grade of every document, the grades before and after each file but the first, and two counts.
+    """Combine the judgments of all files and judges, and return (grades, later, several, disagreed).
 
-    The counts are the numbers of documents with several judges, and of those on which judges disagree. codes: the
-    judgments. precedence: the rule for documents that several files judge. combine: the name of a rule; or a function
-    that is called at the first disagreement, with the document, its (judge, grade) pairs and the number of documents on
-    which judges disagree, and raises its error.
+    grades: one for each document. later: for each file after the first, the documents that it judges with their grades
+    before and after it. several: number of documents with several judges. disagreed: number of documents on which
+    judges disagree.
+
+    precedence: the rule for documents that several files judge. combine: the name of the rule for judges who disagree,
+    or a function that raises an error. It is called at the first disagreement, with the document, its (judge, grade)
+    pairs and the number of documents on which judges disagree.
     """
     key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)
@@ -114,9 +129,9 @@ def combine_judgments(
 
 
 def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: int) -> Array:
-    """Return the indices of each judge's latest judgment of a document in the files up to `last_file`.
+    """Return the indices of the latest judgment by each judge of each document, in the files up to `last_file`.
 
-    key, judge, file: sorted codes of the judgments.
+    key, judge, file: the codes of document, judge and file of each judgment, sorted in this order.
     """
     rows = np.flatnonzero(file <= last_file)
     pairs = np.stack([key[rows], judge[rows]])
@@ -127,7 +142,7 @@ def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: in
 def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
     """Return the indices of the judgments in the last (or first) file that judges each document.
 
-    count: number of documents.
+    key, file: the codes of document and file of each judgment. count: number of documents.
     """
     signed = file if last else -file
     best = np.full(count, signed.min())
@@ -136,9 +151,11 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
 
 
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
-    """Return documents, combined grades, and the numbers of documents with several judges and with unequal grades.
+    """Combine the grades that several judges give a document, and return (documents, grades, several, disagreed).
 
-    key: the document of each judgment, sorted. combine: the name of a rule, or a function that raises an error.
+    documents: the distinct codes in `key`. grades: one for each of them. several: number of documents with several
+    judges. disagreed: number of documents with unequal grades. key: code of the document of each judgment, sorted.
+    combine: the name of a rule, or a function that is called at the first unequal grades and raises an error.
     """
     documents, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
@@ -157,7 +174,10 @@ MOST_WORDS = 20  # more different texts are no grades
 
 
 def with_grade_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
-    """Return the layout with the numbers of grades in words that the first of the entries with such numbers gives."""
+    """Return the layout with the numbers that words stand for as grades.
+
+    The numbers are those of the first entry that has any. If no entry has any, the layout is returned unchanged.
+    """
     mappings = (entry.grades for entry in entries if entry is not None and isinstance(entry.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout
 
@@ -193,7 +213,10 @@ def replace_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
 
 
 def grade_words_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
-    """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades."""
+    """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades.
+
+    The judgments are read once more, with grades as texts.
+    """
     texts = pc.unique(source.answer(as_texts(layout), pull).table["grade"].cast(pa.string())).to_pylist()
     words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})
     if len(words) > MOST_WORDS:
@@ -235,7 +258,11 @@ def refuse_ratings(pulled: Pulled) -> None:
 
 
 def has_ids_as_grades(table: pa.Table) -> bool:
-    """Return whether documents are at most ten numbers from 0 to 10, and grades are more distinct integers."""
+    """Return whether document ids and grades seem to be swapped.
+
+    This is so if there are at most ten distinct documents, all of them numbers from 0 to 10, and more distinct grades,
+    all of them integers.
+    """
     if len(pc.unique(table["doc_id"].slice(0, FIRST_ROWS))) > MOST_RATINGS:
         return False
     documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])
