@@ -102,9 +102,9 @@ class BrokenRuleError(UnusualError):
 class TableRules:
     """A check of a table that was read fast, for values that must be read record by record.
 
-    These are values that are missing, empty, not finite or too large, ids that are too long, and texts with control
-    characters. An optional column may be null in all rows. spaces: True if texts may not have white space either.
-    from_text: True if numbers were written as text, so that a large integer may have been rounded.
+    Such values are missing, empty, not finite or too large numbers, ids that are too long, and texts with control
+    characters. An optional column may be null in all rows. spaces: whether texts may not have white space either.
+    from_text: whether numbers were written as text, so that a large integer may have been rounded.
     """
 
     def __init__(self, *, spaces: bool, from_text: bool = False) -> None:
@@ -148,7 +148,11 @@ class TableRules:
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
-    """Return the table that `make` creates, or None if `make` raises an error or a value breaks a rule."""
+    """Return the table that `make` creates, or None if it must be read record by record.
+
+    This is so if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one of `TableRules`. Other
+    exceptions are passed on.
+    """
     try:
         (table,) = TableRules(spaces=False).check([make()])
         return table

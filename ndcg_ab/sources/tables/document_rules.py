@@ -27,9 +27,15 @@ CHUNK, COPY, OWN = "document_chunk", "document_copy", "own_document_left_out"  #
 class DocumentRules(NamedTuple):
     """The rules for document ids in the rankings of one system.
 
-    prefix: the separator at which ids are cut; None: ids are not cut. first: whether a repeated document counts once,
-    at its best rank, instead of being an error. drops_own: whether the document whose id equals the query id is left
-    out.
+    Attributes
+    ----------
+    prefix : str or None
+        The separator at which chunk ids are cut to document ids; of each document, the best chunk stays. None: ids are
+        not cut.
+    first : bool
+        Whether a repeated document counts once, at its best rank, instead of being an error.
+    drops_own : bool
+        Whether the document whose id equals the query id is left out.
     """
 
     prefix: str | None = None
@@ -191,9 +197,10 @@ NEARLY = 0.9  # share of the queries of a table that are meant by all
 
 
 def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Mapping[str, str], list[Remark]]:
-    """Return the mapping query text -> query_id for a table that names queries by their texts, and remarks on it.
+    """Return (query text -> query_id, remarks) for a table that names queries by their texts.
 
     The mapping is empty if the table has ids, or if fewer than 90 % of its queries are texts that belong to one query.
+    The remarks say how many queries were matched.
 
     Parameters
     ----------

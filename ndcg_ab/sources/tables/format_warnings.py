@@ -56,9 +56,10 @@ class RemarkCounter:
 
 
 class TrecRemarks:
-    """A collector of remarks on the records of a TREC file, which it passes on.
+    """A collector that passes on the records of a TREC file and counts what deserves a remark.
 
-    unread: counts ranks that are no numbers in records with a score; each is replaced by 0. tags: tag -> its first row.
+    unread: counts records with a score whose rank is no number; the rank is replaced by 0. comments: counts comment
+    lines. tags: tag -> number of its first row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +68,10 @@ class TrecRemarks:
         self.tags: dict[str, int] = {}
 
     def collect(self, records: Records) -> Records:
-        """Yield (location with the file, record) of each record, without the tag."""
+        """Yield (location, {field: value}) for each record.
+
+        The file is added to the location, and the tag is removed from the fields.
+        """
         for row, (location, record) in enumerate(records, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
@@ -81,10 +85,10 @@ class TrecRemarks:
 
 
 def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
-    """Yield (location, record) of each judgment that has a grade.
+    """Yield (location, {field: value}) for each judgment that has a grade.
 
-    unrated: counts the others, whose grade is empty or a word for "no grade" such as NA. words: (word, grade) pairs; a
-    word among them is a grade.
+    unrated: counts the other judgments, whose grade is empty or a word for "no grade" such as NA. words: (word, grade)
+    pairs; a word among them is a grade.
     """
     absent = {*NO_GRADE} - dict(words).keys()
     for where, record in records:

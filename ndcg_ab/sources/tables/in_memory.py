@@ -55,7 +55,8 @@ def to_readable(name: str, data: Any) -> Any:
     """Convert data of other libraries to dictionaries and lists, and return other data unchanged.
 
     Objects of ranx become dictionaries; lists and iterators of records, such as those of ir_measures, become lists of
-    mappings. name: the argument, for messages.
+    mappings. name: the argument, for messages. Raises InputError if the conversion fails or an iterator has too many
+    records.
     """
     if isinstance(data, Mapping) or is_table(data):
         return data
@@ -81,7 +82,7 @@ def as_mapping(entry: Any) -> Any:
 
 
 class InMemorySource(Source):
-    """A source that reads a table, dictionaries or a list given as an argument."""
+    """A source that reads a table, dictionaries or a list that was passed as an argument."""
 
     limits_key = "file"
 
@@ -105,7 +106,7 @@ class InMemorySource(Source):
 def read_in_memory(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
-    columns: field -> column name in the data. Raises InputError if the data break a rule.
+    columns: field -> column name in the data. Raises InputError if the data are empty or break a rule.
     """
     with translate_foreign_errors(f"{data.argument}: cannot be read"):
         table = (read_table if is_table(data.data) else read_nested)(data, layout, columns)
@@ -178,7 +179,11 @@ def read_nested(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> 
 
 
 def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str]) -> LocatedRecords:
-    """Yield (location, record) for each record, such as (``judgments, query 'q1', document 'd1'``, {…})."""
+    """Yield (location, {field: value}) for each record of dictionaries or lists.
+
+    The location is such as ``judgments, query 'q1', document 'd1'``. columns: field -> key in the data. Raises
+    InputError if the data have another kind of content.
+    """
     reading = choose_reading(Sample.of_value(data.argument, data.data, columns), layout.kind)
     with prefix_errors(data.argument):
         if reading.records is not None:
@@ -191,7 +196,10 @@ def located_records(data: InMemoryFile, layout: Layout, columns: dict[str, str])
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table:
-    """Return the table of {query_id: {doc_id: number}}; raise UnusualError unless keys are texts and values numbers."""
+    """Return the table of {query_id: {doc_id: number}}.
+
+    Raises UnusualError if a key is no text or a value is no number; the data must then be read record by record.
+    """
     if not all(isinstance(documents, Mapping) for documents in data.values()):
         raise UnusualError("a query without a dictionary")
     doc_ids = list(chain.from_iterable(data.values()))
@@ -213,9 +221,9 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
 
 
 def records_by_key(data: InMemoryFile, layout: Layout) -> pa.Table:
-    """Return a table with one row per key of a dictionary: the key is the id of the row.
+    """Return a table with one row per key of a dictionary; the key is the id of the row.
 
-    Each value is a mapping of columns, or a single text.
+    Each value is a mapping column -> value, or a text for the second column. Raises InputError for any other value.
     """
     refuse_duplicate_keys(data, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])

@@ -127,9 +127,10 @@ class TableWriter:
         schema: pa.Schema,
         metadata: Callable[[], dict[bytes, bytes]] = dict,
     ) -> Any:
-        """Write the pieces instead of a table that this writer wrote, and return the new table.
+        """Write pieces that replace a table of this writer, and return the new table.
 
-        metadata: returns metadata to add to those of `table`; it is called after the last piece.
+        table: the table that this writer wrote. metadata: returns metadata to add to those of `table`; it is called
+        after the last piece.
         """
         entries = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
         rewritten = self.sibling("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})
@@ -182,7 +183,7 @@ def distinct_texts(table: Any, name: str) -> list[str]:
 
 
 def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
-    """Return the rows of some queries as a table in memory."""
+    """Return the rows of some queries as a table in memory, in the order of the table."""
     ids = pa.array(list(query_ids), pa.string())
     batches = [
         batch.filter(pc.is_in(batch["query_id"], value_set=ids)) for batch in read_batches(table, table.column_names)

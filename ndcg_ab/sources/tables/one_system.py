@@ -25,9 +25,9 @@ Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
 def find_system_column(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
-    """Return the column of a ranking that names systems, and the names in it.
+    """Return (column, names) of a ranking: the column that names systems, and the distinct names in it.
 
-    None and an empty list if there is no such column, or the ranking cannot be read. make: creates the source of a
+    Return (None, []) if there is no such column, or if the ranking cannot be read. make: creates a source from its
     description.
     """
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
@@ -45,8 +45,8 @@ def find_system_column(described: FileSource, directory: Path, make: Make) -> tu
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
     """Return whether a ranking has rows of several systems.
 
-    Raises InputError if none of several systems is called `name`, or if only some rows name a system. make: creates the
-    source of a description.
+    Raises InputError if there are several systems and none is called `name`, or if only some rows name a system. make:
+    creates a source from its description.
     """
     column, systems = find_system_column(described, directory, make)
     if "" in systems and len(systems) > 1:
@@ -66,7 +66,11 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
 
 
 def split_by_system(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
-    """Return one entry per system: a file without a given name is repeated for each system in it."""
+    """Return the systems, with one entry for each system in a file that holds several rankings.
+
+    A file is split only if it has no name other than its own, and if no system in it has that name. Other entries stay
+    unchanged. make: creates a source from its description.
+    """
     sources = []
     for each in systems:
         inside = []

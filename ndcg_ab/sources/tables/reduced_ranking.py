@@ -46,9 +46,14 @@ class NotPlainError(Exception):
 class NeededResults:
     """The part of a ranking that an evaluation needs.
 
-    depth: number of rows per query. sample: ids of queries whose rows are all read, to verify the choice of the rows
-    that are kept. judged: query_id -> judged documents, for the queries in which judged documents are counted at any
-    depth.
+    Attributes
+    ----------
+    depth : int
+        Number of first rows of each query to keep, besides rows that tie with the last of them.
+    sample : frozenset of str
+        Ids of queries of which all rows are read, to verify that no row was lost that is needed.
+    judged : mapping of str to pa.Array
+        query_id -> ids of judged documents, for queries in which judged documents are counted at every rank.
     """
 
     depth: int
@@ -65,9 +70,16 @@ class NeededResults:
 class ReducedRanking:
     """The first rows of a ranking, with a summary of all rows.
 
-    rows: the first rows of every query, in memory or `TableOnDisk`. answers: one row per query with its number of
-    results and the extremes of ranks and scores (`ANSWER`). count: number of all rows. ranks: ranks of relevant
-    documents (`KNOWN_RANK`), for the HTML page; None if unknown.
+    Attributes
+    ----------
+    rows : pa.Table or TableOnDisk
+        The first rows of every query.
+    answers : pa.Table
+        One row per query, with its number of results and the extremes of ranks and scores (`ANSWER`).
+    count : int
+        Number of all rows.
+    ranks : pa.Table or None
+        Ranks of relevant documents (`KNOWN_RANK`), for the HTML page; None if unknown.
     """
 
     rows: Any

@@ -38,9 +38,16 @@ def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
 class Field:
     """A column of a table.
 
-    required: whether every table must have the column. blank: the value that an empty cell stands for; None: cells may
-    not be empty. other: an alternative name, used if no column has the field's name. is_word: whether a text may also
-    be written as a decimal number.
+    Attributes
+    ----------
+    required : bool
+        Whether every table must have the column.
+    blank : str or float or None
+        The value that an empty cell stands for; None: cells may not be empty.
+    other : str or None
+        An alternative name, used if no column has the field's name.
+    is_word : bool
+        Whether a text may also be written as a decimal number.
     """
 
     name: str
@@ -60,10 +67,16 @@ class Field:
 class Layout:
     """The columns of one kind of table.
 
-    kind: the word for a row in messages.
-    fields: the columns.
-    order: the columns by which rows are sorted before the content is hashed.
-    words: for judgments with grades in words, each word and its number.
+    Attributes
+    ----------
+    kind : str
+        The word for a row in messages, such as ``judgment`` or ``ranking``.
+    fields : tuple of Field
+        The columns.
+    order : tuple of str
+        The columns by which rows are sorted before the content is hashed.
+    words : tuple of (str, float)
+        For judgments with grades in words, each word and its number.
     """
 
     kind: str
@@ -86,10 +99,11 @@ class Layout:
             raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(names)}){hint}")
 
     def choose_columns(self, column_names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-        """Return the mapping field -> column: the configured name, a name that other tools use, or the field's name.
+        """Return the mapping field -> column for every field of the layout.
 
-        column_names: those of the table. columns: field -> configured name. A returned column may be missing in the
-        table.
+        The column is the configured one, else the one with the field's name, else one with a name that other tools use.
+        If the table has none of them, it is the field's name. column_names: the columns of the table. columns: field ->
+        configured column.
         """
         names = {field.name: columns.get(field.name, field.name) for field in self.fields}
         lacking = [field for field in self.fields if field.name not in columns and field.name not in column_names]
@@ -213,7 +227,8 @@ def query_layout(
 ) -> Layout:
     """Return the layout of queries: id, text, weight, cluster, columns of `ndcg-ab draw`, and further columns.
 
-    attributes: columns to slice by. columns: columns that requests use.
+    attributes: columns to slice by. columns: columns that requests use. needs_text, needs_weight, needs_cluster:
+    whether the column is required.
     """
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in columns if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
@@ -234,7 +249,11 @@ class WordGradeError(InputError):
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
-    """Return a value in the type of its field; raise InputError with `where`, the value and the rule."""
+    """Return a value in the type of its field; raise InputError if it breaks a rule.
+
+    An empty value becomes the field's `blank`, if it has one. A grade that is a word raises WordGradeError. where: the
+    location for messages.
+    """
     if field.blank is not None and value in (None, "", b""):
         return field.blank
     if value is None:
