@@ -22,8 +22,14 @@ KEY = "judgments.clicks."
 class ClickStudy(NamedTuple):
     """The grades from a click log.
 
-    described: the configuration: the click model, and the rule that turns its values into grades. judgments: the
-    grades. findings: findings about the log.
+    Attributes
+    ----------
+    described : Clicks
+        The configuration, with the click model and the rule that turns its values into grades.
+    judgments : GradedClicks
+        The grades.
+    findings : list of Finding
+        Findings about the log.
     """
 
     described: Clicks
@@ -34,8 +40,8 @@ class ClickStudy(NamedTuple):
 def make_click_evaluation(clicks: Mapping[str, Any], queries: str | None) -> Evaluation:
     """Make an evaluation that has a click log as its judgments.
 
-    clicks: the configuration below `judgments: clicks:`. queries: path of the query file, or None. Raises InputError,
-    which names the option of the command instead of the key.
+    clicks: the configuration below `judgments: clicks:`. queries: path of the query file, or None. Raises InputError
+    for a wrong value; the message names the command's option instead of the configuration key.
     """
     content: dict[str, Any] = {"name": "clicks", "judgments": {"clicks": dict(clicks)}}
     content |= {"queries": queries} if queries else {}
@@ -66,7 +72,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
 
 
 def study_to_json(study: ClickStudy) -> str:
-    """Return the model, the ranks, the documents with grades, and the findings as JSON."""
+    """Return the click model, the rates at each rank, the documents with grades, and the findings as JSON."""
     content = {
         "schema": 1,
         "definition": study.described.definition,

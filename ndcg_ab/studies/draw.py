@@ -55,12 +55,23 @@ NOBODY = "(nobody judged)"  # placeholder for judgments that do not exist yet
 class DrawPlan(NamedTuple):
     """The difference that the drawn queries detect, and the number of queries that the smallest effect needs.
 
-    effect: smallest effect that matters. alpha, power: level and power of the test. deviation: standard deviation of
-        the differences over the whole log, in the metric's unit. judged: number of judged queries from which the
-        deviation was estimated; None if it was given or assumed. is_supposed: True if the deviation was assumed.
-    detected: mean difference that the drawn queries detect; None for fewer than two queries.
-    drawn, random: number of queries that detect `effect`, if drawn or if sampled at random; None if the log has too
-    few.
+    Attributes
+    ----------
+    effect : float
+        Smallest effect that matters, in the metric's unit.
+    alpha, power : float
+        Level and power of the test.
+    deviation : float
+        Standard deviation of the differences over the whole log, in the metric's unit.
+    judged : int or None
+        Number of judged queries from which the deviation was estimated; None if it was given or assumed.
+    is_supposed : bool
+        Whether the deviation was assumed.
+    detected : float or None
+        Mean difference that the drawn queries detect; None for fewer than two queries.
+    drawn, random : int or None
+        Number of queries that detect `effect`, if they are drawn as here, or sampled at random; None if the log has too
+        few.
     """
 
     effect: float
@@ -78,12 +89,28 @@ class DrawPlan(NamedTuple):
 class DrawStudy:
     """The queries drawn from a log, and the differences that they can detect.
 
-    table: the log with the columns `probability` and `disagreement`; `compare` takes it as `queries`. drawn: ids of the
-    drawn queries. plan: detectable difference and needed numbers of queries. queries: number of queries of the log.
-    changed: number of queries that could be drawn. kept: number of drawn queries taken over from an earlier draw. gone:
-    number of queries of the earlier draw that are missing in the log. depth: number of top ranks that were compared;
-    None for all. left_out: columns of the log that the table lacks. rows: the documents to judge, from the top ranks of
-    every system.
+    Attributes
+    ----------
+    table : pa.Table
+        The log with the columns `probability` and `disagreement`; `compare` takes it as `queries`.
+    drawn : tuple of str
+        Ids of the drawn queries.
+    plan : DrawPlan
+        Detectable difference and needed numbers of queries.
+    queries : int
+        Number of queries of the log.
+    changed : int
+        Number of queries that could be drawn, since the systems' results differ.
+    kept : int
+        Number of drawn queries that come from an earlier draw.
+    gone : int
+        Number of queries of the earlier draw that are missing in the log.
+    depth : int or None
+        Number of top ranks that were compared; None for all.
+    left_out : tuple of str
+        Columns of the log that the table lacks.
+    rows : tuple of ToJudge
+        The documents to judge, from the top ranks of every system; empty until they are listed.
     """
 
     table: pa.Table
@@ -99,10 +126,18 @@ class DrawStudy:
 
 
 class ReadLog(NamedTuple):
-    """A log and the rankings of its queries, as they were read.
+    """A log of N queries and their rankings, as they were read.
 
-    read: the inputs. evaluation: the evaluation of the inputs. disagreements: (N,) how far the rankings of each query
-    of the log disagree. is_changed: (N,) True if the systems' results for the query differ.
+    Attributes
+    ----------
+    read : PulledInputs
+        The queries and rankings.
+    evaluation : Evaluation
+        The evaluation to which they belong.
+    disagreements : ndarray of shape (N,)
+        How far the rankings of each query disagree, >= 0.
+    is_changed : ndarray of bool of shape (N,)
+        Whether the systems' results for the query differ.
     """
 
     read: PulledInputs
@@ -149,10 +184,13 @@ def draw_from_log(
 ) -> DrawStudy:
     """Draw queries from the evaluation's log for judging.
 
-    evaluation: its judgments are ignored. count: number of queries to draw; all queries with different results are
-    drawn if there are fewer. earlier_draw: the file of an earlier draw, whose queries are drawn again. deviation:
-    standard deviation of the differences over the log, if known. judgments: judgments of some queries of the log, from
-    which the deviation is estimated. Raises InputError, ParityError.
+    evaluation: its judgments are ignored. count: number of queries to draw; if fewer queries have different results,
+    all of them are drawn. earlier_draw: the file of an earlier draw, whose queries are drawn again. deviation: standard
+    deviation of the differences over the log, if known. judgments: judgments of some queries of the log, from which the
+    deviation is estimated. The result has no documents to judge yet.
+
+    Raises InputError if the inputs are invalid or no results differ, and ParityError if the SQL and the Python core
+    compute different disagreements.
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
@@ -187,11 +225,20 @@ def draw_from_log(
 
 
 class Sample(NamedTuple):
-    """The queries drawn from a log.
+    """The queries drawn from a log of N queries.
 
-    draw: the drawn queries and their probabilities. relative: (N,) relative disagreements of the queries of the log.
-    weights: (N,) frequencies of the queries; None for equal ones. kept: number of drawn queries taken over from an
-    earlier draw. gone: number of earlier drawn queries that are missing in the log.
+    Attributes
+    ----------
+    draw : Draw
+        The drawn queries and their probabilities.
+    relative : ndarray of shape (N,)
+        Relative disagreements of the queries of the log.
+    weights : ndarray of shape (N,), or None
+        Frequencies of the queries; None if they are equal.
+    kept : int
+        Number of drawn queries that come from an earlier draw.
+    gone : int
+        Number of queries of the earlier draw that are missing in the log.
     """
 
     draw: Draw
@@ -266,8 +313,8 @@ def estimate_deviation(log: ReadLog, judgments: FileSource, relative: FloatArray
     """Estimate the standard deviation of the differences of queries with a disagreement of 1.
 
     The estimate is made from judged queries whose results differ, on the first metric. relative: (N,) relative
-    disagreements. Returns the deviation, and the number of queries that it was estimated from. Raises InputError if no
-    difference deviates.
+    disagreements of the queries of the log. Returns the deviation, and the number of queries that it was estimated
+    from. Raises InputError if there are fewer than two such queries, or if the estimate is 0.
     """
     pulled = pull_source(judgments, with_grade_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
@@ -291,8 +338,8 @@ def estimate_deviation(log: ReadLog, judgments: FileSource, relative: FloatArray
 def read_earlier_draw(source: FileSource, query_ids: Sequence[str]) -> tuple[EarlierDraw, int]:
     """Read an earlier draw in the order of the log.
 
-    Returns the draw, and the number of drawn queries that the log lacks. Raises InputError if it has no drawn
-    query.
+    Returns the draw, and the number of its drawn queries that the log lacks. query_ids: the queries of the log. Raises
+    InputError if the file has no drawn query, or probabilities that `ndcg-ab draw` cannot have written.
     """
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
@@ -338,7 +385,8 @@ def make_plan(
 ) -> DrawPlan:
     """Return the difference that `count` drawn queries detect, and the number of queries for the smallest effect.
 
-    judged, is_supposed: as in `DrawPlan`.
+    judged: number of judged queries from which the deviation was estimated; None if it was given or assumed.
+    is_supposed: whether the deviation was assumed.
     """
     detected, alpha = None, evaluation.statistics.alpha
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT

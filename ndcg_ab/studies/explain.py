@@ -26,9 +26,17 @@ from ndcg_core.measures.score import Result
 
 @dataclasses.dataclass(frozen=True)
 class SystemExplanation:
-    """The explanations of one system, one per metric, and the steps from the first metric to each other metric.
+    """The explanations of one system's values on a query.
 
-    A step is a change of the definition, with the value after the change.
+    Attributes
+    ----------
+    system_id : str
+        The system.
+    explanations : tuple of Explanation
+        One explanation per metric.
+    steps : tuple of tuples of Step
+        For each metric after the first, the steps from the first metric to it. A step is one change of the definition,
+        with the value after the change.
     """
 
     system_id: str
@@ -39,8 +47,8 @@ class SystemExplanation:
 def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[SystemExplanation]:
     """Explain the value of every system and metric on one query, and verify each value against the SQL.
 
-    Raises InputError if the query is not judged or another tool computes a metric, ParityError if Python and SQL
-    disagree.
+    Raises InputError if the query is not judged, or if another tool computes a metric. Raises ParityError if Python and
+    SQL disagree.
     """
     for metric in metrics_of_other_tools(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")

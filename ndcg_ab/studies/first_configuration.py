@@ -106,8 +106,8 @@ def guess_inputs(
     """Find out by their content which files are judgments, rankings and queries.
 
     files: the files to recognise. judgments, systems, queries: files whose role an option names; systems: system ->
-    file. needs_judgments: True to raise InputError without judgments. Raises InputError also for an unknown form, a
-    repeated role or no ranking.
+    file. Raises InputError if the form of a file is unknown, if two files are judgments or queries, or if there is no
+    ranking. needs_judgments: whether to raise InputError if there are no judgments, too.
     """
     by_system = {name: recognise_input(path, RANKING) for name, path in systems.items()}
     single = {kind: recognise_input(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
@@ -231,9 +231,9 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
 
 
 def is_configuration(files: Sequence[Path]) -> bool:
-    """Return whether the command got one file, which is a configuration by its name or content.
+    """Return whether `files` is one configuration file, by its name or content.
 
-    A missing file counts as one.
+    A single file that does not exist counts as a configuration.
     """
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1

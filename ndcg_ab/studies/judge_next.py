@@ -39,13 +39,23 @@ Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> 
 class ToJudge:
     """One unjudged document of a query, with the reasons to judge it.
 
-    place: number in the list, from 1. text: text of the query; None if unknown. title, url: of the document; None if
-    unknown.
-    ranks: (system, rank) for every system that returned the document, in the order of the systems.
-    effect: expected change of the comparison's difference by the grade (root mean square), in the unit of the metric;
-        None, like lowest and highest, if the query has no judgment yet.
-    lowest, highest: the difference of the comparison if the document had the lowest, or the highest, grade.
-    baseline, candidate, metric: the comparison that the document changes most.
+    Attributes
+    ----------
+    place : int
+        Number in the list, from 1.
+    text : str or None
+        Text of the query; None if unknown.
+    title, url : str or None
+        Title and address of the document; None if unknown.
+    ranks : tuple of (str, int)
+        (system, rank) for every system that returned the document, in the order of the systems.
+    effect : float or None
+        Expected change of the comparison's difference by the grade (root mean square), in the unit of the metric. None,
+        like `lowest` and `highest`, if the query has no judgment yet.
+    lowest, highest : float or None
+        The difference of the comparison if the document had the lowest, or the highest, grade.
+    baseline, candidate, metric : str
+        The comparison that the document changes most.
     """
 
     place: int
@@ -67,11 +77,20 @@ class ToJudge:
 class ToJudgeNext:
     """The unjudged documents whose grades would decide a comparison soonest.
 
-    rows: documents of drawn queries without judgments, then the other documents by falling effect. unjudged: number of
-        unjudged pairs of query and document that could be listed. grades: all grades of the judgments, and 0.
-    drawn: number of queries that were drawn from a log; 0 without a log. unjudged_queries: number of drawn queries
-        without a judgment.
-    comparisons: the comparisons by the present judgments.
+    Attributes
+    ----------
+    rows : tuple of ToJudge
+        First documents of drawn queries without judgments, then other documents by falling effect.
+    unjudged : int
+        Number of unjudged pairs of query and document that could be listed.
+    grades : tuple of float
+        All grades of the judgments, and 0.
+    drawn : int
+        Number of queries that were drawn from a log; 0 without a log.
+    unjudged_queries : int
+        Number of drawn queries without a judgment.
+    comparisons : tuple of Comparison
+        The comparisons by the present judgments.
     """
 
     rows: tuple[ToJudge, ...]
@@ -132,8 +151,8 @@ def find_documents_to_judge(
     """Find at most `count` documents whose grades would decide the comparisons soonest.
 
     evaluation: the result of `with_one_metric`. candidates: names of candidates. By default they are those whose
-    comparison is undecided or could be reversed by unjudged results, or all if there is none. Raises InputError,
-    ParityError.
+    comparison is undecided or could be reversed by unjudged results, or all if there is none. Raises InputError for an
+    unknown candidate or invalid data, and ParityError if the SQL and the Python core compute different values.
     """
     names = candidate_names(evaluation)
     for name in candidates:
@@ -178,10 +197,10 @@ def find_documents_to_judge(
 def label_effects(
     metric: Metric, column: Column, results: AllResults, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
-    """Yield each unjudged document whose grade can change the mean difference, with the effect as fields of `ToJudge`.
+    """Yield (document, fields) for each unjudged document whose grade can change the mean difference.
 
-    A document is (query number, document number). A query that has no relevant judgment yet enters the mean if the
-    document is relevant.
+    document: (query number, document number). fields: the values of `effect`, `lowest`, `highest` and `candidate` in
+    `ToJudge`. A query that has no relevant judgment yet enters the mean if the document is relevant.
     """
     ids = results.query_ids.to_pylist()
     pair = results.pair(metric, column.candidate, column.baseline, ids)
@@ -204,7 +223,7 @@ def label_effects(
 
 
 def read_ranks(results: AllResults, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
-    """Return (query_id, doc_id) -> system -> rank, within the metric's depth.
+    """Return the mapping (query_id, doc_id) -> {system: rank} of documents within the metric's depth.
 
     documents: (query number, document number) of the documents to look up.
     """

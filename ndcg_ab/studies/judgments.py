@@ -39,13 +39,25 @@ class Cell:
 class Agreement:
     """The agreement of two sets of judgments on the pairs of query and document that both sets judge.
 
-    pairs: number of common pairs, >= 1. queries: number of queries with common pairs. only_first, only_second: number
-        of pairs that only the first, or only the second, set judges.
-    equal, second_higher, second_lower: shares of common pairs by their two grades, in [0, 1], with sum 1.
-    cohen_kappa: at most 1; 0 for agreement by chance. cohen_kappa_linear, cohen_kappa_quadratic: Cohen's kappa with
-        disagreements weighted by the number of levels between the two grades, or by the square of this number.
-    krippendorff_alpha: ordinal alpha. All coefficients are None if all grades are equal.
-    cells: the cells of the confusion table that are not 0, by first, then second grade.
+    Attributes
+    ----------
+    pairs : int
+        Number of common pairs, >= 1.
+    queries : int
+        Number of queries with common pairs.
+    only_first, only_second : int
+        Number of pairs that only the first, or only the second, set judges.
+    equal, second_higher, second_lower : float
+        Shares of common pairs by their two grades, in [0, 1], with sum 1.
+    cohen_kappa : float or None
+        At most 1; 0 for agreement by chance. All coefficients are None if all grades are equal.
+    cohen_kappa_linear, cohen_kappa_quadratic : float or None
+        Cohen's kappa with disagreements weighted by the number of levels between the two grades, or by the square of
+        this number.
+    krippendorff_alpha : float or None
+        Ordinal alpha.
+    cells : tuple of Cell
+        The cells of the confusion table that are not 0, by first, then second grade.
     """
 
     pairs: int
@@ -78,8 +90,14 @@ class SystemMeans:
 class OrderAgreement:
     """The agreement of two sets of judgments on the order of the systems by one metric.
 
-    tau: Kendall's tau-b of the systems' means, -1 to 1. weighted_tau: Vigna's tau, in which systems near the top weigh
-        more. Both are None if all means by one set are equal, or if a mean is None.
+    Attributes
+    ----------
+    systems : tuple of SystemMeans
+        The means of every system by both sets.
+    tau : float or None
+        Kendall's tau-b of the systems' means, in [-1, 1]. None if all means by one set are equal, or if a mean is None.
+    weighted_tau : float or None
+        Vigna's tau, in which systems near the top weigh more. None if tau is None.
     """
 
     metric: str
@@ -106,9 +124,18 @@ class VerdictPair:
 class ComparedJudgments:
     """The comparison of two sets of judgments.
 
-    first, second: names of the sources of the judgments. orders, verdicts: agreement on the order of systems by metric,
-        and on each verdict; empty without systems. first_findings, second_findings: findings of the data check of each
-        set with the systems' rankings.
+    Attributes
+    ----------
+    first, second : str
+        Names of the sources of the judgments.
+    agreement : Agreement
+        The agreement on the grades.
+    orders : tuple of OrderAgreement
+        Agreement on the order of the systems, one per metric; empty without systems.
+    verdicts : tuple of VerdictPair
+        Agreement on each verdict; empty without systems.
+    first_findings, second_findings : tuple of Finding
+        Findings of the data check of each set with the systems' rankings.
     """
 
     first: str
@@ -214,7 +241,10 @@ def example_pair(table: pa.Table) -> str:
 
 
 def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
-    """Return Cohen's kappa, unweighted and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
+    """Return (kappa, linearly weighted kappa, quadratically weighted kappa, Krippendorff's ordinal alpha).
+
+    Kappa is Cohen's. All are None if all grades are equal.
+    """
     levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
     counts = np.zeros((len(levels), len(levels)))
     for cell in cells:

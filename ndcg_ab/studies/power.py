@@ -34,10 +34,19 @@ ALONE = "for one two-sided comparison alone; each one of a family needs more que
 
 @dataclasses.dataclass(frozen=True)
 class PowerSettings:
-    """The effects (> 0) and numbers of queries (>= 2) to plan for, with alpha and the power of the test.
+    """The effects and numbers of queries to plan for, and the test.
 
-    comparisons: number of comparisons, >= 1, in the family over which p-values are adjusted. The correlation of the
-        future candidates is unknown, so each comparison is planned at Bonferroni's alpha / comparisons.
+    Attributes
+    ----------
+    effects : tuple of float
+        Mean differences, > 0, in the metric's unit.
+    queries : tuple of int
+        Numbers of queries, >= 2.
+    alpha, power : float
+        Level of the family of comparisons, and power of the test.
+    comparisons : int
+        Number of comparisons, >= 1, in the family over which p-values are adjusted. The correlation of future
+        candidates is unknown, so each comparison is planned at Bonferroni's alpha / comparisons.
     """
 
     effects: tuple[float, ...]
@@ -60,7 +69,15 @@ class PowerSettings:
 
 
 class Requirement(NamedTuple):
-    """An effect (a mean difference), and the number of queries needed to detect it; None if 10^12 are not enough."""
+    """An effect and the number of queries that detect it.
+
+    Attributes
+    ----------
+    effect : float
+        Mean difference, in the metric's unit.
+    queries : int or None
+        Number of queries; None if 10^12 are not enough.
+    """
 
     effect: float
     queries: int | None
@@ -70,21 +87,37 @@ class Requirement(NamedTuple):
 class Plan:
     """The numbers of queries and the detectable differences planned for one comparison.
 
-    baseline, candidate, metric, queries, differing, difference: None if only a deviation was given.
-    queries: number of queries with a value for both systems. unpaired: number of queries with only one value, which are
-        left out. differing: number of queries with a difference.
-    effective_queries: number of equally weighted queries with as much information; None without weights.
-    is_drawn: whether the queries were drawn from a log, as future ones will be; the difference is then a mean over the
-        log.
-    clusters, effective_clusters: number of clusters, and number of equally weighted ones with as much information; None
-        without clusters.
-    difference: (weighted) mean of candidate - baseline; None without queries.
-    deviation: standard error of the mean * sqrt(queries): without weights and clusters, the standard deviation (n - 1
-        in the divisor). None for fewer than two queries.
-    mde: the mean difference that the present queries detect, in a family of the given number of comparisons.
-    needed: number of queries for each effect. curve: detectable difference for each number of queries.
-    obstacle: reason why nothing can be planned, in words; then mde is None, and needed and curve are empty.
-    questions: warnings about effects of at least half of the metric's range.
+    Attributes
+    ----------
+    baseline, candidate, metric : str or None
+        The comparison; None if only a deviation was given.
+    queries : int or None
+        Number of queries with a value for both systems; None if only a deviation was given.
+    unpaired : int
+        Number of queries with only one value, which are left out.
+    effective_queries : float or None
+        Number of equally weighted queries with as much information; None without weights.
+    clusters, effective_clusters : int or float, or None
+        Number of clusters, and number of equally weighted ones with as much information; None without clusters.
+    differing : int or None
+        Number of queries with a difference; None if only a deviation was given.
+    is_drawn : bool
+        Whether the queries were drawn from a log, as future ones will be; the difference is then a mean over the log.
+    difference : float or None
+        (Weighted) mean of candidate - baseline; None without queries.
+    deviation : float or None
+        Standard error of the mean * sqrt(queries); without weights and clusters, the standard deviation (n - 1 in the
+        divisor). None for fewer than two queries.
+    mde : float or None
+        Mean difference that the present queries detect, in a family of the given number of comparisons.
+    needed : tuple of Requirement
+        Number of queries for each effect.
+    curve : tuple of Requirement
+        Detectable difference for each number of queries.
+    obstacle : str or None
+        Reason why nothing can be planned, in words; `mde` is then None, and `needed` and `curve` are empty.
+    questions : tuple of str
+        Warnings about effects of at least half of the metric's range.
     """
 
     baseline: str | None = None
@@ -127,7 +160,10 @@ class Plan:
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
     def needed_for(self, effect: float, settings: PowerSettings) -> Requirement:
-        """Return the smallest number of queries that detect the effect, if they vary as the present queries do."""
+        """Return the effect with the smallest number of queries that detect it, if they vary as the present queries do.
+
+        The number is None if 10^12 queries are not enough.
+        """
         assert self.deviation is not None
         if self.detectable([MOST], settings)[0] > effect:
             return Requirement(effect, None)
@@ -141,9 +177,10 @@ class Plan:
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> PowerSettings:
-    """Return settings made from options, without duplicate values; raise InputError that names a wrong option.
+    """Return the settings that options give, without duplicate values.
 
-    effects, queries: None for the defaults `EFFECTS` and `QUERIES`.
+    effects, queries: None for the defaults `EFFECTS` and `QUERIES`. Raises InputError if a value is out of range; the
+    message names the option.
     """
     for effect in effects or ():
         if not 0 < effect < math.inf:
@@ -180,9 +217,11 @@ def make_plans(
 
     deviation: standard deviation of the differences, in the metric's unit. scores: per-query values, or the path of
     their file; exactly one of deviation and scores is needed. baseline, candidates, metrics: names to choose from the
-    values; None for the first system, all others and all metrics.
-    weights, clusters: files with weights and clusters of the queries, as in the comparison that the values come from.
-    cluster_prefix: a text; query ids that are equal up to its last occurrence are one cluster. Raises InputError.
+    values; None for the first system, all others and all metrics. weights, clusters: files with weights and clusters of
+    the queries, as in the comparison that the values come from. cluster_prefix: a text; query ids that are equal up to
+    its last occurrence are one cluster.
+
+    Raises InputError if arguments exclude each other, a name is unknown, or a file or value is invalid.
     """
     if (deviation is None) == (scores is None):
         problem = "neither is given" if scores is None else "both are given"
@@ -277,7 +316,11 @@ def check_known_name(scores: Scores, option: str, name: str, names: Sequence[str
 def plan_from_differences(
     scores: Scores, baseline: str, candidate: str, metric: str, settings: PowerSettings, sampling: Sampling = PLAIN
 ) -> Plan:
-    """Make the plan for one candidate and metric from their per-query values."""
+    """Make the plan for one candidate and metric from their per-query values.
+
+    If nothing can be planned, for example because too few queries differ, the plan's `obstacle` says why. Raises
+    InputError if a query lacks a weight or a cluster, or if an effect exceeds the metric's range.
+    """
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     unpaired = len(ours) + len(theirs) - 2 * len(queries)
@@ -359,7 +402,11 @@ def values_in_query_order(
 
 
 def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
-    """Add to a plan the number of queries for each effect, and the difference for each number of queries."""
+    """Return the plan with the numbers that the settings ask for.
+
+    They are the number of queries for each effect, the detectable difference for each number of queries, and the
+    difference that the present queries detect.
+    """
     queries = sorted({*settings.queries, *([plan.queries] if plan.queries else [])})
     return dataclasses.replace(
         plan,

@@ -34,8 +34,8 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # k
 class Sensitivity:
     """The comparisons of every candidate under every definition of a metric.
 
-    comparisons: (candidate, metric name) -> comparison. Each definition is tested as if it were the only metric, in a
-    family of all candidates, to show the verdict that it alone would have led to.
+    comparisons: (candidate, metric name) -> comparison. In each comparison the definition is tested as if it were the
+    only metric, with all candidates as its family, to show the verdict that this definition alone would give.
     """
 
     baseline: str
@@ -64,7 +64,7 @@ def metric_grid(
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
     """Score all metrics of an evaluation at once, and compare the systems on each metric by itself.
 
-    Raises InputError if a finding has severity error.
+    Raises InputError if the data are invalid or a finding has the severity error.
     """
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
