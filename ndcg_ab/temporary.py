@@ -45,10 +45,10 @@ def user_folder() -> Path:
 
 
 class Folder:
-    """A new temporary folder of this process, at `path`; a context manager.
+    """A new temporary folder of this process, which is removed when the context ends.
 
-    above: the folder in which it is created; None for `user_folder`. Raises OSError if it cannot be created, and
-    InputError if `user_folder` belongs to another user.
+    path: the path of the folder. above: the folder in which it is created; None for `user_folder`. Raises OSError if it
+    cannot be created, and InputError if `user_folder` belongs to another user.
     """
 
     def __init__(self, above: Path | None = None) -> None:
@@ -155,10 +155,10 @@ def clear_abandoned(above: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[bool]:
-    """Yield whether this process holds a lock file in the block.
+    """Lock a file during the block, and yield whether this process holds the lock.
 
-    False if another process holds it, if it belongs to another user, or if it is no regular file. Raises OSError if it
-    cannot be opened.
+    The result is False if another process holds it, if the file belongs to another user, or if it is no regular file.
+    Raises OSError if the file cannot be opened.
     """
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -121,10 +121,11 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
 
 
 def format_undecided(result: CompareResult) -> Iterator[str]:
-    """Yield a sentence for each metric that passed undecided: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
+    """Yield a sentence for each metric on which the comparison passed undecided.
 
-    Nothing is yielded for metrics with a margin, which is proven, nor if the queries would have detected the smallest
-    effect.
+    A sentence is such as ``ndcg@5 undecided (-0.0310): 20 queries find only …``. Metrics with a margin are left out,
+    because a margin must be proven. Metrics on which the queries would have detected the smallest effect are left out,
+    too.
     """
     proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
     is_asked = any(gate.name == NO_REGRESSION for gate in result.gates)
@@ -161,7 +162,10 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
-    """Return the margin of each metric; raise InputError unless every margin is a number above 0."""
+    """Return the margin of each metric, or an empty mapping if `margin` is None.
+
+    A single number is the margin of all `metrics`. Raises InputError if a margin is no number above 0.
+    """
     if margin is None:
         return {}
     margins = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
