@@ -268,9 +268,9 @@ def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Return one row per query and document to judge, without an effect.
+    """Return one row per query and document to judge; the effect of each row is None.
 
-    Rows are sorted by ids, so that the order does not reveal the system. ranks: (query_id, doc_id) -> system -> rank.
+    Rows are sorted by ids, so that the order does not reveal the system. ranks: (query_id, doc_id) -> {system: rank}.
     """
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}

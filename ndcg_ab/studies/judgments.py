@@ -285,7 +285,10 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
 
 
 def compare_verdicts(first: Outcome, second: Outcome) -> list[VerdictPair]:
-    """Return pairs of verdicts of two outcomes on the same metric and candidate."""
+    """Return a pair of verdicts for each metric and candidate, one verdict from each of two outcomes.
+
+    first, second: the outcome by each set of judgments.
+    """
     others = {(row.metric, row.candidate): row for row in second.main}
     rows = []
     for row in first.main:

@@ -281,9 +281,10 @@ def plans_from_scores(
     settings: PowerSettings,
     sampling: Sampling = PLAIN,
 ) -> list[Plan]:
-    """Make one plan for each chosen candidate and metric; raise InputError for an unknown name.
+    """Make one plan for each chosen candidate and metric.
 
-    baseline: None for the first system. candidates: None for all other systems. metrics: None for all metrics.
+    baseline: None for the first system. candidates: None for all other systems. metrics: None for all metrics. Raises
+    InputError for an unknown name, a candidate that is the baseline, or values of only one system.
     """
     if len(scores.systems) < 2:
         raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")

@@ -142,7 +142,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
 
 
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `compare` that correspond to those of `assert_not_worse`.
+    """Return the arguments for `compare`, made from the arguments of `assert_not_worse`.
 
     Margins and conditions become the argument `gate`. Raises InputError for a gate or margin that is not allowed.
     """
@@ -196,7 +196,7 @@ def format_failure(result: CompareResult) -> Iterator[str]:
 
 
 def fails_gate(row: Comparison) -> bool:
-    """Return whether a comparison fails: a margin is not proved, or a primary metric regressed."""
+    """Return whether a comparison fails its gate: a margin is not proven, or a primary metric regressed."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

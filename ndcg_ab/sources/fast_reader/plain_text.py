@@ -75,9 +75,9 @@ def group_rows(ranking: pa.Table) -> pa.Table:
 
 
 def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking | None:
-    """Return the reduced ranking (first rows and a summary) of a table that `group_rows` made.
+    """Return the reduced ranking (first rows and a summary) of a table in which the rows of each query are adjacent.
 
-    None if the fast reader cannot read the table.
+    Return None if the fast reader cannot read the table. Metadata of the table's schema are preserved.
     """
     try:
         reduced = reduce_columns(ranking, needed)
@@ -171,7 +171,10 @@ def numbers(values: pa.Array) -> pa.Buffer:
 
 
 def text_column(ends: bytes, content: bytes) -> pa.Array:
-    """Return an Arrow array of texts from their offsets and bytes, without copying."""
+    """Return an Arrow array of texts from their offsets and bytes, without copying.
+
+    ends: the offsets, as 32-bit integers; one more than there are texts.
+    """
     count = len(ends) // 4 - 1
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(content))
 

@@ -164,7 +164,11 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
 
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, writer: TableWriter) -> Any:
-    """Return one table made of the tables of several parts; raise InputError if only some parts have a column."""
+    """Return one table made of the tables of all parts of a source.
+
+    origin: the source, for messages. writer: receives the rows. Raises InputError if a column is empty in only some of
+    the parts.
+    """
     for field in layout.fields if writer.only is None else ():
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:

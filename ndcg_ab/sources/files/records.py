@@ -298,7 +298,7 @@ def listed_objects(name: str, entries: Iterable[Any]) -> Records:
 def prefix_errors(location: str) -> Iterator[None]:
     """Put a location in front of the message of each InputError raised in the block.
 
-    A message that begins with the location stays.
+    A message that begins with the location already is not changed.
     """
     try:
         yield

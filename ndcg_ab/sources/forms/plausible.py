@@ -115,7 +115,7 @@ def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
 
 
 def are_times(values: Sequence[str]) -> bool:
-    """Return whether values are seconds or milliseconds since 1970."""
+    """Return whether values are plausible as seconds or milliseconds since 1970."""
     times = numbers(values)
     return times is not None and min(times) >= FIRST_TIME and max(times) <= LAST_TIME
 

@@ -194,7 +194,7 @@ def parse(text: str) -> Any:
 
 
 def is_trec_line(line: str) -> bool:
-    """Return whether a line has 4 to 6 fields, of which the fourth or fifth is a number, and is no JSON."""
+    """Return whether a line is TREC text: 4 to 6 fields with a number in the fourth or fifth, and no JSON value."""
     fields = split_fields(line)
     if not 4 <= len(fields) <= 6 or not any(map(is_plain_number, fields[3:5])):
         return False

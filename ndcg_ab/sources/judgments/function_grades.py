@@ -218,8 +218,8 @@ TABLE = "create table if not exists said (key text primary key, grade real, at r
 class GradeCache:
     """A cache of the answers of judge functions; an answer is a grade, or None for "cannot tell".
 
-    Without a folder for caches, and after an error of the file, answers are stored in memory only. say: receives
-    errors.
+    Without a folder for caches, and after an error of the file, answers are stored in memory only. say: a function that
+    receives messages about errors.
     """
 
     def __init__(self, say: Say) -> None:
