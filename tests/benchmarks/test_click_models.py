@@ -10,32 +10,10 @@ from benchmarks.click_users import Chances, User, cascade_chances, cascade_user,
 from tests.click_counts import Event, count_clicks
 
 RATES = {"a": 30, "b": 45, "c": 45, "d": 95, "e": 100, "f": 0}
-# d1 moved: 10 times at place 1, where 5 of 20 impressions are clicked, and 90 times at place 2, where 10 of 100 are.
-MOVED = [
-    ClickCount("q", "d1", 1, 10, 2, 10, 2),
-    ClickCount("q", "d1", 2, 90, 9, 90, 9),
-    ClickCount("q", "d2", 1, 10, 3, 10, 3),
-    ClickCount("q", "d2", 2, 10, 1, 10, 1),
-]
 
 
 def values(model: str, counts: list[ClickCount]) -> dict[str, float]:
     return {doc_id: found.value for (_, doc_id), found in click_values(counts, model).items()}
-
-
-def test_the_rate_at_each_place() -> None:
-    assert logged_rates(MOVED) == {1: 0.25, 2: 0.1}
-
-
-@pytest.mark.parametrize(
-    ("model", "d1", "d2"),
-    [
-        ("rate", 11 / 100, 4 / 20),
-        ("opensearch", 11 / (100 * 0.25), 4 / (20 * 0.25)),  # .44, .8: all of d1's impressions count as of place 1
-    ],
-)
-def test_a_document_that_moved(model: str, d1: float, d2: float) -> None:
-    assert values(model, MOVED) == pytest.approx({"d1": d1, "d2": d2}, abs=1e-15)
 
 
 def test_opensearch_counts_every_event_and_takes_the_highest_place_even_of_a_click() -> None:

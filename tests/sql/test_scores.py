@@ -14,11 +14,10 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result
-from tests.examples import examples
 from tests.laboratory import Judgments, Ranking, core_scores, fill, results, sql_scores
 from tests.references import Collection, ndcg_cases
 from tests.repeated import mostly_soaked
-from tests.strategies import DOCUMENTS, JUDGMENTS, many_metrics, rankings
+from tests.strategies import JUDGMENTS, many_metrics, rankings
 
 CHOICES = [
     f"ndcg(gain={gain}, discount={discount}, ideal={ideal}, ties={ties}, unjudged={unjudged}){cutoff}"
@@ -249,30 +248,6 @@ def test_measures_agree_with_ir_measures(collection: Collection) -> None:
             assert value == pytest.approx(row.value, abs=1e-9), (row.query_id, row.measure)
             compared += 1
     assert compared > 0.88 * len(pairs) * len(judgments)
-
-
-ONE = st.lists(
-    st.tuples(st.sampled_from(DOCUMENTS), st.integers(0, 4), st.integers(0, 10**6)),
-    min_size=2,
-    unique_by=(lambda row: row[0], lambda row: row[2]),
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(16), deadline=None)
-@given(st.lists(ONE.filter(lambda rows: any(grade for _, grade, _ in rows)), min_size=5, max_size=8))
-def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]) -> None:
-    """Where its definition is ours: every document judged and returned, no ties."""
-    metrics = pytest.importorskip("sklearn.metrics")
-    asked = {f"q{index}": rows for index, rows in enumerate(queries)}
-    judgments = {query: {doc: grade for doc, grade, _ in rows} for query, rows in asked.items()}
-    run = {query: {doc: float(score) for doc, _, score in rows} for query, rows in asked.items()}
-    names = {"ndcg@1": 1, "ndcg@3": 3, "ndcg": None}
-    ours = sql_scores(judgments, {"new": as_results(run)}, list(names))
-    for name, cutoff in names.items():
-        for query, rows in asked.items():
-            theirs = metrics.ndcg_score([[grade for _, grade, _ in rows]], [[score for *_, score in rows]], k=cutoff)
-            assert ours["new", query, name] == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.slow
