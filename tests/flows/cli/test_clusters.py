@@ -10,7 +10,6 @@ import pytest
 
 import ndcg_ab
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
-from tests.asked import asked_for
 from tests.commands import invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 
@@ -80,27 +79,10 @@ def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ..
     assert compare(folder, *options)["comparisons"] == compare(folder, "--queries", "{}/queries.tsv")["comparisons"]
 
 
-def test_python_names_them_too(folder: Path) -> None:
-    systems = {name: str(folder / f"{name}.run") for name in ("old", "new")}
-    by_column = {"queries": str(folder / "other.tsv"), "queries_columns": {"cluster": "conversation"}}
-    for named, options in (
-        ({"cluster_prefix": "_"}, ("--cluster-prefix", "_")),
-        (by_column, ("--queries", "{}/other.tsv", "--cluster", "conversation")),
-    ):
-        words = command(folder, *options)
-        found = asked_for(lambda named=named: ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named))
-        assert found == asked_for(lambda words=words: invoke(words))
-
-
 def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:
     content = compare(folder, "--queries", "{}/queries.tsv", "--unclustered")
     assert content["comparisons"] == plain["comparisons"]
     assert "looks_clustered" not in codes(content)
-
-
-def test_the_answer_says_how_many_there_are(folder: Path) -> None:
-    found = invoke(command(folder, "--cluster-prefix", "_", "--details"))
-    assert "i queries are tested in 12 clusters of 5" in found.stdout
 
 
 def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from ndcg_core.measures.notation import parse
 from tests.commands import invoke
+from tests.inputs import write_judgments, write_rankings
 from tests.laboratory import plant_fault
-from tests.paths import ROOT
+from tests.paths import DATA
 
 pytestmark = pytest.mark.slow
 
-DATA = ROOT / "tests" / "data"
 FILES = ["--judgments", f"{DATA}/judgments.qrels", "--system", f"new={DATA}/new.run"]
 BOTH = [*FILES, "--system", f"old={DATA}/old.run"]
 
@@ -61,6 +60,12 @@ def test_explain_goes_from_one_metric_to_the_other() -> None:
     assert text.count("a choice at a time") == 2, "for both systems"
     for step in ("cutoff = 3 0.922404 -0.052968", "gain = linear 0.847267 -0.075137"):
         assert step in text
+
+
+def test_a_step_that_no_metric_can_take_is_taken_with_the_next() -> None:
+    """A table of gains has none for the highest grade, which is looked at until the ideal is another."""
+    metrics = ["--metric", "ndcg(ideal=max, max_grade=5)@3", "--metric", "ndcg(gain={0:0, 1:1, 2:3, 3:7})@3"]
+    assert "a choice at a time" in run("explain", *FILES, "--query", "pasta", *metrics)
 
 
 def test_explain_says_when_a_rule_decides() -> None:
@@ -127,107 +132,38 @@ def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pyte
     assert max(map(len, found.stdout.splitlines())) <= width and "…" not in found.stdout
 
 
-def test_sensitivity_is_of_something(tmp_path: Path) -> None:
-    judgments = tmp_path / "zero.qrels"
-    judgments.write_text("pasta 0 d1 0\n")
-    run = tmp_path / "a.run"
-    run.write_text("pasta Q0 d1 1 1 a\n")
-    found = invoke(["sensitivity", str(judgments), f"a={run}", f"b={run}"])
-    assert found.exit_code == 2
-    assert "no query can be scored" in found.stderr
+TREC, WITHOUT_RANKS = "q Q0 a 1 1 t\n", "query_id,doc_id,score\nq,a,1\n"
 
 
-def write(path: Path, *rows: str) -> str:
-    path.write_text("\n".join(rows))
-    return str(path)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> list[str]:
-    judgments = write(tmp_path / "qrels", "q 0 a 2", "q 0 b -1", "p 0 a 1")
-    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t", "q Q0 a 3 0.5 t", "p Q0 a 1 1 t")
-    return ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-"]
-
-
-def test_duplicates_first_counts_the_better_place(small: list[str]) -> None:
-    found = invoke(small)
-    assert found.exit_code == 2
-    assert "lines 1 and 3: document 'a' is 2 times" in found.stderr
-    text = invoke([*small, "--metric", "rr(duplicates=first)@10"]).stdout
-    content = json.loads(text)
-    assert content["systems"][0]["mean"] == (1 / 2 + 1) / 2
-    assert [row["count"] for row in content["findings"] if row["code"] == "duplicate_document"] == [1]
-    text = invoke([*small, "--metric", "rr(duplicates=first, ties=given)@10"]).stdout
-    assert json.loads(text)["systems"][0]["mean"] == 1.0
-    found = invoke([*small, "--metric", "rr(duplicates=first)@10", "--metric", "rr@10"])
-    assert found.exit_code == 2, "one of the metrics refuses them"
-
-
-def test_grades_that_a_metric_refuses(small: list[str]) -> None:
-    metric = "rr(negative=error, duplicates=first)@10"
-    found = invoke([*small, "--metric", metric])
-    assert found.exit_code == 2
-    assert f"qrels, line 2: grade = -1: with the metric {parse(metric).name} it must not be below 0" in found.stderr
-    found = invoke([*small, "--metric", "ndcg(ideal=max, max_grade=1, duplicates=first)@10"])
-    assert found.exit_code == 2
-    assert "line 1: grade = 2" in found.stderr
-    assert "must not be above its max_grade = 1" in found.stderr
-
-
-def test_ranks_that_a_metric_needs(tmp_path: Path) -> None:
-    judgments = write(tmp_path / "qrels", "q 0 a 2")
-    ranking = write(tmp_path / "new.csv", "query_id,doc_id,score", "q,a,1")
-    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", "ndcg(ties=given)@10"]
-    found = invoke(command)
-    assert found.exit_code == 2
-    assert "system new gives no ranks, which the metric ndcg(ties=given)@10 orders by" in found.stderr
-
-
-def test_ranks_that_disagree_stand_above_the_table(tmp_path: Path) -> None:
-    judgments = write(tmp_path / "qrels", "q 0 a 2")
-    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t")
-    found = invoke(["compare", "--judgments", judgments, "--system", f"new={ranking}"])
-    assert found.stdout.index("its rank column disagrees with its scores") < found.stdout.index("  ndcg@10")
-
-
-def test_one_metrics_max_grade_is_no_other_metrics_business(tmp_path: Path) -> None:
-    judgments = write(tmp_path / "qrels", "q 0 a 1", "q 0 b 3")
-    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
-    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-"]
-    command += ["--metric", "ndcg(ideal=max, max_grade=5)@1", "--metric", "ndcg(gain={1:1, 3:7})@1"]
-    means = [row["mean"] for row in json.loads(run(*command))["systems"]]
-    assert means == [pytest.approx(1 / 5), pytest.approx(1 / 7)]
-    explained = ["explain", *command[1:5], "--query", "q", *command[-4:]]
-    assert "a choice at a time" in run(*explained)
-
-
-@pytest.mark.parametrize(("grade", "gain"), [("1000", "exponential"), ("3", "{3:1e305}")])
-def test_a_gain_too_large_to_add_up(grade: str, gain: str, tmp_path: Path) -> None:
-    judgments = write(tmp_path / "qrels", f"q 0 a {grade}")
-    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
-    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", f"ndcg(gain={gain})@1"]
-    found = invoke(command)
-    assert found.exit_code == 2
-    assert "too large to add up" in found.stderr
-
-
-def test_ids_are_shown_as_they_are(tmp_path: Path) -> None:
-    ids = ["q:fire:1", "[bold]d[/]:smile:", "back\\"]
-    judgments = tmp_path / "qrels.csv"
-    judgments.write_text(f"query_id,doc_id,grade\n{ids[0]},{ids[1]},1\n{ids[0]},{ids[2]},2\n")
-    ranking = write(
-        tmp_path / "new.csv", "query_id,doc_id,score", f"{ids[0]},{ids[1]},2", f"{ids[0]},{ids[2]},1.000001"
-    )
-    text = run("explain", "--judgments", str(judgments), "--system", f"new={ranking}", "--query", ids[0])
-    assert f"1 {ids[1]} 2 1 1" in text
-    assert f"2 {ids[2]} 1.000001 2 2" in text
-    assert f"query '{ids[0]}'" in text
+@pytest.mark.parametrize(
+    ("judgments", "ranking", "metric", "said"),
+    [
+        ("q 0 a 2\nq 0 b -1\n", TREC, "rr(negative=error)", "qrels, line 2: grade = -1: with the metric rr(negative"),
+        ("q 0 a 2\n", TREC, "ndcg(ideal=max, max_grade=1)@10", "line 1: grade = 2"),
+        (
+            "q 0 a 2\n",
+            WITHOUT_RANKS,
+            "ndcg(ties=given)@10",
+            "system new gives no ranks, which the metric ndcg(ties=",
+        ),
+        ("q 0 a 1000\n", TREC, "ndcg(gain=exponential)@1", "too large to add up"),
+        ("q 0 a 3\n", TREC, "ndcg(gain={3:1e305})@1", "too large to add up"),
+    ],
+    ids=["a grade below 0", "a grade above the highest", "no ranks", "2^1000", "1e305"],
+)
+def test_data_that_a_metric_cannot_score_are_refused(
+    judgments: str, ranking: str, metric: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "qrels").write_text(judgments)
+    (tmp_path / "new.run").write_text(ranking)
+    found = invoke(["compare", f"{tmp_path}/qrels", f"{tmp_path}/new.run", "--metric", metric])
+    assert found.exit_code == 2 and said in found.stderr
 
 
 def test_findings_follow_the_policies(tmp_path: Path) -> None:
-    judgments = write(tmp_path / "qrels", "q 0 a 2", "none 0 a 0", "low 0 a 1")
-    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
-    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-", "--metric"]
+    judged = write_judgments(tmp_path / "qrels", {"q": {"a": 2}, "none": {"a": 0}, "low": {"a": 1}})
+    write_rankings(tmp_path, {"new": {"q": "a"}})
+    command = ["compare", str(judged), f"{tmp_path}/new.run", "--json", "-", "--metric"]
 
     def messages(metric: str) -> dict[str, str]:
         return {row["code"]: row["message"] for row in json.loads(run(*command, metric))["findings"]}

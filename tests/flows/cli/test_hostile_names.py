@@ -15,7 +15,7 @@ from tests.repeated import mostly_soaked
 pytestmark = pytest.mark.slow
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eexe\u2066\u200b\ufeff\x1b[8m"
-WORD = f"q{ESCAPES}[link=http://evil.example]x[/link][bold]"
+WORD = f"q{ESCAPES}[link=http://evil.example]x[/link][bold]:smile:"
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
 QUERIES = [f"{WORD}{number}" for number in range(30)]
 
@@ -85,7 +85,7 @@ def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeyp
     if name in ("explain", "details"):
         assert r"\x1b" in written
     if name == "explain":
-        assert "[link=" in written
+        assert "[link=" in written and ":smile:" in written
     if name == "json":
         assert json.loads(found.stdout)["findings"] is not None
 

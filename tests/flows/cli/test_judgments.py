@@ -82,13 +82,6 @@ def test_grades_by_hand(folder: Path) -> None:
     assert (found["orders"], found["verdicts"], found["schema"]) == ([], [], 1)
 
 
-def test_the_textbook_s_kappa(folder: Path) -> None:
-    """Both yes 20, both no 15, apart 5 and 10: kappa .4."""
-    found = content(folder, *graded(folder, "textbook", {(1, 1): 20, (1, 0): 5, (0, 1): 10, (0, 0): 15}))
-    assert found["agreement"]["cohen_kappa"] == pytest.approx(0.4)
-    assert found["agreement"]["cohen_kappa_linear"] == pytest.approx(0.4)
-
-
 def test_one_grade_alone_tells_nothing(folder: Path) -> None:
     files = graded(folder, "ones", {(1, 1): 3})
     assert content(folder, *files)["agreement"]["cohen_kappa"] is None

@@ -125,6 +125,10 @@ MISTAKES: dict[str, Mistake] = {
         ["--require slice_regression: there are no slices", "name attributes with `--slice`"],
         "--require slice_regression=0.05",
     ),
+    "a requirement in a word": Mistake(["--require 'judged=many': 'many' must be a number"], "--require judged=many"),
+    "a requirement without a value": Mistake(["--require 'judged': must be judged=NUMBER"], "--require judged"),
+    "half a query unanswered": Mistake(["'0.5' must be a whole number from 0 up"], "--require unanswered=0.5"),
+    "a requirement misspelt": Mistake(["--require", "jugded"], "--require jugded=0.8"),
     # numbers
     "a share in per cent": Mistake(["say --require judged=0.8"], "--require judged=80%"),
     "80 as a share": Mistake(

@@ -11,15 +11,13 @@ import pytest
 import ndcg_ab
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import pulls
-from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
 from tests.commands import invoke, read_json
 from tests.inputs import write_judgments, write_rankings
-from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page
+from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, pull_inputs
 
 CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
@@ -127,19 +125,11 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankings_are_read_whole(case: Case) -> None:
     """Reduced, they would hold what the careful judgments look at."""
-    wanted: list[object] = []
-
-    def noting(described: Any, layout: Any, *arguments: Any, **options: Any) -> Any:
-        if layout is RANKING:
-            wanted.append(options["needed"])
-        return read(described, layout, *arguments, **options)
-
-    read = pulls.pull_source
-    monkeypatch.setattr(pulls, "pull_source", noting)
-    invoke([*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"])
-    assert wanted == [None, None]
+    words = [*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
+    rankings = pull_inputs(asked_for(lambda: invoke(words)), whole=False).rankings
+    assert [ranking.reduced for ranking in rankings.values()] == [None, None]
 
 
 @pytest.mark.slow
@@ -228,10 +218,6 @@ def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
     }
 
 
-def of_files(case: Case) -> list[str | None]:
-    return digests(asked_for(lambda: invoke(command(case, *PROXY))))
-
-
 @pytest.mark.slow
 def test_the_same_in_python(case: Case) -> None:
     runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
@@ -241,24 +227,7 @@ def test_the_same_in_python(case: Case) -> None:
         query, _, doc, grade = line.split()
         cheap.setdefault(query, {})[doc] = int(grade)
     of_python = asked_for(lambda: ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr"))
-    assert digests(of_python) == of_files(case)
-
-
-@pytest.mark.slow
-def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
-    for name in ("qrels", "cheap"):
-        rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
-        text = "".join(f"{query},{doc},{grade}\n" for query, _, doc, grade in rows)
-        (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
-    options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
-    words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
-    assert digests(asked_for(lambda: invoke(words))) == of_files(case)
-    runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
-    names = {"query_id": "qid", "doc_id": "url", "grade": "label"}
-    files = {"judgments": tmp_path / "qrels.txt", "cheap_judgments": tmp_path / "cheap.txt"}
-    described = {"judgments_columns": names, "judgments_format": "csv"}
-    of_python = asked_for(lambda: ndcg_ab.compare(**files, systems=runs, metrics="rr", **described))
-    assert digests(of_python) == of_files(case)
+    assert digests(of_python) == digests(asked_for(lambda: invoke(command(case, *PROXY))))
 
 
 @pytest.mark.slow
@@ -309,15 +278,6 @@ def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     assert ended.exit_code == 2
     assert said.replace("{}", str(case.folder)) in ended.output
     assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
-
-
-@pytest.mark.slow
-def test_scores_take_no_proxy_judgments(case: Case) -> None:
-    ended = invoke(["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
-    assert ended.exit_code == 2
-    assert "--cheap-judgments: goes with rankings, and `--scores` hold none" in ended.output
-    with pytest.raises(ndcg_ab.InputError, match=r"^cheap_judgments: goes with rankings, and scores hold none"):
-        ndcg_ab.compare(scores="s.csv", cheap_judgments=case.folder / "cheap")
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """`compare --scores` and runs of scores: our own values given back must give what they gave, and nothing is made up."""
 
 import csv
-import gzip
 import json
 import re
 from pathlib import Path
@@ -15,13 +14,12 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
 from tests.commands import invoke
-from tests.paths import ROOT, shared
+from tests.paths import DATA
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import is_known, rows_of, unlogged
 
 pytestmark = pytest.mark.slow
 
-DATA = ROOT / "tests" / "data"
 RANKED = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 RANKED += ["--system", f"new={DATA / 'new.run'}", "--system", f"last={DATA / 'old.run'}"]
 METRICS = ["--metric", "ndcg@5", "--secondary", "rr", "--guardrail", "recall@5=0.05"]
@@ -106,30 +104,6 @@ def test_what_trec_eval_prints_gives_the_same_within_rounding(ours: Path, tmp_pa
         assert other["difference"] == pytest.approx(one["difference"], abs=1e-4)
         assert (other["p_value"] or 1) == pytest.approx(one["p_value"] or 1, abs=0.01)
         assert other["conclusion"] == one["conclusion"]
-
-
-@pytest.mark.skipif(shared() is None, reason="the values that other tools printed are not here (NDCG_AB_DATA)")
-def test_the_values_that_trec_eval_printed_for_a_collection(tmp_path: Path) -> None:
-    """All of its metrics are read; the tests of ndcg_cut_3 are those of ours on the same rankings."""
-    folder = shared() / "cast2021"  # type: ignore[operator]
-    with gzip.open(folder / "expected_per_query.tsv.gz", "rt") as file:
-        text = file.read()
-    path = tmp_path / "scores.tsv"
-    path.write_text(text)
-    names = "system_id=run,query_id=qid,metric=measure"
-    systems = list(dict.fromkeys(line.split("\t")[0] for line in text.splitlines()[1:]))
-    chosen = ["--baseline", systems[0], "--resamples", "200"]
-    given = compared("--scores", str(path), "--columns", names, "--metric", "ndcg_cut_3", *chosen)
-    assert [row["system_id"] for row in given["systems"]] == systems
-    ranked = ["--judgments", str(folder / "qrels.txt.gz"), "--metric", "ndcg(preset=trec_eval-9)@3"]
-    files = [path for name in systems if (path := folder / f"{name}.gz").exists()]
-    if len(files) < 2:
-        return
-    for file in files:
-        ranked += ["--system", f"{file.name.removesuffix('.gz')}={file}"]
-    means = {row["system_id"]: row["mean"] for row in given["systems"]}
-    for row in compared(*ranked, "--resamples", "100")["systems"]:
-        assert means[row["system_id"]] == pytest.approx(row["mean"], abs=1e-9)
 
 
 LONG = "system_id,query_id,metric,value\n"
