@@ -14,13 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
+from tests.forking import call_in_fork
 from tests.repeated import require_work
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small
@@ -29,7 +29,6 @@ from tests.stops import PROGRESS
 ROOMY = 64 << 20  # bytes: more than a run takes
 ENOUGH = 16 << 20  # bytes that a small run takes, and a little more
 SAME = "query_scores.parquet"  # to the last bit; pages have times
-WHOLE = [SAME, "bundle.json", "evaluation.duckdb", "published.json", "report.html"]
 
 
 @contextlib.contextmanager
@@ -126,31 +125,13 @@ def wrong_at_levels(levels: list[int], folder: Path) -> list[str]:
     """What is wrong at all of these numbers of bytes."""
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401  (imported once for all forks)
 
-    wrong, undisturbed = forked(ENOUGH * 3, folder, None)
+    folder.mkdir(parents=True, exist_ok=True)
+    wrong, undisturbed = call_in_fork(lambda: wrong_at(ENOUGH * 3, folder / "run", None))
     for room in levels:
-        found, _ = forked(room, folder, undisturbed)
+        found, _ = call_in_fork(lambda room=room: wrong_at(room, folder / "run", undisturbed))
         print(f"{room / 1e6:.2f} MB: {found or 'well'}", flush=True)
         wrong += found
     return wrong
-
-
-def forked(room: int, folder: Path, undisturbed: Any) -> tuple[list[str], Any]:
-    """The same in a process of its own: what it opens is not open in those that it forks."""
-    import json
-
-    folder.mkdir(parents=True, exist_ok=True)
-    answer = folder.with_name(f"{folder.name}.json")
-    if (child := os.fork()) == 0:
-        try:
-            answer.write_text(json.dumps(wrong_at(room, folder / "run", undisturbed)))
-        except BaseException:
-            answer.with_suffix(".error").write_text(traceback.format_exc())
-            os._exit(1)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        raise RuntimeError(f"{room / 1e6:.2f} MB:\n{answer.with_suffix('.error').read_text()}")
-    wrong, ended = json.loads(answer.read_text())
-    return wrong, ended
 
 
 def main(words: Sequence[str] | None = None) -> int | str:

@@ -6,7 +6,6 @@ doubled, folders and files left over, histories that do not open.
 """
 
 import argparse
-import functools
 import json
 import os
 import random
@@ -32,6 +31,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.sources.files.parts import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker
+from tests.forking import call_in_fork
 from tests.small_evaluation import changed_run, perform_run, plain_page, small, state, tables_of
 from tests.stops import TIMES, stops
 from tests.stores import folder as stores_of_run
@@ -200,8 +200,7 @@ def perform(trial: Trial) -> Counter[str]:
     """Run a trial in a process of its own; raise RuntimeError if it fails, or did no work."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        ended_well(forked(functools.partial(save, trial.run, folder), folder / "own errors"), folder / "own errors")
-        found = Counter[str](json.loads((folder / "found").read_text()))
+        found = Counter[str](call_in_fork(lambda: trial.run(folder)))
     if idle := [names for names in trial.work if not any(found[name] for name in names)]:
         raise RuntimeError(f"{trial.name}: nothing was done: {idle} in {dict(found)}")
     return found
@@ -242,10 +241,6 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"{trial.name}: {json.dumps(found)}", flush=True)
         is_wrong |= any(value for key, value in found.items() if key not in GOOD)
     return is_wrong
-
-
-def save(run: Callable[[Path], Counter[str]], folder: Path) -> None:
-    (folder / "found").write_text(json.dumps(run(folder)))
 
 
 if __name__ == "__main__":

@@ -4,20 +4,17 @@
 """
 
 import argparse
-import functools
-import http.server
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
+from tests.loopback import Asked, Said, serving
 from tests.paths import DATA
 from tests.repeated import require_work
 
@@ -32,26 +29,9 @@ output: {output}
 """
 
 
-class Slow(http.server.SimpleHTTPRequestHandler):
-    """Gives the files of the tests, a piece at a time, so that a kill meets half of one."""
-
-    def copyfile(self, source: object, outputfile: object) -> None:
-        while piece := source.read(512):  # type: ignore[attr-defined]
-            outputfile.write(piece)  # type: ignore[attr-defined]
-            time.sleep(0.01)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-@contextmanager
-def slow_web() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Slow, directory=str(DATA)))
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def give_slowly(asked: Asked) -> Said:
+    """Give a file of the tests byte by byte, so that a kill meets half of one."""
+    return Said((DATA / Path(asked.path).name).read_bytes(), slowly=1e-5)
 
 
 def commands(folder: Path, address: str) -> dict[str, list[str]]:
@@ -95,8 +75,8 @@ def remains_after_kills(kills: int, folder: Path, rng: random.Random) -> Iterato
     """What is wrong after so many kills, and one more command of the kind that makes the least."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    with slow_web() as address:
-        kinds = commands(folder, address)
+    with serving(give_slowly) as server:
+        kinds = commands(folder, server.address)
         met = 0
         for at in range(kills):
             name = list(kinds)[at % len(kinds)]

@@ -85,7 +85,7 @@ def serving(answer: Callable[[Asked], Said]) -> Iterator[Loopback]:
                 with lock:
                     at_work -= 1
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_PUT = do_PATCH = do_GET  # noqa: N815
 
         def say(self, said: Said) -> None:
             self.send_response(said.status)

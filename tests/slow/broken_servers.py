@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from tests.loopback import Said, serving
 
 
 @contextlib.contextmanager
@@ -53,24 +55,8 @@ def dripping(pause: float = 0.3) -> Iterator[int]:
 @contextlib.contextmanager
 def failing(status: int = 500, words: bytes = b"<html>broken</html>") -> Iterator[int]:
     """The port of a server that answers everything with an error."""
-
-    class Failing(http.server.BaseHTTPRequestHandler):
-        def answer(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(words)
-
-        do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Failing)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with serving(lambda _: Said(words, status)) as server:
+        yield urlsplit(server.address).port or 0
 
 
 @contextlib.contextmanager

@@ -9,8 +9,6 @@ import os
 import shutil
 import signal
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.trackers import base as tracking
 from ndcg_ab.trackers.mlflow import client as mlflow
+from tests.forking import call_in_fork
 from tests.small_evaluation import (
     calling,
     changed_run,
@@ -130,27 +129,6 @@ def night(evaluation: Evaluation, place: str | None = None, after: str | None = 
     perform_run(evaluation, kill_performer(place) if place else quiet if after in BEFORE_PUBLISHING else Stage.perform)
 
 
-def forked(work: Callable[[], Any]) -> Any:
-    """What `work` returns in a process of its own; -9 where that was killed, else its error."""
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            answer = {"found": work()}
-        except BaseException:
-            answer = {"error": traceback.format_exc()}
-        with os.fdopen(writing, "w") as pipe:
-            json.dump(answer, pipe)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return -os.WTERMSIG(status)
-    answer = json.loads(text)
-    return answer["error"] if "error" in answer else answer["found"]
-
-
 def rows_left(evaluation: Evaluation) -> dict[str, Any]:
     """The history as the next one to open it finds it."""
     return tables_of(evaluation) if database.history_path(evaluation).exists() else {}
@@ -160,9 +138,8 @@ def killed(here: Path, place: str) -> dict[str, Any]:
     """What is left by a night that is killed, and what the next one makes of it."""
     changed_run(here, 3)
     evaluation = small(here, **({"retention": {"bundles": 1}} if place == "a bundle half removed" else {}))
-    died = forked(lambda: night(evaluation, place))
-    found = forked(lambda: describe_results(evaluation, place))
-    return {"place": place, "killed": died, "error": None, **(found if isinstance(found, dict) else {"error": found})}
+    died = call_in_fork(lambda: night(evaluation, place))
+    return {"place": place, "killed": died, **call_in_fork(lambda: describe_results(evaluation, place))}
 
 
 def describe_results(evaluation: Evaluation, place: str) -> dict[str, Any]:
@@ -173,7 +150,8 @@ def describe_results(evaluation: Evaluation, place: str) -> dict[str, Any]:
 
 def main(folder: Path, places: list[str]) -> None:
     first = folder / "first"
-    print(json.dumps({"first": forked(lambda: night(small(first))), "state": forked(lambda: state(small(first)))}))
+    call_in_fork(lambda: night(small(first)))
+    print(json.dumps(call_in_fork(lambda: state(small(first)))))
     for number, place in enumerate(places):
         shutil.copytree(first, folder / str(number))
         print(json.dumps(killed(folder / str(number), place)), flush=True)

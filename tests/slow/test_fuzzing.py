@@ -1,13 +1,17 @@
-"""Malformed files in processes of their own, whose crash, memory and time are seen: tests/fuzzing.py, and its worst."""
+"""Malformed files, rankings and configurations: a few here, thousands by `make fuzz`."""
 
 import gzip
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ndcg_ab.config.secrets import redaction
+from tests import mistaking, sanitizing, two_ways
 from tests.repeated import mostly_soaked
+from tests.skips import needs_ranking_reader
 
 MEMORY = 600  # MB that the process may take; imports alone take some 150
 READ = """
@@ -57,3 +61,39 @@ def test_memory_has_a_bound_and_nothing_dies(name: str, tmp_path: Path) -> None:
     assert said.startswith("ndcg_ab.errors.InputError: ") and words in said, said[:500]
     assert len(said) < 500
     assert int(done.stdout) / 1024 < MEMORY
+
+
+def test_the_compiled_reader_reads_nothing_beyond_a_text() -> None:
+    """Under the sanitizers, a second of each program."""
+    found = sanitizing.main(["--seconds", "2", "--seed", "3"])
+    if found == sanitizing.MISSING:
+        pytest.skip(sanitizing.MISSING)
+    assert found == 0
+
+
+def test_a_reduced_ranking_gives_the_comparison_of_the_whole_one(tmp_path: Path) -> None:
+    needs_ranking_reader()
+    assert two_ways.main(["--count", "10", "--seed", "0", "--keep", str(tmp_path)]) == 0
+
+
+def test_the_rows_of_a_reduced_ranking_are_those_of_its_table(tmp_path: Path) -> None:
+    needs_ranking_reader()
+    assert two_ways.main(["--count", "60", "--seed", "0", "--tables", "--keep", str(tmp_path)]) == 0
+
+
+@pytest.fixture
+def _own_secrets() -> Iterator[None]:
+    """Wrong configurations have secrets such as Europe/Berlin, which other tests of the process want to say."""
+    known = set(redaction._known)
+    yield
+    redaction._known.clear()
+    redaction._known.update(known)
+    redaction.forget_forms()
+
+
+@pytest.mark.usefixtures("_own_secrets")
+@pytest.mark.parametrize(
+    ("count", "processes"), [(40, 0), pytest.param(150, 2, marks=pytest.mark.soak)], ids=["few", "processes, too"]
+)
+def test_a_wrong_configuration_ends_in_a_short_message(count: int, processes: int) -> None:
+    assert mistaking.main(["--count", str(count), "--seed", "3", "--processes", str(processes)]) == 0

@@ -21,9 +21,9 @@ SMALL = {
     "hiding": "ndcg_ab/test_errors.py",
     "killing": "slow/test_killing.py",
     "leaving": "ndcg_ab/test_temporary.py",
-    "mistaking": "flows/cli/test_mistaking.py",
-    "sanitizing": "slow/test_sanitizing.py",
-    "two_ways": "slow/test_two_ways.py",
+    "mistaking": "slow/test_fuzzing.py",
+    "sanitizing": "slow/test_fuzzing.py",
+    "two_ways": "slow/test_fuzzing.py",
 }
 
 
