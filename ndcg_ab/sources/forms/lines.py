@@ -125,7 +125,10 @@ RATED = re.compile(r"(?P<query_id>[^:\s]+)::(?P<doc_id>[^:\s]+)::(?P<grade>[\d.]
 
 
 def sniff_judged(sample: Sample, line: re.Pattern[str]) -> Reading | None:
-    """Return the `Reading` of judgments if all lines but comments match the pattern `line`, else None."""
+    """Recognise judgments by a pattern for their lines, and return how they are read.
+
+    Return None unless every line matches the pattern `line`; comments, which begin with #, are ignored.
+    """
     lines = [each for each in sample.lines if not each.startswith("#")]
     if not lines or not all(map(line.match, lines)):
         return None
@@ -146,7 +149,10 @@ def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Reco
 
 
 def sniff_lists(sample: Sample) -> Reading | None:
-    """Return the `Reading` of a ranking with one line per query (id, list of documents), or None for another form."""
+    """Recognise a ranking with one line per query (id, list of documents), and return how it is read.
+
+    Return None for another form.
+    """
     for delimiter in DELIMITERS:
         head = sample.head(delimiter)
         is_id = len(head) == 2 and query_column(head[:1]) is not None
@@ -176,7 +182,10 @@ def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | Non
 
 
 def sniff_texts(sample: Sample) -> Reading | None:
-    """Return the `Reading` of queries without a header (id, tab, text), or None for another form."""
+    """Recognise queries without a header (id, tab, text), and return how they are read.
+
+    Return None for another form.
+    """
     rows = [line.split("\t") for line in sample.lines if not sample.is_json]
     if sample.columns or not rows or any(len(row) != 2 for row in rows):
         return None

@@ -30,10 +30,10 @@ KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, whic
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    """Return the `Reading` of judgments {query: {document: grade}}, or None if the numbers are no plausible grades.
+    """Recognise judgments {query: {document: grade}}, and return how they are read.
 
-    Scores are likelier if there are many distinct numbers, or fractions that fall from document to document; the
-    reading is then marked as doubtful.
+    Return None for another form, and if the numbers are no plausible grades. If there are many distinct numbers, or
+    fractions that fall from document to document, scores are likelier, and the result is marked as doubtful.
     """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
@@ -49,10 +49,10 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    """Return the `Reading` of scores {query: {document: score}}, or None if a value is no number.
+    """Recognise a ranking {query: {document: score}}, and return how it is read.
 
-    Grades are likelier if there are few distinct integers that do not fall from document to document; the reading is
-    then marked as doubtful.
+    Return None for another form, and if a value is no number. If there are few distinct integers that do not fall from
+    document to document, grades are likelier, and the result is marked as doubtful.
     """
     queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
@@ -149,9 +149,9 @@ def read_numbers(value: Any, field: str) -> Records:
 
 
 def sniff_values(sample: Sample) -> Reading | None:
-    """Return the `Reading` of metric values {query: {measure: value}}, or None for another form.
+    """Recognise metric values {query: {measure: value}}, and return how they are read.
 
-    The reading is doubtful if the keys are no known measures.
+    Return None for another form. If a key is no known measure, the result is marked as doubtful.
     """
     value = value_of(sample)
     if not is_object(value) or not majority_fits(value.values(), is_query):

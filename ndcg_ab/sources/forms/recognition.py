@@ -44,7 +44,7 @@ TABLES = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> ho
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
-    """Return the `Reading` of a file by the known form that fits its beginning, or None if no form fits.
+    """Recognise the form of a file from its beginning, and return how the file is read, or None if no known form fits.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
 
 
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
-    """Return the `Reading` of a file by the known form that fits its beginning, or None if no form fits.
+    """Recognise the form of a file from its beginning, and return how the file is read, or None if no known form fits.
 
     kind: the content that the file must have; None: any. Raises InputError if no kind is given and the file fits two
     kinds.
@@ -141,7 +141,10 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
 
 
 def has_configured_format(recognised: Reading, plain: Reading) -> bool:
-    """Return whether a recognised reading has the format and delimiter of the configured one, `plain`."""
+    """Return whether a recognised `Reading` has the format and the delimiter that are configured.
+
+    recognised, plain: how the file is read by its recognised form, and by the configured format.
+    """
     families = {"json": "jsonl"}
     is_equal = families.get(recognised.format, recognised.format) == families.get(plain.format, plain.format)
     return is_equal and (recognised.format != "delimited" or recognised.delimiter == plain.delimiter)

@@ -109,7 +109,10 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
-    """Return the `Reading` of judgments with BEIR's columns query-id, corpus-id and score (the grade), or None."""
+    """Recognise judgments with BEIR's columns query-id, corpus-id and score (the grade), and return how they are read.
+
+    Return None for another form.
+    """
     for table in find_tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:
@@ -119,9 +122,10 @@ def sniff_beir(sample: Sample) -> Reading | None:
 
 
 def sniff_scored_judgments(sample: Sample) -> Reading | None:
-    """Return the `Reading` of judgments as ranx writes them, with the grades in a column called score, or None.
+    """Recognise judgments as ranx writes them, with the grades in a column called score, and return how they are read.
 
-    The reading is always doubtful, since rankings have a column of this name as well.
+    Return None for another form. The result is always marked as doubtful, since rankings have a column of this name,
+    too.
     """
     for table in find_tables(sample):
         columns = match_columns(("query_id", "doc_id", "score"), [*table.columns])
@@ -152,10 +156,10 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return the `Reading` of a table as one kind of content, or None.
+    """Return how the rows of a table are read as one kind of content, or None.
 
-    None if the table lacks a column of this kind or has implausible values. is_plausible: receives the table and the
-    mapping field -> column.
+    Return None if the table lacks a column of this kind, or has implausible values. is_plausible: receives the table
+    and the mapping field -> column.
     """
     for table in find_tables(sample):
         mapped = {field: column for field, column in sample.columns.items() if column in table.columns}
