@@ -165,8 +165,10 @@ class UnpackedFile(io.RawIOBase):
 
     Reading raises InputError if the file is broken or unpacks to too many bytes. Any stretch of the file may unpack to
     an allowed multiple of its compressed size, plus about `GRACE` bytes. A stretch that unpacks to less does not raise
-    the limit for later ones. A file that is compressed twice needs two streams: the inner one receives the stream of
-    the outer layer (outer), whose compressed bytes are counted, and the content of that layer (file).
+    the limit for later ones.
+
+    outer, file: only for the inner layer of a file that is compressed twice. outer is the stream of the outer layer,
+    whose compressed bytes are counted. file is the content of the outer layer.
     """
 
     def __init__(
