@@ -241,9 +241,9 @@ def example_pair(table: pa.Table) -> str:
 
 
 def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
-    """Return (kappa, linearly weighted kappa, quadratically weighted kappa, Krippendorff's ordinal alpha).
+    """Return Cohen's kappa, unweighted, with linear and with quadratic weights, and Krippendorff's ordinal alpha.
 
-    Kappa is Cohen's. All are None if all grades are equal.
+    cells: the cells of the confusion table that are not 0. All coefficients are None if all grades are equal.
     """
     levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
     counts = np.zeros((len(levels), len(levels)))

@@ -153,9 +153,10 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
     """Combine the grades that several judges give a document, and return (documents, grades, several, disagreed).
 
-    documents: the distinct codes in `key`. grades: one for each of them. several: number of documents with several
-    judges. disagreed: number of documents with unequal grades. key: code of the document of each judgment, sorted.
-    combine: the name of a rule, or a function that is called at the first unequal grades and raises an error.
+    documents: the distinct codes in `key`. grades: the combined grade of each of these documents. several: number of
+    documents with several judges. disagreed: number of documents with unequal grades. key: code of the document of each
+    judgment, sorted. combine: the name of a rule, or a function that is called at the first unequal grades and raises
+    an error.
     """
     documents, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
