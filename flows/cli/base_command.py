@@ -127,8 +127,8 @@ HelpAll = Annotated[
 def refuse_small_address_space() -> None:
     """Raise InputError if `ulimit -v` leaves too little address space for numpy, Arrow and DuckDB.
 
-    With too little, OpenBLAS retries to allocate forever, and threads of the other libraries end the process without a
-    message.
+    If the address space is too small, OpenBLAS retries to allocate forever, and threads of the other libraries end the
+    process without a message.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     needed = LEAST + FOR_A_CORE * (os.cpu_count() or 1)
@@ -151,9 +151,10 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
 
 
 def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each common mistake in the arguments, mostly with a command to paste.
+    """Yield a sentence for each common mistake in the arguments.
 
-    Such a mistake is a configuration instead of files, or an option without its dashes.
+    Most sentences end with a command to paste. A common mistake is a configuration in the place of data files, or an
+    option without its dashes.
     """
     program, name = program_name(), command.name
     options = {option for each in command.params for option in each.opts}

@@ -116,8 +116,8 @@ def refuse_options_of_config(options: Mapping[str, object]) -> None:
 def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
     """Return the files and some options of a command as shell text, for another command to paste.
 
-    options: parameter -> value. names: the parameters to repeat. Empty if the text cannot be typed again, as with a
-    pipe.
+    options: parameter -> value. names: the parameters to repeat. The text is empty if it cannot be pasted, because it
+    names a pipe or has control characters.
     """
     words = [*(options["files"] or ())]
     for name in names:
@@ -129,9 +129,9 @@ def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """Return the time that the option `--at` names, in UTC; None without a text.
+    """Return the time in the text of the option `--at`, in UTC, or None if the text is None.
 
-    A time without a zone counts as UTC. Raises InputError for other texts, and for times before 1970.
+    A time without a zone counts as UTC. Raises InputError if the text is not in ISO format, and for times before 1970.
     """
     if text is None:
         return None

@@ -256,7 +256,10 @@ def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[s
 
 
 def name_paths(systems: Any) -> dict[str, str]:
-    """Return name -> path for rankings given as a list, named after the files; raise InputError for other input."""
+    """Return {system name: path} for rankings that are given as a list of paths.
+
+    Each system is named after its file. Raise InputError for anything but a list of paths.
+    """
     if not isinstance(systems, list | tuple) or not all(isinstance(each, str | os.PathLike) for each in systems):
         raise InputError(
             f"systems: is of type {type_name(systems)}: must map every system's name to its ranking, or be a list of"

@@ -75,7 +75,7 @@ def formats(json: JsonFile = None) -> None:
 
 
 def terms(json: JsonFile = None) -> None:
-    """Explain the words and marks of the answer and the page."""
+    """Explain the words and marks of the printed result and of the page."""
     from ndcg_ab.report.terminal.reference import print_terms, read_terms
 
     output = Output((), json=json)

@@ -261,8 +261,9 @@ def publish(
 def bundles_to_publish(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
     """Return the bundles to publish, and the evaluation whose configuration names the tracker.
 
-    path: a configuration, whose unpublished bundles are returned, or the folder of one bundle, which is returned with
-    None. settings: KEY=VALUE changes of the configuration.
+    A bundle is the folder with the results of one evaluation. If `path` is a configuration, its unpublished bundles are
+    returned with its evaluation; if `path` is a bundle, this bundle is returned with None. settings: KEY=VALUE changes
+    of the configuration. Raises InputError for settings without a configuration.
     """
     if path.is_dir():
         if settings:
@@ -316,7 +317,8 @@ def deploy(
 def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
     """Return the evaluations of several configurations.
 
-    settings: KEY=VALUE changes of each. Raises InputError if two have the same name or name different Prefect servers.
+    settings: KEY=VALUE changes that apply to each configuration. Raises InputError if a configuration is invalid, or if
+    two of them have the same name or name different Prefect servers.
     """
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
