@@ -145,7 +145,7 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
     """Return the spellings that are needed to make the ids of a pair equal.
 
-    A spelling is dropped, the last first, if the ids are equal without it.
+    The spellings are tried from the last to the first, and each is dropped if the ids are equal without it.
     """
     needed = spellings
     for spelling in reversed(spellings):

@@ -72,7 +72,10 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
 
 
 def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:
-    """Return the ids that are not judged; judged: the ids of all judged documents, without repetitions."""
+    """Return the document ids that are not judged, in order.
+
+    judged: the ids of all judged documents, without repetitions.
+    """
     known = judged.filter(pc.is_in(judged, value_set=doc_ids))
     return doc_ids.filter(pc.invert(pc.is_in(doc_ids, value_set=known)))
 
@@ -128,9 +131,10 @@ def grade_scale(judgments: Pulled) -> list[float]:
 
 
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
-    """Return {system: concordances}, one `concordance` of ranks and grades per query.
+    """Return {system: concordances}, with one `concordance` of ranks and grades per query.
 
-    Only queries with two different grades at the top ranks count, among the first `QUERIES` judged queries.
+    Only the first `QUERIES` judged queries are used, and of these the queries with two different grades at the top
+    ranks. A system without such a query is absent.
     """
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})

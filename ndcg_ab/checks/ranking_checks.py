@@ -121,7 +121,10 @@ def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) 
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
-    """Return one finding per remark; about: the subject with which the messages begin."""
+    """Return one finding per remark that was recorded when a table was read.
+
+    about: the subject with which the messages begin. system: the name of the system; None for another table.
+    """
     findings = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
@@ -321,10 +324,10 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that is equal for copies of a ranking, so that only rankings with equal values are compared.
+    """Return a value that is equal for copies of a ranking.
 
-    scored: True if all rankings with this number of rows have scores; then the value contains the best score of one
-    query.
+    Rankings with different values need no further comparison. scored: True if all rankings with this number of rows
+    have scores; then the value contains the best score of one query, and the documents that have it.
     """
     if pulled.elsewhere:
         return pulled.digest
@@ -339,8 +342,8 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
 def are_copies(pulled: Pulled, other: Pulled) -> bool:
     """Return whether two rankings with equal numbers of rows are copies.
 
-    If one of the two is on a cluster, their digests decide; a local table never equals a table on a cluster. Of two
-    reduced rankings, the rows that were kept are compared first.
+    Rankings on a cluster are copies if digests of their content are equal; a local ranking is never a copy of one on a
+    cluster. If only the needed results of both rankings were loaded, these are compared before all rows are read.
     """
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest

@@ -65,9 +65,10 @@ def no_gain_finding(evaluation: Evaluation) -> Finding:
 
 
 def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[Finding]:
-    """Return an error if no metric scores any query, else a warning for each metric that scores none or few.
+    """Return findings on metrics that score no query, or few queries.
 
-    shares: one row per metric, with the number and the share of scored queries.
+    If no metric scores any query, the only finding is an error; otherwise the findings are warnings. shares: one row
+    per metric, with the number and the share of scored queries.
     """
     if not any(row.used for row in shares):
         return [no_gain_finding(evaluation)]
@@ -122,8 +123,9 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
 def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return findings on configured differences of at least half of a metric's range.
 
-    Configured differences are margins, smallest effects and thresholds. The range of dcg depends on the highest grade;
-    that of another tool's metric is the range of the values. Raises InputError if a difference exceeds the range.
+    Configured differences are margins, smallest effects and thresholds. The range of dcg depends on the highest grade.
+    A metric of another tool has the range of the metric of ndcg-ab with that name, unless its values spread wider.
+    Metrics with an unknown range are not checked. Raises InputError if a difference is not smaller than the range.
     """
     differences = list(evaluation.named_differences())
     if not differences:

@@ -58,7 +58,7 @@ def check_rankings_alone(
 
 
 def check_order(engine: Engine, metric: Metric) -> list[Finding]:
-    """Return findings on ties within a metric's depth, and on given ranks that order these results differently.
+    """Return findings on ties within a metric's depth, and on rank columns that order these results differently.
 
     The list is empty for a metric with ties = given or unjudged = condense.
     """
