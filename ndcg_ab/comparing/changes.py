@@ -38,9 +38,9 @@ SIDE_BY_SIDE = 10  # ranks that are shown side by side
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     """Return one record of changes in the top ranks per candidate.
 
-    Empty without rankings or candidates, if another tool computed the first metric, and if there are more than
-    `MOST_DOCUMENTS` results to compare. Raises ParityError if the core finds another overlap for a sample of the
-    queries.
+    The tuple is empty if there are no rankings or no candidates, if another tool computed the first metric, or if there
+    are more than `MOST_DOCUMENTS` results to compare. Raises ParityError if `ndcg_core` finds another overlap than the
+    SQL for a sample of the queries.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
@@ -120,7 +120,7 @@ def overlaps_of(rows: pa.Table) -> list[float]:
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
     """Return, per candidate, the numbers of documents of each grade that entered and left the top ranks.
 
-    Grades fall; unjudged documents come last.
+    The records of a candidate begin with the highest grade; the record of unjudged documents is the last.
     """
     moved_by_candidate: dict[str, list[MovedDocuments]] = defaultdict(list)
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
@@ -212,10 +212,10 @@ def intended_ids(engine: Engine) -> list[str]:
 
 
 def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return a warning if some intended query ids are not judged; else empty.
+    """Return a warning if some of the intended queries are not judged.
 
-    Empty as well if no intended queries are configured. For drawn queries, every query of the log counts as judged.
-    Raises InputError if no intended id is judged.
+    The list is empty if all of them are judged, or if no intended queries are configured. For drawn queries, every
+    query of the log counts as judged. Raises InputError if no intended query is judged.
     """
     if evaluation.intended is None:
         return []
@@ -246,9 +246,10 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
-    """Compare every candidate on every primary metric, on intended queries and on the others, as one max-T family.
+    """Compare the candidates on the intended queries, and on all other queries.
 
-    Empty if no intended queries are configured.
+    Each candidate is compared on every primary metric. All tests are one max-T family, marked `INTENDED`. A part
+    without queries is left out. The list is empty if no intended queries are configured.
     """
     if evaluation.intended is None:
         return []
@@ -263,7 +264,10 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
 
 
 def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
-    """Return the part of a column with the intended or the other queries. name: the part, `INTENDED` or `OTHERS`."""
+    """Return a column of differences, reduced to the intended queries or to the other queries.
+
+    name: `INTENDED` or `OTHERS`, the part to keep. intended: ids of the intended queries.
+    """
     is_wanted = np.array([(query_id in intended) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)
     differences, values = (

@@ -43,9 +43,18 @@ MOST = 1_000_000  # needed queries that are reported at most
 class RecordedCost(NamedTuple):
     """One cost of all systems, on the queries for which every system has the cost, by rising query id.
 
-    values: (queries x systems) costs. failed: (queries x systems) whether the request failed, so that its cost is a
-        lower bound. sample: weights and clusters of the queries. missing: the ids of queries without the cost, by
-        system.
+    Attributes
+    ----------
+    query_ids : list of str
+        Ids of the n queries.
+    values : (n, systems) array
+        Costs, in the unit of the cost.
+    failed : (n, systems) array of bool
+        True if the request failed, so that the cost is only a lower bound.
+    sample : Sample
+        Weights and clusters of the queries.
+    missing : dict of str to list of str
+        System -> ids of the queries without the cost.
     """
 
     query_ids: list[str]
@@ -112,9 +121,10 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
 
 
 class Estimates:
-    """Values, intervals and differences of the statistics of one cost; all quantiles are computed from shared draws.
+    """The values, confidence intervals and differences of the statistics of one cost.
 
-    cost: the cost on the common queries. statistics: the mean or the quantiles to compute. evaluation: the settings.
+    All quantiles are computed from shared bootstrap draws. cost: the cost on the common queries. statistics: the mean
+    and the quantiles to compute. evaluation: the configuration with alpha, number of draws and seed.
     """
 
     def __init__(self, cost: RecordedCost, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
@@ -137,10 +147,10 @@ class Estimates:
         return int(self.cost.failed[:, system].sum())
 
     def value(self, system: int, which: int) -> Interval:
-        """Return a statistic of one system as an interval from the lowest to the highest possible value.
+        """Return a statistic of one system as an interval from its lowest to its highest possible value.
 
-        Both ends are equal if no request failed. The upper end is infinite if failed requests leave it open. system:
-        index of the system. which: index of the statistic.
+        The two ends are equal if no request failed. The cost of a failed request has only a lower bound, so that the
+        upper end can be infinite. system: index of the system. which: index of the statistic.
         """
         values, share = self.cost.values[:, system].tolist(), self.statistics[which].share
         weights = None if self.cost.sample.weights is None else self.cost.sample.weights.tolist()
@@ -152,9 +162,10 @@ class Estimates:
         return Interval(value, math.inf if self.count_failed(system) else value)
 
     def interval(self, system: int, which: int) -> Interval:
-        """Return the confidence interval of a statistic of one system. system, which: indices of system and statistic.
+        """Return the confidence interval of a statistic of one system.
 
-        The upper end is infinite for a mean if requests failed.
+        The upper end is infinite for a mean if requests failed. system, which: indices of the system and of the
+        statistic.
         """
         tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
@@ -223,11 +234,12 @@ def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: 
 
 
 def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tails) -> int | None:
-    """Return the number of queries that decide an open cost guardrail; None if unknown or more than a million.
+    """Return the number of queries that are needed to decide an open cost guardrail, or None.
 
-    If the interval has no upper bound, the result is the number of queries with which it has one. Otherwise it is the
-    number with which the nearer bound reaches the margin: its distance to the estimate falls as 1 / sqrt(number). The
-    result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
+    If the interval lacks its upper bound, the result is the number of queries from which on there is one. Otherwise it
+    is the number with which the nearer bound reaches the margin; the distance of a bound to the estimate falls as 1 /
+    sqrt(number). The result is None if more than a million queries are needed, if the estimate equals the margin, or if
+    failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
     if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):

@@ -34,10 +34,19 @@ WHOLE: Part = (None, None)
 class DrawnQueries:
     """The log that the judged queries were drawn from.
 
-    disagreements: relative disagreement, > 0, of every query with different results, by query_id. means: mean relative
-        disagreement of all queries of a part of the log (0 for unchanged ones), by (attribute, slice) or `WHOLE`.
-    weights: frequency / probability of every drawn query, by query_id. queries: number of queries of the log.
-    frequencies: frequency of every query of the log, by query_id; None for equal frequencies.
+    Attributes
+    ----------
+    disagreements : mapping of str to float
+        Query_id -> relative disagreement of the rankings, > 0, of every query with different results.
+    means : mapping
+        (attribute, slice), or `WHOLE` for the whole log -> mean relative disagreement of the queries in that part of
+        the log; queries with equal results count as 0.
+    weights : mapping of str to float
+        Query_id -> frequency / probability of the draw, of every drawn query.
+    queries : int
+        Number of queries of the log.
+    frequencies : mapping of str to float, or None
+        Query_id -> frequency, of every query of the log; None for equal frequencies.
     """
 
     disagreements: Mapping[str, float]
@@ -60,7 +69,9 @@ class DrawnQueries:
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the factors that scale the differences of drawn queries, and the weights of the scaled differences.
 
-        part: the part of the log over which the mean is taken. The weights are None if they are equal.
+        The factor of a query is the mean disagreement in a part of the log over the disagreement of the query. The
+        returned weights are None if they are equal. weights: the weights of the queries. part: the part of the log over
+        which the mean is taken.
         """
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
@@ -129,10 +140,10 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Return rows (candidate, query_id, rank) of log queries whose results were equal at the draw and differ now.
+    """Return the log queries whose results were equal when queries were drawn, and differ now.
 
-    The differences of these queries count as 0. rank: the first rank at which the results differ. Empty if another tool
-    computed the scores.
+    Each row is (candidate, query_id, first rank at which the results differ). The differences of these queries count as
+    0. The list is empty if another tool computed the scores.
     """
     if evaluation.scores:
         return []
@@ -155,9 +166,10 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
 
 
 def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
-    """Return the comparisons, without `queries_needed` if the log has fewer changed queries than needed.
+    """Return the comparisons, with `queries_needed` set to None if the log has fewer such queries.
 
-    log: None if queries were not drawn. Comparisons with clusters are not changed.
+    Only queries of the log with different results count. Comparisons with clusters are not changed. log: None if
+    queries were not drawn.
     """
     most = math.inf if log is None else len(log.disagreements)
     return [

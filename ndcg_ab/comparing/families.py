@@ -75,7 +75,7 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Return the comparisons of guardrails and of the gate's margins, with one test for harm over all of them.
+    """Return the comparisons of guardrails and of the gate's margins, which are tested for harm together.
 
     guarded: columns of guardrails. gated: columns of the gate's margins. Raises InputError if a difference is beyond
     the metric's declared range.
@@ -125,7 +125,11 @@ def compare_columns(
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Make the columns of differences: metric by metric, one for each candidate, both in the configured order."""
+    """Make one column of differences for each metric and candidate.
+
+    The columns are in the configured order of the metrics, and for each metric in the configured order of the
+    candidates.
+    """
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
@@ -159,10 +163,10 @@ def candidate_names(evaluation: Evaluation) -> list[str]:
 
 
 def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
-    """Return the differences in a table as groups, by the values of the columns `keys`.
+    """Return the differences in a table, grouped by the values of some columns.
 
-    rows: query_id, difference, baseline_value and the columns `keys`. Groups with equal query ids share one tuple of
-    ids.
+    Returns {values of the columns `keys`: differences and baseline values of the group}. rows: a table with the columns
+    query_id, difference, baseline_value and `keys`. Groups with equal query ids share one tuple of ids.
     """
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     names: list[list[str]] = []
@@ -254,9 +258,10 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
-    """Return the values in a table as groups, by the values of the columns `keys`.
+    """Return the values in a table, grouped by the values of some columns.
 
-    Each group has the column `value` both as its differences and as its baseline values.
+    Returns {values of the columns `keys`: group}. Each group has the column `value` both as its differences and as its
+    baseline values.
     """
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     return group_values(rows, *keys)
@@ -315,9 +320,9 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str | None:
     """Return a sentence if the verdict over all queries contradicts the tested slices, else None.
 
-    There is a contradiction if a difference is detected over all queries but no slice has this direction, or if a
-    difference is detected in every slice but not over all queries. Reasons are weights, small slices that are not
-    tested, and slices with opposite effects.
+    There is a contradiction if a difference is detected over all queries and no tested slice has a difference in this
+    direction, or if a difference is detected in every tested slice but not over all queries. Possible reasons are
+    weights, small slices that are not tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     conclusion = overall.conclusion
@@ -333,9 +338,9 @@ def decide_by_all(
 ) -> tuple[Decision, ...]:
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
-    compared: the comparisons on which the actual decisions are based. All metrics are tested as one primary family.
-    Empty if the configuration assigns roles to metrics: only the default roles, with the first metric as the primary
-    one, are questioned.
+    All metrics are then tested as one primary family. The tuple is empty if the configuration assigns roles to metrics:
+    only the default, by which the first metric decides, is questioned. compared: the comparisons on which the actual
+    decisions are based.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

@@ -33,8 +33,9 @@ NOBODY = "there is no candidate to compare"
 def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | None = None) -> tuple[GateResult, ...]:
     """Return a result for every configured gate condition; empty without a gate.
 
-    The checks of scored queries and of the baseline's answers add a result even if they are not configured, but only if
-    they fail. since: the comparison with the previous evaluation; None without a history.
+    Two checks add a result even if they are not configured, but only if they fail: whether the metrics score enough
+    queries, and whether the baseline answers enough. since: the comparison with the previous evaluation; None if there
+    is none.
     """
     gate = evaluation.gate
     if gate is None:
@@ -49,9 +50,9 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    Enough is at least `least_share` of the judged queries, in [0, 1], and after a previous evaluation at least
-    `MUCH_AS_BEFORE` of the share scored then. The metric as a whole and each comparison must score enough. primary:
-    names of the primary metrics. since: the changes since the previous evaluation, or None.
+    A metric must score the share `least_share` of the judged queries, in [0, 1], on the whole and in each comparison.
+    After a previous evaluation, it must also score at least `MUCH_AS_BEFORE` times the share that it scored then.
+    primary: names of the primary metrics. since: the changes since the previous evaluation; None if there is none.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
@@ -75,7 +76,10 @@ def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], si
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a failed result if the baseline answers far fewer queries than a candidate, as a truncated file does."""
+    """Yield a failed result if the baseline leaves far more queries unanswered than another system.
+
+    The ranking of such a baseline may be a truncated file. Nothing is yielded otherwise.
+    """
     rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
     unanswered = {row.system_id: row.unanswered or 0 for row in rows}
     of_baseline, fewest = unanswered.get(outcome.baseline, 0), min(unanswered.values(), default=0)
@@ -163,10 +167,10 @@ def margin_gate(
 ) -> GateResult:
     """Return the result of the check that every comparison of a one-sided family stays within its margin.
 
-    The gate fails if harm is shown or an estimate is beyond the margin, and with `proof` also if a guardrail is not
-    shown to hold. A pair without any difference passes: it shows no loss, and the message says what is not ruled out.
-    name: name of the gate. family: name of the family. costs: guardrails on the costs of requests, to which the same
-    rules apply.
+    The gate fails if harm is shown, if an estimate is beyond the margin, if no query counts, or if there is nothing to
+    compare. With `proof`, it also fails if a guardrail is not shown to hold. Two systems with equal values on every
+    query pass. name: name of the gate. family: name of the family. costs: guardrails on the costs of requests, for
+    which these rules hold, too.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
@@ -189,7 +193,10 @@ def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
 
 
 def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
-    """Return the messages about cost guardrails if none of them fails; empty without cost guardrails."""
+    """Return the message about the cost guardrails of a gate that passed, as a list with one item.
+
+    The list is empty if there are no cost guardrails.
+    """
     unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
     if unproven:
         return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
@@ -226,6 +233,10 @@ def failure_text(row: Comparison) -> str:
 
 
 def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
-    """Make the result of a gate. passed: message without failures. systems: the system that each failure concerns."""
+    """Make the result of a gate, which passes if there are no failures.
+
+    failures: the message of each failure. passed: the message if there is none. systems: the system that each failure
+    concerns.
+    """
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

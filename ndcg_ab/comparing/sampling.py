@@ -19,9 +19,14 @@ from ndcg_ab.sources.queries import Queries
 class Sampling:
     """The weights and clusters of the queries, and the log that they were drawn from.
 
-    weights: weight > 0 by query_id; None for equal weights. clusters: name of the cluster by query_id; None without
-        clusters. log: the log from which the queries were drawn; the weights then contain 1 / probability. None if
-        they were not drawn.
+    Attributes
+    ----------
+    weights : mapping of str to float, or None
+        Query_id -> weight, > 0; None for equal weights. Weights of drawn queries contain 1 / probability.
+    clusters : mapping of str to str, or None
+        Query_id -> name of the cluster; None without clusters.
+    log : DrawnQueries or None
+        Log from which the queries were drawn; None if they were not drawn.
     """
 
     weights: Mapping[str, float] | None = None
@@ -117,9 +122,9 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
 
 def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """Return the cluster of each query by query_id, which is a part of the id (`clusters_by_prefix`).
+    """Return {query_id: cluster}, with the cluster read from the id by the configured `cluster_prefix`.
 
-    None if the configuration has no `cluster_prefix`.
+    The result is None if no `cluster_prefix` is configured. Raises InputError if no id contains the prefix.
     """
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:

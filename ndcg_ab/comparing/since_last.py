@@ -24,8 +24,12 @@ WHY_NONE = "there is no previous evaluation to compare with"
 class LostQuery:
     """A query on which a system's value fell since the previous evaluation.
 
-    before, now: values of the previous and of the current ranking, by the current judgments. text: text of the query;
-    null if unknown.
+    Attributes
+    ----------
+    text : str or None
+        Text of the query; None if it is unknown.
+    before, now : float
+        Values of the previous and of the current ranking, both by the current judgments.
     """
 
     system_id: str
@@ -40,10 +44,13 @@ class LostQuery:
 class SystemSince:
     """The changes in the inputs of one system since the previous evaluation.
 
-    changed: those of `ranking`, `judgments` and `queries` that changed. If none of them did but values differ:
-    `configuration or program`. For a system that was not compared before: `new system`. Empty if nothing changed; the
-    system is then not tested.
-    unknown: if ranking and judgments changed, the reason why a drop cannot be detected; null if it can.
+    Attributes
+    ----------
+    changed : tuple of str
+        Changed inputs: `ranking`, `judgments` or `queries`; `configuration or program` if values differ and no input
+        does; `new system` if the system was not compared before. A system without a change is not tested.
+    unknown : str or None
+        If ranking and judgments changed, the reason why a drop cannot be detected; None if it can.
     """
 
     system_id: str
@@ -60,8 +67,14 @@ class SystemSince:
 class ChangedMeanQuery:
     """A query that contributed to the change of a mean.
 
-    part: the cause of the change: `ranking`, `judgments` or `queries`. amount: contribution of the query to this part
-    of the change, in the metric's unit.
+    Attributes
+    ----------
+    part : str
+        Cause of the change: `ranking`, `judgments` or `queries`.
+    text : str or None
+        Text of the query; None if it is unknown.
+    amount : float
+        Contribution of the query to the change by this cause, in the metric's unit.
     """
 
     part: str
@@ -74,11 +87,21 @@ class ChangedMeanQuery:
 class MeanChange:
     """The change of a system's mean of a metric since the previous evaluation, split by cause.
 
-    before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
-        before that are due to each cause; null if they cannot be determined, for the reason in `unknown`.
-    new_judgments, changed_judgments: number of new judgments, and number of judgments with another grade or removed, on
-        queries of both evaluations; null if unknown.
-    behind: for each part at most five queries with the largest contributions, positive or negative.
+    Attributes
+    ----------
+    before, now : float or None
+        Means, each over the queries of its evaluation.
+    ranking, judgments, queries : float or None
+        Part of now - before that is due to each cause; None if it cannot be determined.
+    new_judgments : int or None
+        Number of new judgments on queries of both evaluations; None if unknown.
+    changed_judgments : int or None
+        Number of removed judgments, and of judgments with another grade, on queries of both evaluations; None if
+        unknown.
+    unknown : str or None
+        Reason why the parts cannot be determined; None if they can.
+    behind : tuple of ChangedMeanQuery
+        For each cause at most five queries with the largest contributions, positive or negative.
     """
 
     system_id: str
@@ -95,7 +118,10 @@ class MeanChange:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Return the parts of the change by cause, by falling magnitude, without parts of 0 and unknown parts."""
+        """Return {cause: part of the change}, the largest magnitude first.
+
+        Parts that are 0 or unknown are left out.
+        """
         told = {cause: getattr(self, cause) for cause in CAUSES}
         moved = {cause: part for cause, part in told.items() if part is not None and abs(part) > STILL}
         return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
@@ -105,17 +131,28 @@ class MeanChange:
 class SinceLast:
     """The comparison of every system with itself in the previous evaluation, on the common primary metrics.
 
-    ordinal, began: ordinal and start of the previous evaluation. If that evaluation reused unchanged results, ordinal
-        and start of the earlier evaluation that computed the results.
-    systems: changed inputs of each system, in the configured order.
-    comparisons: one per system and metric, with the system as baseline and as candidate: the difference now - before on
-        the queries of both evaluations. If the ranking changed, the family is `since last`, and the current judgments
-        score both rankings. If only other inputs changed, the family is `since last, same ranking` (exploratory).
-    lost: for each system and metric the queries with the largest falls, if the ranking changed.
-    new_queries, gone_queries: number of queries scored only now, and number of queries scored only before.
-    moved: changes of the means of each system whose ranking, judgments or queries changed.
-    is_drawn: whether the queries were drawn from a log, whose other queries are unknown here.
-    scored: rows of the previous evaluation's ledger on the judged queries that each metric scored.
+    Attributes
+    ----------
+    ordinal : int
+        Number of the previous evaluation, or, if that evaluation reused results, of the one that computed them.
+    began : str
+        Start of the evaluation with the number `ordinal`.
+    systems : tuple of SystemSince
+        Changed inputs of each system, in the configured order.
+    comparisons : tuple of Comparison
+        One per system and metric, with the system as baseline and as candidate: the difference now - before on the
+        queries of both evaluations. If the ranking changed, the family is `since last`, and the current judgments score
+        both rankings. If only other inputs changed, the family is `since last, same ranking`, which is exploratory.
+    lost : tuple of LostQuery
+        For each system with a changed ranking and each metric, the queries with the largest falls.
+    new_queries, gone_queries : int
+        Number of queries scored only now, and number of queries scored only before.
+    moved : tuple of MeanChange
+        Changes of the means of each system whose ranking, judgments or queries changed.
+    is_drawn : bool
+        True if the queries were drawn from a log, whose other queries are unknown here.
+    scored : tuple of LedgerRow
+        Number and share of the judged queries that each metric scored in the previous evaluation.
     """
 
     ordinal: int
@@ -131,12 +168,15 @@ class SinceLast:
 
     @property
     def dropped(self) -> list[Comparison]:
-        """Return the comparisons of systems whose ranking got worse, without falls shown to be too small to matter."""
+        """Return the comparisons in which a system's ranking is shown to have got worse, by a loss that may matter.
+
+        A loss that is shown to be smaller than the smallest effect is left out.
+        """
         return [row for row in self.regressions if not is_small(row)]
 
     @property
     def regressions(self) -> list[Comparison]:
-        """Return the comparisons of systems whose ranking got worse, including falls too small to matter."""
+        """Return the comparisons in which a system's ranking is shown to have got worse, by whatever amount."""
         return [row for row in self.comparisons if row.family == SINCE_LAST and row.conclusion is Verdict.REGRESSED]
 
     @property
@@ -152,12 +192,15 @@ class SinceLast:
 
 
 def is_small(row: Comparison) -> bool:
-    """Return whether a comparison shows a fall that is smaller than the smallest effect: a note instead of a drop."""
+    """Return whether a comparison shows a fall, and shows that it is smaller than the smallest effect."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
 
 def is_note(row: Comparison) -> bool:
-    """Return whether a comparison is only a note: a small fall, or a fall with an unchanged ranking."""
+    """Return whether a comparison with the previous evaluation is worth a note, and never a drop.
+
+    That is a comparison with an unchanged ranking, or a fall that is shown to be smaller than the smallest effect.
+    """
     return row.family == SAME_RANKING or is_small(row)
 
 
@@ -205,7 +248,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
-    """Return the gate results of a later night in which nothing changed: as in `gates`, but with `no_drop` passed.
+    """Return gate results with the gate `no_drop` passed, for a night in which nothing changed.
 
     ordinal: number of the evaluation since which nothing changed.
     """
