@@ -83,7 +83,7 @@ RULES = {  # what pydantic calls it -> the rule in our words
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
     """Return an iterator of sentences, one for each problem, with the key, the value and the rule.
 
-    name: returns the text by which a sentence names a setting.
+    name: a function that returns the text by which a sentence names a key.
     """
     return (write_sentence(parts, name) for _, parts in problems_by_key(error))
 

@@ -72,8 +72,9 @@ def may_hold_secret(key_path: KeyPath) -> bool:
 
 
 def is_path(key_path: KeyPath, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
-    """Return whether a text at a key path is a file path, also as the short form of a mapping.
+    """Return whether a text at a key path is a file path.
 
+    The text can also be the short form of a mapping with a file path, such as ``run.txt`` for ``{file: run.txt}``.
     traits: the kinds of file paths to consider.
     """
     short = [(*key_path, kind.main_key) for kind in models_in(annotation_of(key_path)) if kind.main_key]

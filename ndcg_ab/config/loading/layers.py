@@ -33,16 +33,22 @@ SET = "--set"
 class LayeredConfiguration:
     """The merged content of configuration files and `--set` options.
 
-    content: keys and values, with variables filled in. origins: key path -> the file, or `--set`, that gave the value.
+    Attributes
+    ----------
+    content : dict
+        Keys and values, with variables filled in.
+    origins : dict
+        Key path -> the file, or `--set`, that gave the value.
     """
 
     content: dict[Any, Any]
     origins: dict[KeyPath, str]
 
     def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
-        """Return the file or option that gave the value at a key path, or else the value that contains it.
+        """Return the file, or `--set`, that gave the value at a key path.
 
-        otherwise: returned if no origin is recorded.
+        If that is not recorded, the origin of the mapping or list around the value is returned, and without one
+        `otherwise`.
         """
         for length in range(len(key_path), 0, -1):
             if (origin := self.origins.get(key_path[:length])) is not None:
@@ -60,7 +66,8 @@ class LayeredConfiguration:
 def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
     """Return the content of a file merged with the files that it extends and the changes by `--set`.
 
-    Null keys that have a default are left out. settings: the texts of the `--set` options.
+    Keys that are null and have a default are left out. settings: the texts of the `--set` options. Raises InputError if
+    a file or an option cannot be read.
     """
     layered = read_layer(path, (), resolve_path(path.parent))
     content, origins = layered.content, dict(layered.origins)
@@ -86,8 +93,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
     """Return the content of a file merged onto the files that it extends.
 
     directory: the folder from which relative paths start; paths in files of other folders become absolute. above: the
-    files whose `extends` led to this one, to detect circles. Raises InputError if a file is missing, has no keys, or
-    extends itself.
+    files whose `extends` led to this one, to detect circles. Raises InputError if a file is missing, is no mapping,
+    sets the key `directory` or a wrong `extends`, or extends itself.
     """
     if resolve_path(path) in map(resolve_path, above):
         chain = " extends ".join(map(str, (*above, path)))
@@ -174,9 +181,9 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
 def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
     """Return the content of a file with environment variables replaced by their values.
 
-    Addresses of files, and values that may hold secrets, stay as written. A value that is one variable alone is parsed
-    as YAML, unless its key takes text; an empty one becomes null. origin: the file, for messages. Raises InputError for
-    a variable that is not set and has no default.
+    Variables stay in addresses of files, and in values that may hold secrets. If a value is a single variable, the text
+    of the variable is parsed as YAML, unless the key takes text; an empty text becomes null. origin: the file, for
+    messages. Raises InputError for a variable that is not set and has no default.
     """
 
     def fill(text: str, key_path: KeyPath) -> Any:
@@ -202,10 +209,10 @@ def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
 
 
 def assign_setting(content: dict[Any, Any], text: str) -> KeyPath:
-    """Set the key that a `--set` option names in the content, and return its key path.
+    """Set the key that a `--set` option names in the content, and return the key path.
 
     text: the option, such as ``statistics.alpha=0.01``; ``gate=null`` removes the key. Raises InputError for an unknown
-    key, or a value that is not YAML.
+    key, for `extends`, and for a value that is not YAML.
     """
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:

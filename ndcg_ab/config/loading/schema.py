@@ -22,10 +22,10 @@ Schema = dict[str, Any]
 
 
 def json_schema() -> Schema:
-    """Return the JSON Schema of configuration files, which is no stricter than `ndcg-ab check`.
+    """Return the JSON Schema of configuration files.
 
-    The schema adds what the model does not know: `extends`, short forms of files and metrics, variables, and null for a
-    default.
+    The schema accepts every file that `ndcg-ab check` accepts. In addition to the keys of the model it has `extends`,
+    short forms of files and metrics, variables, and null for a default.
     """
     schema = Evaluation.model_json_schema()
     keys, parts = schema["properties"], schema["$defs"]
@@ -98,9 +98,10 @@ def one_of(names: Iterable[str]) -> Schema:
 
 
 def loosen_schema(schema: Schema) -> Schema:
-    """Return a schema that also accepts variables instead of non-text values, and null for keys with a default.
+    """Return a schema that also accepts variables and null.
 
-    An entry of a mapping may be null as well, which removes the entry in a file with `extends`.
+    A variable may take the place of any value other than free text. Null may take the place of a value that has a
+    default, and of an entry of a mapping, which it removes in a file with `extends`.
     """
     loose = {key: value for key, value in schema.items() if key != "title"}
     if "properties" in loose:

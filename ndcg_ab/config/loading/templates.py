@@ -63,7 +63,8 @@ def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
     """Return the evaluation with dates filled in for a point in time, and patterns replaced by existing files.
 
     Dates are in the time zone of the schedule, or UTC without a schedule. An evaluation without dates and patterns is
-    returned unchanged. Raises InputError for a pattern with too few or too many matches.
+    returned unchanged. Raises InputError for a pattern with too few or too many matches, and if systems named after
+    files have equal names.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     dated = write_dates_in(evaluation, time.astimezone(zone))
@@ -92,7 +93,10 @@ def as_text(value: Any) -> Any:
 
 
 def check_dates(text: str, where: str) -> None:
-    """Raise InputError for a date template with an invalid format; where: the key, for the message."""
+    """Raise InputError for a date template with an invalid format.
+
+    where: the key of the text, for the message.
+    """
     for template in DATE.finditer(text):
         form = template["form"]
         if form is None:
@@ -148,7 +152,8 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
 def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
     """Return the entries, with resolved files, that take the place of one list entry.
 
-    A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry.
+    A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry. Raises
+    InputError if no file matches, or if such a system has an address in the place of a path.
     """
     if not isinstance(entry, System) or not entry.is_one_per_file:
         return [resolve_files(entry, evaluation, key_path)]
@@ -182,9 +187,10 @@ def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
 
 
 def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
-    """Return the files that match a pattern, sorted by name, or the path itself if it is no pattern.
+    """Return the files that match a pattern, sorted by path.
 
-    Raises InputError if no file matches; where: the key, for the message.
+    A path that is no pattern is returned as the only item, even if there is no such file. Raises InputError if no file
+    matches the pattern. where: the key, for the message.
     """
     if not WILD.search(str(path)) or evaluation.path(path).exists():
         return [path]

@@ -18,10 +18,18 @@ QUESTIONED = 0.5  # of the largest possible difference; one so large is asked ab
 
 
 class NamedDifference(NamedTuple):
-    """A margin, a smallest effect or a threshold of a metric that a key gives.
+    """A margin, a smallest effect or a threshold that the configuration gives for a metric.
 
-    key: the key or option. metric: the name of the metric. difference: greater than 0, in the unit of the metric.
-    by_metric: whether the key maps metrics to differences.
+    Attributes
+    ----------
+    key : str
+        Configuration key or command-line option.
+    metric : str
+        Name of the metric.
+    difference : float
+        Difference > 0, in the unit of the metric.
+    by_metric : bool
+        True if the key maps metrics to differences, False if its value is one number.
     """
 
     key: str
@@ -131,7 +139,10 @@ Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(lambda value:
 
 
 def read_primary(value: Any) -> Any:
-    """Return the value of the key `primary_metrics`: canonical names of metrics, "first", "all" or None."""
+    """Return the value of the key `primary_metrics`: a list of canonical metric names, "first", "all" or None.
+
+    Raises ValueError for any other value.
+    """
     if value is None or value in (FIRST, ALL):
         return value
     if not isinstance(value, list) or not value:

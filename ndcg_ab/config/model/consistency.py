@@ -18,7 +18,7 @@ ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys 
 
 
 def check_consistency(evaluation: Any) -> None:
-    """Raise RuleError if keys of an evaluation contradict each other, or a required key is missing."""
+    """Raise RuleError or ValueError if keys of an evaluation contradict each other, or a required key is missing."""
     refuse_rankings_beside_scores(evaluation)
     check_tables(evaluation)
     refuse_judging_function(evaluation)
@@ -60,7 +60,7 @@ def check_names(evaluation: Any) -> None:
 
 
 def check_gate(gate: Gate, evaluation: Any) -> None:
-    """Raise RuleError if a condition of the gate needs slices or a margin, and none is given."""
+    """Raise RuleError if the gate needs slices or a margin, and the configuration has none."""
     if gate.slice_regression is not None and not evaluation.slices.by:
         rule = ": there are no slices to look at; name attributes with `"
         raise RuleError(Setting("gate.slice_regression"), rule, Setting("slices.by"), "`")
@@ -87,10 +87,10 @@ def check_queries(evaluation: Any) -> None:
 
 
 def check_tables(evaluation: Any) -> None:
-    """Pass the settings of Spark to each source, and raise RuleError or ValueError for keys that do not fit Spark.
+    """Pass the settings of Spark to each source, and check the keys that depend on Spark.
 
-    These are a `table` without Spark, and keys that do not work with Spark. `careful_unseen` without `cheap_judgments`
-    is an error as well.
+    Raises RuleError or ValueError for a `table` without Spark, and for keys that do not work with Spark.
+    `careful_unseen` without `cheap_judgments` is an error as well.
     """
     entries = [("judgments", evaluation.judgments)] if evaluation.judgments else []
     entries += [(f"more_judgments[{index}]", entry) for index, entry in enumerate(evaluation.more_judgments)]
@@ -178,11 +178,12 @@ def assign_roles(
     *,
     are_named: bool,
 ) -> dict[str, Any]:
-    """Return the keys `metrics` (the primary ones), `secondary_metrics` and `primary_metrics` after assigning roles.
+    """Return the keys `metrics`, `secondary_metrics` and `primary_metrics` after assigning roles.
 
-    primary: a list of the primary metrics; "first" or "all": the first or all of `metrics`; None: all if other roles
-    are given, else the first. guardrails: metric -> margin. are_named: True if the configuration gives `metrics`; False
-    for the default. Raises RuleError for a metric with two roles.
+    The returned `metrics` are the primary metrics. primary: a list of the primary metrics; "first" or "all": the first
+    or all of `metrics`; None: all of them if other roles are given, else the first. guardrails: metric -> margin.
+    are_named: True if the configuration gives `metrics`; False for the default. Raises RuleError for a metric with two
+    roles.
     """
     listed = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []
@@ -220,9 +221,10 @@ def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) ->
 
 
 def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """Raise RuleError if a difference or range is given for a metric without a role or with an unsuitable role.
+    """Raise RuleError if a key gives a difference or a range for a metric that it cannot apply to.
 
-    roles: key -> metrics.
+    The metric must have a role. For the smallest effect it must not be a guardrail, and for `gate.no_drop` it must be
+    primary. roles: key -> metrics.
     """
     known = [name for names in roles.values() for name in names]
     unknown = f"is none of the metrics ({', '.join(known)})"

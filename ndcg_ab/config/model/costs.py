@@ -63,7 +63,10 @@ class CostSettings(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the key `record` for a single name or a list of names; any other value unchanged."""
+        """Return the mapping with the key `record` that a name or a list of names stands for.
+
+        Any other value is returned unchanged.
+        """
         return {"record": [value] if isinstance(value, str) else value} if isinstance(value, str | list) else value
 
     @field_validator("record")
@@ -99,13 +102,13 @@ class CostSettings(Model):
 
     @property
     def names(self) -> list[str]:
-        """The names of all recorded costs: those listed and those of guardrails."""
+        """The names of all recorded costs, including the costs that only guardrails name."""
         guarded = [read_cost_statistic(key).cost for key in self.guardrails]
         return list(dict.fromkeys([*self.record, *guarded]))
 
     @property
     def statistics(self) -> list[CostStatistic]:
-        """The statistics reported for each cost: mean, p50, p95, p99, and those of guardrails."""
+        """The statistics reported for each cost: mean, p50, p95, p99, and the statistics of its guardrails."""
         guarded = [read_cost_statistic(key) for key in self.guardrails]
         usual = [CostStatistic(cost, statistic) for cost in self.names for statistic in STATISTICS]
         distinct = dict.fromkeys([*usual, *guarded])

@@ -299,7 +299,7 @@ class Evaluation(Model):
 
     @property
     def names_metrics(self) -> bool:
-        """Whether `metrics` or `primary_metrics` name metrics; scores with a single metric need no name."""
+        """Whether the configuration names metrics, under `metrics` or `primary_metrics`."""
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_settings_of_metrics(self) -> None:
@@ -329,7 +329,9 @@ class Evaluation(Model):
             yield from (NamedDifference("gate.slice_regression", name, gate.slice_regression) for name in self.metrics)
 
     def range_of(self, name: str, highest_grade: float | None = None, width: float | None = None) -> Range | None:
-        """Return the range of a metric's values, as known or declared (`statistics.ranges`); None if unknown.
+        """Return the range of a metric's values, or None if it is unknown.
+
+        If a range is known and another one is declared under `statistics.ranges`, the narrower one is returned.
 
         Parameters
         ----------
@@ -338,8 +340,8 @@ class Evaluation(Model):
         highest_grade : float, optional
             Highest grade of all judgments, if they have been read.
         width : float, optional
-            Width of the range of the actual values, if known.  If a metric of another tool has a wider range than the
-            metric of ndcg-ab with that name, it has another unit.
+            Width of the range of the actual values, if known.  If it exceeds the range of the metric of ndcg-ab with
+            that name, another tool computed the metric in another unit, and only a declared range counts.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)

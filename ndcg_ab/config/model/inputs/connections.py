@@ -29,7 +29,10 @@ class InMemoryFunction(str):
 
 
 def in_memory_file(argument: str, data: Any) -> InMemoryFile:
-    """Return a path object that carries data; argument: the name of the argument with the data."""
+    """Return a path object that carries data.
+
+    argument: the name of the Python argument with the data, for messages. data: a table, dictionaries or a list.
+    """
     file = InMemoryFile(argument)
     file.argument, file.data = argument, data
     return file
@@ -132,7 +135,10 @@ class Database(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that an address alone, or a reference to an address, stands for."""
+        """Return the mapping with the key `uri` that an address stands for; any other value unchanged.
+
+        The address may be a reference, such as ``{env: NAME}``.
+        """
         return {"uri": value} if is_reference(value) else super().expand(value)
 
     @field_validator("uri")
@@ -144,7 +150,10 @@ class Database(Model):
 
     @property
     def display_name(self) -> str:
-        """The address without user, password and parameters; a reference as it is written; else the driver."""
+        """The name of the database in reports: its address, or else its driver.
+
+        The address has no user, password and parameters; a reference to an address is shown as it is written.
+        """
         if isinstance(self.uri, dict):
             ((kind, name),) = self.uri.items()
             return f"{{{kind}: {name}}}"

@@ -100,10 +100,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def complete_preset(keys: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the keys of a request completed with the defaults of its preset; a null key gets the default.
+    """Return the keys of a request, completed with the defaults of the preset that they name.
 
-    Inside `parameters` and `body` a null removes the entry of the preset. The null stays in the result, so that
-    completing the result again changes nothing.
+    A key that is null gets the default. Inside `parameters` and `body`, null removes the entry of the preset; it stays
+    in the result, so that completing the result again changes nothing.
     """
     below = PRESETS.get(str(keys.get("preset")), {})
     completed = {**below, **{key: value for key, value in keys.items() if value is not None}}

@@ -60,9 +60,10 @@ class Readable(Model):
 
 
 def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
-    """Return a text ``module:function``, or the text that carries a function; raise ValueError otherwise.
+    """Return a value after checking that it is a text such as ``module:function``.
 
-    read: pydantic's validation as text.
+    A text that carries a function in memory is returned unchanged. Raises ValueError for any other value. read:
+    pydantic's validation as text.
     """
     text = read(value)
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
