@@ -47,14 +47,36 @@ FLOW_RUN = "PREFECT__FLOW_RUN_ID"  # in the environment of what a deployment of 
 class Bundle:
     """A finished evaluation, as read from its folder.
 
-    key: a unique, stable name; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
-    began: the nominal time, UTC: the time that the evaluation is about, also if it runs later.  finished: the time of
-    finishing, UTC.  inputs: name, kind, origin and content digest of each input.
-    content_key: the digest of everything that the result depends on.  configuration_key: the digest of its
-    configuration alone.
-    query_set: the digest of the judged queries.  program: the version of ndcg-ab that made the bundle.
-    seconds: the duration.  user: the name of who ran it.  is_scheduled: whether a deployment ran it.
-    since_last: the comparison of every system with itself in the previous evaluation; None without one.
+    Attributes
+    ----------
+    folder : Path
+        The folder of the bundle.
+    program : str
+        Version of ndcg-ab that made the bundle.
+    key : str
+        A unique, stable name. A tracker logs a bundle with the same key only once.
+    ordinal : int
+        Number among the evaluations with the same configured name: 1, 2, 3 ….
+    began : datetime
+        The nominal time, UTC: the time that the evaluation is about, even if it ran later.
+    finished : datetime
+        The time of finishing, UTC.
+    content_key : str
+        Digest of everything that the result depends on.
+    configuration_key : str
+        Digest of the configuration alone.
+    query_set : str or None
+        Digest of the ids of the judged queries.
+    inputs : tuple of dict
+        For each input its name, kind, origin, content digest and further facts.
+    seconds : float or None
+        Duration; None if unknown.
+    user : str or None
+        Name of the user who ran the evaluation; None if unknown.
+    is_scheduled : bool
+        True if a Prefect deployment ran the evaluation.
+    since_last : SinceLast or None
+        The comparison of every system with itself in the previous evaluation; None if there was none.
     """
 
     folder: Path
@@ -84,7 +106,10 @@ class Bundle:
 
     @property
     def reused(self) -> list[datetime]:
-        """The nominal times of later evaluations that reused this unchanged bundle, in the order of entry."""
+        """The nominal times of the later runs that reused this bundle, in the order of recording.
+
+        A run reuses a bundle if nothing has changed.
+        """
         return [datetime.fromisoformat(began) for began in read_reruns(self.folder)]
 
     def write(self) -> None:
@@ -95,7 +120,11 @@ class Bundle:
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def enter(self, past: GrowingDatabase) -> None:
-        """Add the rows of the evaluation to the history, inside a transaction of the caller."""
+        """Add the rows of this evaluation to the history database.
+
+        The caller must have begun a transaction.
+        past: the open history.
+        """
         columns = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
         about = {name: encode(getattr(self, name)) for name in columns}
         about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
@@ -106,9 +135,9 @@ class Bundle:
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def for_later_night(self) -> "Bundle":
-        """Return a copy for the report of a later night with unchanged inputs.
+        """Return a copy of the bundle for the report of a later run with unchanged inputs.
 
-        In the copy, no system has changed or dropped since the evaluation of the bundle.
+        In the copy, no system has changed or dropped since the previous evaluation, which is this bundle.
         """
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
@@ -128,8 +157,13 @@ def finish_bundle(
 ) -> Path:
     """Turn a working folder into a finished bundle, and return the bundle's folder.
 
-    The bundle is entered in the history, and the folder is renamed inside that transaction. If the process dies before
-    the transaction ends, the next process that opens the history enters the bundle (`adopt_bundles`).
+    The rows of the bundle are added to the history, and the folder is renamed inside the same transaction. If the
+    process dies in between, the next process that opens the history adds the rows (`adopt_bundles`).
+    folder: the working folder, with tables and per-query values.
+    inputs: for each input its name, kind, origin, digest and further facts.
+    query_set: digest of the ids of the judged queries.
+    since_last: the comparison with the previous evaluation; None if there is none.
+    Raises InputError if the history cannot be opened or written.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
@@ -162,19 +196,23 @@ def finish_bundle(
 
 
 def finishing_time(name: str) -> datetime:
-    """Return the time at which an evaluation finished: now, or the nominal time if that is a day or more away.
+    """Return the time at which an evaluation finishes, UTC.
 
-    The nominal time counts if a past night is run later. name: the name of the bundle's folder, which holds that time.
+    This is now. If the nominal time is a day or more away from now, as for a past night that is run later, it is the
+    nominal time.
+    name: the name of the bundle's folder, which contains the nominal time.
     """
     now, began = datetime.now(UTC), time_in_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enter the finished bundles that the history lacks.
+    """Add the rows of the finished bundles that the history lacks.
 
-    The history lacks a bundle if the process died before entering it, or if the history was recreated. A bundle keeps
-    its ordinal if no other bundle has it. An unreadable bundle is reported and left out.
+    The history lacks a bundle if the process died before adding it, or if the history was recreated. A bundle keeps its
+    ordinal unless another bundle has it. An unreadable bundle is reported on standard error, and left out.
+    past: the open history.
+    parent: the folder that contains the bundles.
     """
     entered = database.keys(past)
     for folder in finished_bundles(parent):
@@ -191,7 +229,10 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
 
 
 def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
-    """Enter a bundle in the history with its ordinal, or with the next free ordinal if another bundle has it."""
+    """Add the rows of a finished bundle to the history.
+
+    If another bundle has its ordinal, the bundle gets the next free ordinal, and bundle.json is written again.
+    """
     with past.transaction():
         moved = bundle.ordinal in database.ordinals(past)
         if moved:
@@ -207,7 +248,7 @@ def warn_unreadable(folder: Path, error: Exception) -> None:
 
 
 def finished_bundles(parent: Path) -> list[Path]:
-    """Return the folders of finished evaluations in the order of finishing, unreadable ones first."""
+    """Return the folders of finished evaluations in the order of finishing, after the folders that cannot be read."""
     folders = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
     return sorted(folders, key=lambda folder: (ordinal_of(folder), folder.name))
 
@@ -219,10 +260,11 @@ def ordinal_of(folder: Path) -> int:
 
 
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
-    """Return the folders of readable bundles that no tracker has completely, the oldest first.
+    """Return the folders of the bundles that still have to be published, the oldest first.
 
-    A bundle is also unpublished if a later night reused it and no tracker knows that night. address: consider only the
-    tracker at this address.
+    These are the readable bundles that no tracker has, and those that a later run reused, if no tracker has been told
+    of that run. Unreadable bundles are reported on standard error.
+    address: consider only the tracker at this address; None for any tracker.
     """
     folders = []
     for folder in finished_bundles(evaluation.output_directory / evaluation.name):
@@ -238,8 +280,8 @@ def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> l
 def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     """Remove the oldest published bundles beyond the configured retention, and return the removed folders.
 
-    Their rows stay in the history; per-query values are removed according to `query_scores`. A folder that cannot be
-    removed now is left for the next run.
+    Their rows stay in the history, except per-query values beyond the retention `query_scores`. A folder that cannot be
+    removed is left for the next run.
     """
     if (keep_count := evaluation.retention.query_scores) is not None:
         try:
@@ -277,7 +319,7 @@ def read_content(folder: Path) -> dict[str, Any]:
 def read_bundle(folder: Path) -> Bundle:
     """Return the bundle in a folder.
 
-    Raise InputError if there is none, if it is malformed, or if a version with another format wrote it.
+    Raise InputError if there is no bundle, if it is malformed, or if a version with another format wrote it.
     """
     content, path = read_content(folder), folder / BUNDLE
     if "schema" in content and content["schema"] != BUNDLE_SCHEMA:
@@ -293,10 +335,10 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], time: datetime) -> Path | None:
-    """Return the folder of the bundle whose results hold for these inputs and this configuration.
+    """Return the folder of the bundle whose results hold for these inputs and this configuration, or None.
 
-    None if there is none. Inputs and configuration must equal those of the latest evaluation up to `time`: an input
-    that went back to an earlier content counts as changed. The bundle must be complete and within retention.
+    Inputs and configuration must equal those of the latest evaluation up to `time`. If an input changed in between and
+    went back to an earlier content, nothing is reused. The bundle must be complete and within retention.
     """
     parent = evaluation.output_directory / evaluation.name
     if not database.history_path(evaluation).exists() and not finished_bundles(parent):
@@ -313,9 +355,9 @@ def find_reusable(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], t
 
 
 def record_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
-    """Record, beside the bundle and in the history, that a later night reused the results of the bundle.
+    """Record in the bundle's folder and in the history that a later run reused the results of the bundle.
 
-    at: the nominal time of that night; by default now.  A time is recorded only once.
+    at: the nominal time of that run; None for now. A time is recorded only once.
     """
     time = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:
@@ -333,9 +375,10 @@ def is_complete(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def name_bundle_in_errors(final: Path) -> Iterator[None]:
-    """Raise an error in the block as InputError that names the bundle, if the bundle is already complete.
+    """Convert an error within the context to InputError if the bundle's folder is already complete.
 
-    The bundle could then not be entered in the history; the next run enters it. final: the bundle's folder.
+    The message names the bundle, and says that the next run adds it to the history. Other errors are raised unchanged.
+    final: the folder of the complete bundle.
     """
     try:
         yield

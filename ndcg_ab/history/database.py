@@ -96,10 +96,12 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 @contextlib.contextmanager
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
-    """Yield the history with a table for every kind of record, ready for writing.
+    """Yield the history database, ready for writing.
 
-    Waits for other processes that have the history open. Raise InputError, which names the process that blocks the
-    history, or the remedy for a file that cannot be used. patience: seconds to wait.
+    It is created if missing, and has a table for every kind of record.
+    patience: seconds to wait for other processes that have the history open.
+    Raises InputError if the history stays in use, cannot be read or written, or comes from a version before 0.3.0. The
+    message says what to do.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
@@ -126,7 +128,8 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
 def storage_error_text(path: Path, patience: float, message: str) -> str:
     """Return a sentence that says why the history cannot be opened, and what to do.
 
-    message: the error of DuckDB.  patience: the seconds for which another process was waited for.
+    patience: the seconds that were spent waiting for another process.
+    message: the error message of DuckDB.
     """
     if holder := re.search(r"PID (\d+)", message):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
@@ -143,7 +146,11 @@ def storage_error_text(path: Path, patience: float, message: str) -> str:
 
 @contextlib.contextmanager
 def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
-    """Yield the history for reading; if the file is not writable, yield a temporary copy of the history."""
+    """Yield the history database for reading.
+
+    If the file or its folder is not writable, a temporary copy is opened instead. Raises InputError if the history
+    stays in use or cannot be read.
+    """
     with contextlib.ExitStack() as stack:
         if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
             original, path = path, stack.enter_context(temporary_folder()) / path.name
@@ -179,7 +186,10 @@ def digest_of(content: Any) -> str:
 
 
 def configuration_key(evaluation: Evaluation) -> str:
-    """Return a digest of everything in the configuration that can change a result, without paths."""
+    """Return a digest of all configuration keys that can change a result.
+
+    Paths and addresses of inputs are left out; the contents of inputs are digested elsewhere (`content_key`).
+    """
     # The content of inputs counts instead of their names.
     excluded = keys_with(type(evaluation), Trait.OPERATIONAL) | input_keys(type(evaluation))
     content = evaluation.model_dump(mode="json", exclude=excluded)
@@ -216,7 +226,10 @@ def next_ordinal(history: GrowingDatabase) -> int:
 
 
 def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
-    """Return the ordinals of evaluations. keys: only the evaluations with these keys; by default all."""
+    """Return the ordinals (numbers 1, 2, 3 …) of the evaluations in the history.
+
+    keys: return only those of the evaluations with these keys; None for all evaluations.
+    """
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
@@ -226,9 +239,9 @@ def keys(history: GrowingDatabase) -> set[str]:
 
 
 def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, int]]:
-    """Return (nominal time, ordinal) for the nights up to a time, the latest first.
+    """Return (nominal time, ordinal of the evaluation) for all successful runs up to a time, the latest first.
 
-    The ordinal is that of the night's evaluation. A night that reused an evaluation has the ordinal of that evaluation.
+    A run that reused an earlier evaluation has the ordinal of that evaluation.
     """
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     nights_by_time = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
@@ -258,7 +271,13 @@ def enter_evaluation(
     ordinal: int,
     since: SinceLast | None = None,
 ) -> None:
-    """Add the rows of one evaluation, except per-query values, inside a transaction of the caller."""
+    """Add the rows of one evaluation to the history, except the per-query values.
+
+    The caller must have begun a transaction.
+    evaluation: column -> value of the row in the table `evaluation`.
+    inputs: for each input a mapping with name, kind, origin and digest.
+    since: the comparison with the previous evaluation; None if there is none.
+    """
     metrics = [
         {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
         for metric in outcome.metrics
@@ -285,17 +304,26 @@ def enter_evaluation(
 
 
 def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
-    """Add the per-query values of one evaluation."""
+    """Add the per-query values of one evaluation to the history.
+
+    scores: one row per (system_id, query_id, metric).
+    """
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
 
 
 def enter_reruns(history: GrowingDatabase, times: Sequence[str], ordinal: int) -> None:
-    """Add the later nights that reused an evaluation, except those that are already recorded."""
+    """Add the later runs that reused an evaluation to the history; those already recorded are skipped.
+
+    times: the nominal times of the runs, ISO 8601, UTC.
+    """
     entered = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     fresh = [{"began": began} for began in times if began not in entered]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 
 def read_timeline_rows(history: GrowingDatabase) -> pa.Table:
-    """Return one row per evaluation, metric and system: mean and, for a candidate, the comparison with the baseline."""
+    """Return a table with one row per evaluation, metric and system.
+
+    A row has the mean and, if the system is a candidate, its comparison with the baseline.
+    """
     return history.read("timeline", order="ordinal, metric, system_id")

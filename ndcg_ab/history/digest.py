@@ -19,12 +19,26 @@ TABLE = "acknowledged"
 
 @dataclass(frozen=True)
 class Drop:
-    """A drop: one system's ranking was shown to be worse than in the previous evaluation.
+    """A drop: in one evaluation, a system's ranking was shown to be worse than in the previous evaluation.
 
-    difference: the mean difference from the previous evaluation. changed: the inputs that had changed since then.
-    moved: cause (ranking, judgments, queries) -> part of the change of the mean, if known. better_in: the ordinal of
-    the first later evaluation in which the system was shown to have improved; None without one. acknowledged: the time
-    at which a person acknowledged the drop, or None. note: that person's note.
+    Attributes
+    ----------
+    ordinal, began : int, str
+        Number and nominal time (ISO 8601) of the evaluation.
+    system_id : str
+        Name of the system.
+    difference : float or None
+        Mean difference from the previous evaluation.
+    changed : tuple of str
+        The inputs and settings that had changed since then.
+    moved : dict
+        Cause (ranking, judgments, queries) -> part of the change of the mean; empty if unknown.
+    better_in : int or None
+        Number of the first later evaluation in which the system was shown to have improved; None if there is none.
+    acknowledged : str or None
+        Time at which a person acknowledged the drop, or None.
+    note : str or None
+        That person's note.
     """
 
     ordinal: int
@@ -44,12 +58,27 @@ class Drop:
 
 @dataclass(frozen=True)
 class Digest:
-    """The summary of the history since a point in time.
+    """A summary of the history since a point in time.
 
-    since: the time, in UTC. evaluations: the number of evaluations since then. reused: the number of nights without a
-    change. failed: the nights that could not run. drops: the drops since then, and earlier open ones. failing: gate
-    (with its system) that fails in the latest evaluation -> ordinal of the evaluation since which it has failed without
-    a break. pending: the ordinals of all evaluations that no tracker has.
+    Attributes
+    ----------
+    name, metric : str
+        Name of the evaluation, and the metric.
+    since : str
+        The point in time, UTC.
+    evaluations : int
+        Number of evaluations since then.
+    reused : int
+        Number of runs since then that reused an earlier evaluation, because nothing had changed.
+    failed : tuple of FailedNight
+        The runs since then that failed.
+    drops : tuple of Drop
+        The drops since then, and all earlier drops that are still open.
+    failing : dict
+        Gate that fails in the latest evaluation, with its system -> number of the evaluation since which it has always
+        failed.
+    pending : tuple of int
+        Numbers of all evaluations that no tracker has.
     """
 
     name: str
@@ -64,9 +93,10 @@ class Digest:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the time that a text names: days before `now` (``7d``), or a date or time, by default in UTC.
+    """Return the time that a text names.
 
-    Raise InputError if the text is neither.
+    The text is a number of days before `now`, such as ``7d``, or a date or time, in UTC unless it has a time zone.
+    Raise InputError for any other text.
     """
     if match := DAYS.fullmatch(text):
         return now - timedelta(days=int(match[1]))
@@ -132,8 +162,10 @@ def digest_json(digest: Digest) -> str:
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
     """Mark the drops of one evaluation as acknowledged, and return the names of the dropped systems.
 
-    An earlier acknowledgement is replaced.  Raise InputError if the evaluation does not exist, or no system dropped in
-    it.
+    An earlier acknowledgement is replaced.
+    ordinal: number of the evaluation.
+    note: a note to store with the acknowledgement, or None.
+    Raises InputError if there is no history or no such evaluation, or if no system dropped in it.
     """
     path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:

@@ -26,9 +26,14 @@ PATIENCE = 5.0  # seconds to wait for another thread that keeps an evaluation
 
 
 class FailedNight(NamedTuple):
-    """A night on which the evaluation could not run.
+    """A night (scheduled run) on which the evaluation failed.
 
-    began: the nominal time, ISO 8601, UTC. reason: the error on one line, without secrets.
+    Attributes
+    ----------
+    began : str
+        The nominal time, ISO 8601, UTC.
+    reason : str
+        The message of the error on one line, without secrets.
     """
 
     began: str
@@ -54,10 +59,11 @@ class FailedNight(NamedTuple):
 
 
 def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
-    """Record the reason of a failed night if there is a history; ignore an error of the file system.
+    """Record a failed run, with the reason, in a file beside the history.
 
-    Nothing is recorded while the process is ending, or before the first successful evaluation, when the configuration
-    is still being set up. Only the latest MOST failed nights are kept.
+    Nothing is recorded before the first successful evaluation, when the configuration is still being set up, or while
+    the process is ending. An OSError is ignored. Only the latest MOST failed runs are kept.
+    start: the nominal time of the run.
     """
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
         return
@@ -71,7 +77,10 @@ def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception)
 
 
 def write_night(evaluation: Evaluation, night: FailedNight, addresses: list[str]) -> None:
-    """Write the file of a failed night. addresses: the addresses of the trackers that the night was logged to."""
+    """Write the file of a failed night.
+
+    addresses: the addresses of the trackers to which the night was logged.
+    """
     content = json.dumps({**night._asdict(), "places": addresses}, ensure_ascii=False) + "\n"
     write_text(history_path(evaluation).with_name(f"{night.stamp}{ENDING}"), content)
 
@@ -81,9 +90,9 @@ def failed_night_paths(evaluation: Evaluation) -> list[Path]:
 
 
 def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
-    """Return failed night -> addresses of the trackers that it was logged to, in order of time.
+    """Return the failed nights in the order of time, as a mapping night -> addresses of the trackers that know it.
 
-    A damaged file is left out.
+    Damaged files are left out.
     """
     nights = {}
     for path in failed_night_paths(evaluation):

@@ -41,9 +41,20 @@ Found = TypeVar("Found")
 class EntryFacts:
     """The facts about a cached input.
 
-    digest, rows: the digest and the number of rows of the content. read: the time of the night that read it, ISO 8601,
-    UTC. places: the files or addresses it was read from. is_remarked: whether remarks about the input name these files
-    or addresses. table: the digest of the bytes of the table file.
+    Attributes
+    ----------
+    digest : str
+        Digest of the content.
+    rows : int
+        Number of rows.
+    read : str
+        Nominal time of the run that read the input, ISO 8601, UTC.
+    places : tuple of str
+        The files or addresses from which it was read.
+    is_remarked : bool
+        True if remarks about the input name these files or addresses.
+    table : str
+        Digest of the bytes of the cached table file.
     """
 
     digest: str
@@ -64,10 +75,10 @@ def cache_limit(evaluation: Evaluation) -> int:
 
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
-    """Put the cached table of a content at `target`, and return the facts about the table.
+    """Put the cached table of an input at `target`, and return the facts about it, or None.
 
-    None if there is no entry, if the entry is damaged, or if remarks about the table name other files or addresses than
-    the content has now. Nothing is then left at `target`.
+    The result is None if the cache has no entry for the content, if the entry is damaged, or if remarks about the table
+    name other files or addresses than those that the content has now. Nothing is then left at `target`.
     """
 
     def read(entry: Path) -> EntryFacts | None:
@@ -86,10 +97,11 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryF
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """Return the result of `read` on a cache entry.
+    """Call `read` with the folder of a cache entry, and return its result.
 
-    None if the entry is missing or damaged, or the cache is off. A damaged entry is removed. For any other entry the
-    time of last use is set.
+    The result is None if the entry is missing or damaged, or if the cache is off. A damaged entry is reported on
+    standard error and removed. For any other entry the time of last use is set to now.
+    key: the name of the entry.
     """
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
@@ -131,9 +143,11 @@ def write_entry(entry: Path, facts: Any) -> None:
 
 
 def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
-    """Make a cache entry in a working folder from the table of an input.
+    """Make a cache entry for the table of an input, inside a working folder.
 
-    facts: the fields of `EntryFacts` except `places` and `table`.
+    `enter_entries` moves it into the cache later.
+    table: the file of the table.
+    facts: all fields of `EntryFacts` except `places` and `table`.
     """
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
@@ -141,8 +155,9 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
-    """Make a cache entry of a reduced ranking in a working folder.
+    """Make a cache entry for a reduced ranking, inside a working folder.
 
+    A reduced ranking has only the first rows of each query. `enter_entries` moves the entry into the cache later.
     key: the digest of everything that determines the reduced ranking.
     """
     entry = make_entry(folder, key)
@@ -153,8 +168,9 @@ def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
 
 
 def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
-    """Return a cached reduced ranking, or None if it is missing or damaged, or the cache is off.
+    """Return a reduced ranking from the cache, or None if the entry is missing or damaged, or the cache is off.
 
+    A reduced ranking has only the first rows of each query.
     key: the digest of everything that determines the reduced ranking.
     """
 
@@ -171,10 +187,10 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
 
 
 def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
-    """Move the new entries of a working folder into the cache, and remove the least recently used entries.
+    """Move the new entries of a working folder into the cache, and shrink the cache to its limit.
 
-    Entries are removed until the cache is within its limit. Return a sentence with the reason if the cache cannot be
-    written, else None.
+    The least recently used entries are removed. Return None, or a sentence with the reason if the cache cannot be
+    written.
     """
     store = cache_folder(evaluation)
     try:
@@ -192,7 +208,7 @@ def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
 
 
 def remove_least_recent(store: Path, limit: int) -> None:
-    """Remove the entries of the cache that were not used for longest, until the rest has at most `limit` bytes."""
+    """Remove the least recently used entries of the cache, until the others have at most `limit` bytes."""
     entries = sorted(store.glob("*"), key=last_used, reverse=True)
     size = 0
     for entry in entries:

@@ -41,11 +41,14 @@ Groups = Mapping[tuple[str, ...], PairedValues]
 def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, start: datetime, scores: Path
 ) -> SinceLast | None:
-    """Return the comparison of every system with itself in the latest comparable evaluation up to `start`.
+    """Compare every system with itself in the latest comparable evaluation, and return the result.
 
-    None if there is no such evaluation. An evaluation is comparable if it has per-query values of a primary metric with
-    the current definition. engine: the tables of the current evaluation. inputs: the input records of the current
-    evaluation, as in the bundle. scores: the file of the current per-query values.
+    An earlier evaluation is comparable if the history has its per-query values of a primary metric with the current
+    definition. The result is None if there is none up to `start`.
+    engine: the tables of the current evaluation.
+    inputs: for each current input its kind, name, digest and further facts.
+    start: the nominal time of the current evaluation.
+    scores: the Parquet file of the current per-query values.
     """
     path = database.history_path(evaluation)
     if not path.exists():
@@ -93,10 +96,12 @@ def compare_with_last(
 
 
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
-    """Return the evaluation with an ordinal from the history.
+    """Read the earlier evaluation with an ordinal from the history.
 
-    The configuration is None if the bundle no longer exists or this version cannot read the configuration. values: the
-    per-query values of that evaluation.
+    The configuration in the result is None if the bundle no longer exists, or if this version cannot read the
+    configuration.
+    evaluation: the current configuration.
+    values: the per-query values of the earlier evaluation.
     """
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
@@ -116,8 +121,8 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Return (ordinal, nominal time) of the latest comparable evaluation up to a time, or None.
 
-    A comparable evaluation has per-query values and at least one of the primary metrics. hashes: the hashes of the
-    primary metrics.
+    An evaluation is comparable if it has one of the primary metrics, and the history has its per-query values.
+    hashes: the hashes of the primary metrics.
     """
     metrics = past.rows("metric", ("ordinal", "hash"))
     scored = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
@@ -128,7 +133,10 @@ def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequen
 
 
 def pair_differences(current: PairedValues | None, earlier: PairedValues | None) -> PairedValues | None:
-    """Return the differences current - earlier on the queries that are in both groups; None if a group is None."""
+    """Return the differences current - earlier of the per-query values, on the queries that have both.
+
+    The result is None if `current` or `earlier` is None.
+    """
     if current is None or earlier is None:
         return None
     if current.query_ids != earlier.query_ids:
@@ -139,10 +147,12 @@ def pair_differences(current: PairedValues | None, earlier: PairedValues | None)
 def changed_inputs(
     system_id: str, current: Inputs, earlier: Inputs, pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> SystemSince:
-    """Return a record of the inputs of a system that changed.
+    """Return a record of which inputs of a system changed.
 
-    A system without earlier values is recorded as new. If no input changed and values differ, the record names
-    configuration or program as the cause. pairs: (system, metric) -> differences from the earlier evaluation.
+    A system without earlier values is recorded as new. If no input changed but values differ, the record names
+    configuration or program as the cause.
+    current, earlier: for each input of the two evaluations a mapping with kind, name and digest.
+    pairs: (system, metric) -> per-query differences from the earlier evaluation, or None.
     """
     system_pairs = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in system_pairs):
@@ -162,12 +172,15 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
-    """Return systems and differences, with both rankings of a system under the current judgments if needed.
+    """Compare both rankings of a system under the current judgments if its ranking and judgments both changed.
 
-    They are needed for a system whose ranking and judgments both changed; its differences are replaced. pairs:
-    (system_id, metric) -> differences from the earlier evaluation. later: the current values. old_rankings: the values
-    of the earlier rankings under the current judgments. reasons: system_id -> why the values of the earlier ranking are
-    unknown; the differences of that system are then None.
+    Return the records of all systems, and the per-query differences by (system_id, metric). The differences of such a
+    system are replaced, so that they show only the effect of its ranking. If the values of its earlier ranking are
+    unknown, its differences are None, and its record has the reason.
+    pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
+    later: (metric_hash, system_id) -> current values.
+    old_rankings: (metric_hash, system_id) -> values of the earlier rankings under the current judgments.
+    reasons: system_id -> why the values of its earlier ranking are unknown, or None.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {
@@ -181,9 +194,9 @@ def compare_under_current_judgments(
 
 
 def system_digests(inputs: Inputs, system_id: str) -> list[str]:
-    """Return the digests of a system's ranking or scores.
+    """Return the digests of a system's ranking or files of scores.
 
-    If the system has no file of its own, the digests are those of all scores.
+    If no input has the name of the system, the digests of all files of scores are returned, sorted.
     """
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
     digests_of_system = [row["digest"] for row in rows if row["name"] == system_id]
@@ -200,9 +213,11 @@ def compare_changed(
     pairs: Mapping[tuple[str, str], PairedValues | None],
     sampling: Sampling,
 ) -> list[Comparison]:
-    """Return comparisons of systems with a changed ranking as one family, then exploratory ones of other systems.
+    """Return the comparisons of each changed system with itself in the earlier evaluation.
 
+    Systems with a changed ranking form one family of tests. The comparisons of the others follow, as exploratory ones.
     A system without any change is not compared.
+    pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
     """
 
     def columns(*, has_new_ranking: bool) -> list[Column]:
@@ -222,7 +237,10 @@ def compare_changed(
 def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> list[LostQuery]:
-    """Return, per metric, the LOST queries with the largest losses of each system whose ranking changed."""
+    """Return, for each metric and each system with a changed ranking, the LOST queries with the largest losses.
+
+    pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
+    """
     changed_systems = [system.system_id for system in systems if RANKING in system.changed]
     lost = []
     for (system_id, metric), pair in pairs.items():

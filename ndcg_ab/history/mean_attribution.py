@@ -42,14 +42,24 @@ JUDGED = ["query_id", "doc_id"]
 
 
 class UnknownPartsError(Exception):
-    """Raised if a change cannot be split by cause; the text is the reason."""
+    """Raised if the change of a mean cannot be split into parts by cause; the message is the reason."""
 
 
 class EarlierNight(NamedTuple):
     """The previous evaluation, as it is stored.
 
-    folder: the folder of its bundle. evaluation: its configuration; None if the bundle no longer exists. values: its
-    per-query values. means: its means according to the history.
+    Attributes
+    ----------
+    ordinal : int
+        Number of the evaluation.
+    folder : Path
+        Folder of its bundle, which may no longer exist.
+    evaluation : Evaluation or None
+        Its configuration; None if the bundle no longer exists or this version cannot read the configuration.
+    values : mapping
+        (metric_hash, system_id) -> per-query values.
+    means : mapping
+        (metric_hash, system_id) -> mean according to the history, or None.
     """
 
     ordinal: int
@@ -60,10 +70,18 @@ class EarlierNight(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One of the two evaluations that a change lies between.
+    """The previous or the current evaluation, between which means changed.
 
-    engine: its tables. judged: its judged queries. weights: weight by query id; None without weights. texts: query text
-    by query id.
+    Attributes
+    ----------
+    engine : Engine
+        Its tables.
+    judged : frozenset of str
+        The ids of its judged queries.
+    weights : mapping of str to float, or None
+        query_id -> weight; None if all queries have equal weight.
+    texts : mapping
+        query_id -> text of the query, or None.
     """
 
     engine: Engine
@@ -80,12 +98,15 @@ class Side(NamedTuple):
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: EarlierNight, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
-    """Return the change of each system's mean with its parts by cause, and per-query values of earlier rankings.
+    """Split the change of each system's mean since the previous evaluation into parts by cause.
 
-    The means are those of the primary metrics that both evaluations have. The per-query values are under the current
-    judgments, on the queries judged in both evaluations, for systems whose ranking and judgments both changed. If parts
-    are unknown, the record of the change has the reason. engine: the tables of the current evaluation. now: the current
-    per-query values. causes: system_id -> which of `CAUSES` changed.
+    Returns the changes of the primary metrics that both evaluations have; if parts are unknown, a change has the
+    reason. Also returns (metric_hash, system_id) -> per-query values of the earlier ranking under the current
+    judgments, on the queries judged in both evaluations, for systems whose ranking and judgments both changed.
+    engine: the tables of the current evaluation.
+    earlier: the previous evaluation.
+    now: (metric_hash, system_id) -> current per-query values.
+    causes: system_id -> the causes (ranking, judgments, queries) that changed.
     """
     chosen: dict[Key, Metric] = {
         (metric.hash, name): metric
@@ -134,8 +155,8 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
     """Yield the tables, judged queries and weights of the previous evaluation.
 
-    Raise UnknownPartsError if they are missing, unreadable or insufficient. evaluation: the current configuration,
-    whose resource limits apply.
+    Raise UnknownPartsError if the tables are missing, unreadable or insufficient.
+    evaluation: the current configuration, whose limits of threads and memory apply.
     """
     limits, spill = evaluation.resources, evaluation.spill_folder
     name = f"evaluation {earlier.ordinal}"
@@ -163,9 +184,13 @@ def score_old_rankings(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
 ) -> dict[Key, PairedValues]:
-    """Return (metric_hash, system_id) -> per-query values of the earlier ranking under the current judgments.
+    """Score earlier rankings under the current judgments, and return (metric_hash, system_id) -> per-query values.
 
-    Only systems whose ranking and judgments both changed are scored. Raise UnknownPartsError if the data stay in Spark.
+    Only systems whose ranking and judgments both changed are scored.
+    current, past: the current and the previous evaluation.
+    chosen: (metric_hash, system_id) -> metric, for all changes to explain.
+    causes: system_id -> the causes (ranking, judgments, queries) that changed.
+    Raises UnknownPartsError if judgments and rankings stay in Spark.
     """
     changed = [name for name, kinds in causes.items() if {RANKING, JUDGMENTS} <= kinds]
     names = [name for name in changed if name in {system for _, system in chosen}]
@@ -186,10 +211,14 @@ def score_by_old_judgments(
     earlier: EarlierNight,
     systems: Collection[str],
 ) -> dict[Key, PairedValues]:
-    """Return (metric_hash, label and system) -> per-query values under the earlier judgments.
+    """Score current rankings under the earlier judgments, and return the per-query values.
 
-    The current rankings have values; the earlier rankings are only checked. Raise UnknownPartsError if an earlier
-    ranking does not reproduce its stored values, because then something else influenced the stored values.
+    The result maps (metric_hash, ``now`` and the system's name) to values. The earlier rankings are scored only to
+    check that they reproduce their stored values. Raises UnknownPartsError if they do not, because something else has
+    then changed.
+    current, past: the current and the previous evaluation.
+    chosen: (metric_hash, system_id) -> metric, for all changes to explain.
+    systems: names of the systems to score.
     """
     if not systems:
         return {}
@@ -221,10 +250,15 @@ def attribution_rows(
     mixed: Values,
     counts: tuple[int, int] | None,
 ) -> list[MeanChange]:
-    """Return the changed means, each with its parts by cause.
+    """Return the change of each mean, with its parts by cause.
 
-    Raise UnknownPartsError if a mean cannot be computed. sides: the earlier and the current evaluation. mixed: values
-    of one evaluation's ranking under the other's judgments. counts: the numbers of new and of changed judgments.
+    chosen: (metric_hash, system_id) -> metric, for all changes to explain.
+    causes: system_id -> the causes (ranking, judgments, queries) that changed.
+    now: (metric_hash, system_id) -> current per-query values.
+    sides: the previous and the current evaluation.
+    mixed: (metric_hash, label and system) -> values of the ranking of one evaluation under the judgments of the other.
+    counts: number of new, and of changed or removed judgments; None if unknown.
+    Raises UnknownPartsError if a mean cannot be computed, or differs from the mean in the history.
     """
     past, current = sides
     query_ids = sorted(past.judged | current.judged)
@@ -263,7 +297,13 @@ def attribution_rows(
 def cross_values(
     key: Key, causes: frozenset[str], earlier: PairedValues, current: PairedValues, mixed: Values
 ) -> list[list[PairedValues]]:
-    """Return per-query values of a system as ``result[ranking][judgments]``, with index 0 for old and 1 for new."""
+    """Return the per-query values of a system for each combination of ranking and judgments.
+
+    The result is ``result[ranking][judgments]``, with index 0 for the previous evaluation and 1 for the current one.
+    key: (metric_hash, system_id).
+    causes: the causes (ranking, judgments, queries) that changed.
+    mixed: values of the ranking of one evaluation under the judgments of the other; used if both changed.
+    """
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
         return [
@@ -282,7 +322,12 @@ def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float
 def most_moved_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
-    """Return, for each part of a change, the BEHIND queries that contribute most, as gains or losses."""
+    """Return, for each cause of a change, the BEHIND queries with the largest contributions, positive or negative.
+
+    parts: the change of one mean, split by cause, with the contributions of queries.
+    query_ids: the queries in the order of these contributions.
+    texts: query_id -> text of the query, or None.
+    """
     queries = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
@@ -294,7 +339,10 @@ def most_moved_queries(
 
 
 def summary_mean(group: PairedValues, side: Side) -> float | None:
-    """Return the mean of the values, weighted if the evaluation has weights; None if there are no values."""
+    """Return the mean of the per-query values of one system, or None if there are no values.
+
+    The mean is weighted if the evaluation `side` has weights.
+    """
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 
@@ -302,7 +350,14 @@ def summary_mean(group: PairedValues, side: Side) -> float | None:
 class Rankings(NamedTuple):
     """The rankings of some systems in the tables of one evaluation.
 
-    label: the prefix of the systems' names, by which they differ from equal names in another evaluation.
+    Attributes
+    ----------
+    label : str
+        Prefix of the systems' names, which tells apart equal names in the previous and the current evaluation.
+    engine : Engine
+        The tables of the evaluation.
+    system_ids : sequence of str
+        Names of the systems.
     """
 
     label: str
@@ -313,7 +368,7 @@ class Rankings(NamedTuple):
         return f"{self.label} {system_id}"
 
     def read(self, table: str) -> pa.Table:
-        """Return the rows of a table that belong to the systems, with labelled system names."""
+        """Return the rows of a table that belong to these systems, with the label before each system's name."""
         rows = self.engine.read(table, where={"system_id": list(self.system_ids)})
         names = pc.binary_join_element_wise(self.label, rows["system_id"].cast(pa.string()), " ")
         return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)
@@ -322,9 +377,12 @@ class Rankings(NamedTuple):
 def score_by_judgments(
     judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
 ) -> dict[tuple[str, ...], PairedValues]:
-    """Return (metric_hash, labelled system name) -> per-query values of rankings under the judgments of an engine.
+    """Score rankings under the judgments of one evaluation, and return the per-query values.
 
-    judgments: the engine that holds the judgments. evaluation: the configuration of the engine that computes.
+    The result maps (metric_hash, labelled system name) to values.
+    judgments: the engine that holds the judgments.
+    rankings: rankings of one or both evaluations.
+    evaluation: the configuration of the engine that computes the values.
     """
     systems = [each.name(system_id) for each in rankings for system_id in each.system_ids]
     judged = judgments.read("judgment")
@@ -349,8 +407,9 @@ def score_by_judgments(
 
 
 def count_changed_judgments(past: Engine, current: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
-    """Return the number of new judgments, and the number of changed or removed ones.
+    """Return (number of new judgments, number of judgments that were changed or removed).
 
+    past, current: the engines with the judgments of the previous and of the current evaluation.
     query_ids: the queries whose judgments are counted.
     """
     ids = pa.array(query_ids, pa.string())

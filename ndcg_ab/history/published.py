@@ -15,9 +15,10 @@ PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
-    """Return whether a tracker has the bundle and knows every later night that reused it.
+    """Return whether a tracker has the bundle, and has been told of every later run that reused the bundle.
 
-    address: consider only the tracker at this address; by default any tracker.
+    folder: the folder of the bundle.
+    address: consider only the tracker at this address; None for any tracker.
     """
     known_nights = read_published(folder)
     records = known_nights.values() if address is None else [known_nights[address]] if address in known_nights else []
@@ -25,7 +26,10 @@ def is_published(folder: Path, address: str | None = None) -> bool:
 
 
 def read_published(folder: Path) -> dict[str, int]:
-    """Return tracker address -> number of reusing nights that the tracker knows; empty without a readable file."""
+    """Return tracker address -> number of reusing runs that this tracker has been told of.
+
+    The mapping is empty if the bundle was not published or the record cannot be read.
+    """
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         content = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
         return {str(address): int(nights) for address, nights in content.get("places", {}).items()}
@@ -33,17 +37,20 @@ def read_published(folder: Path) -> dict[str, int]:
 
 
 def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    """Record that a tracker has the bundle, in addition to the trackers recorded earlier.
+    """Record that a tracker has the bundle. Earlier records of other trackers stay.
 
-    where: `uri` (the address of the tracker), `reused` (the number of reusing nights that it knows) and further
-    properties.
+    where: `uri` (the address of the tracker), `reused` (the number of reusing runs that it has been told of) and
+        further properties.
     """
     known_nights = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
     write_text(folder / PUBLISHED, json.dumps({**where, "places": known_nights}, indent=2) + "\n")
 
 
 def read_reruns(folder: Path) -> list[str]:
-    """Return the times of the nights that reused the bundle (ISO 8601, UTC); empty without a readable file."""
+    """Return the nominal times (ISO 8601, UTC) of the runs that reused the bundle, in the order of recording.
+
+    The list is empty if no run reused the bundle or the record cannot be read.
+    """
     with contextlib.suppress(OSError, ValueError, TypeError):
         return [str(time) for time in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
     return []
@@ -55,10 +62,11 @@ def add_rerun(folder: Path, began: str) -> None:
 
 @contextlib.contextmanager
 def lock_publishing(folder: Path, patience: float = 120.0) -> Iterator[None]:
-    """Hold the lock for publishing the bundles of an evaluation during the block.
+    """Hold the lock for publishing the bundles of an evaluation within the context.
 
-    Raise InputError if another process holds the lock too long, or if the folder is not writable. patience: seconds to
-    wait for the lock.
+    folder: the folder of one bundle of the evaluation.
+    patience: seconds to wait for the lock.
+    Raises InputError if another process holds the lock for longer, or if the parent folder is not writable.
     """
     parent = resolve_path(folder).parent
     try:

@@ -18,11 +18,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MonitorLook:
-    """One look at a comparison: the test of one evaluation within the series of nights.
+    """One look at a comparison: its test in one evaluation, as one of the repeated tests over all evaluations.
 
-    ordinal, began: ordinal and nominal time of the first evaluation with this content. level: the part of alpha that
-    the look may spend. p_value: the p-value that is compared with the level. conclusion: improved or regressed if
-    p_value <= level, else undecided.
+    Attributes
+    ----------
+    ordinal, began : int, str
+        Number and nominal time of the first evaluation with this content.
+    level : float
+        The part of alpha that this look may spend.
+    p_value : float
+        The p-value that is compared with the level.
+    conclusion : Verdict
+        Improved or regressed if p_value <= level, else undecided.
     """
 
     ordinal: int
@@ -34,16 +41,28 @@ class MonitorLook:
 
 @dataclass(frozen=True)
 class Monitor:
-    """The tests of one candidate on one metric over all evaluations; each test is a look.
+    """The repeated tests of one candidate on one metric over all evaluations. Each test is a look.
 
     If there is no true difference, the probability that any look finds one is at most alpha.
 
-    looks: the number of evaluations with distinct content, >= 1. latest: the look of the last evaluation. detected: the
-    looks that found a difference.
-    mde: the difference that the latest look detects with 80 % power. mde_alone: the difference that its evaluation
-    would detect if it were the only one. Both are None if no difference varies; mde is None as well if the queries are
-    too few for the level of the look.
-    has_range: whether the range of the metric is known. Without it, skewed differences can break the bound on alpha.
+    Attributes
+    ----------
+    alpha : float
+        Bound on the probability of a false detection in any look.
+    looks : int
+        Number of evaluations with distinct content, >= 1.
+    latest : MonitorLook
+        The look of the last evaluation.
+    detected : tuple of MonitorLook
+        The looks that found a difference.
+    mde : float or None
+        The difference that the latest look detects with 80 % power. None if the per-query differences do not vary, or
+        if not even the largest possible loss would be detected.
+    mde_alone : float or None
+        The difference that the last evaluation would detect if it were the only one; None if the differences do not
+        vary.
+    has_range : bool
+        Whether the range of the metric is known. Without it, skewed differences can break the bound on alpha.
     """
 
     candidate: str
@@ -59,9 +78,14 @@ class Monitor:
 
 @dataclass(frozen=True)
 class RepeatedTests:
-    """The tests repeated over all evaluations: a monitor per candidate of the last evaluation and primary metric.
+    """The tests that are repeated over all evaluations.
 
-    alpha: the bound of each monitor on the probability of a false detection.
+    Attributes
+    ----------
+    alpha : float
+        Bound of each monitor on the probability of a false detection.
+    monitors : tuple of Monitor
+        One monitor for each primary metric and each candidate of the last evaluation.
     """
 
     alpha: float
@@ -69,10 +93,11 @@ class RepeatedTests:
 
 
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
-    """Return the tests repeated over all evaluations; None if no comparison was tested.
+    """Return the tests that are repeated over all evaluations, or None if no comparison was tested.
 
-    There is one monitor for each comparison that the last evaluation with tests has. until: the ordinal of the last
-    evaluation to include; by default all evaluations are included.
+    There is one monitor for each comparison in the last evaluation with tests.
+    past: the open history.
+    until: the ordinal of the last evaluation to include; None for all evaluations.
     """
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
@@ -89,7 +114,8 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
 def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     """Return the monitor of one comparison, which tests all looks together at level alpha.
 
-    rows: the comparison in each evaluation. Of rows with equal content the first is the look.
+    rows: the comparison in each evaluation, in the order of evaluations. If several rows have equal content, only the
+        first counts as a look.
     """
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
@@ -107,10 +133,11 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable_difference(row: Row, level: float) -> float | None:
-    """Return the difference that a stored comparison detects with 80 % power.
+    """Return the difference that a stored comparison detects with 80 % power at a level.
 
-    None if the differences of the queries do not vary. level: the level of the whole family of comparisons; one
-    comparison gets level / family_size.
+    The result is None if the per-query differences do not vary, or if not even the largest possible loss would be
+    detected.
+    level: the level of the whole family of comparisons; one comparison gets level / family_size.
     """
     if row["mde"] is None:
         return None

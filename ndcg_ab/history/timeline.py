@@ -24,19 +24,37 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 @dataclass
 class EvaluatedNight:
-    """One evaluation of the history, on one metric.
+    """One evaluation in the history, with its results on one metric.
 
-    began: the nominal time, ISO 8601. gate: the state of the gates, or None. values: system_id -> mean. compared:
-    candidate -> comparison with the baseline, if there is one.
-    changed: the differences from the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
-    baseline, definition (the hash of the metric).
-    decisions: candidate -> recommended decision. reasons: candidate -> reason of the decision.
-    failures: the failed gates, each with the systems for which it failed: ``no regression (new)``.
-    pending: whether the bundle exists and no tracker has it.
-    since_last: system -> comparison with itself in the previous evaluation, if its ranking had changed.
-    moved: system -> cause (ranking, judgments, queries) -> part of the change of the mean, if known.
-    acknowledged: the time and the note of the acknowledgement of its drops; None without one.
-    judgments_version: the configured versions of the judgments, joined with ``, ``; None without any.
+    Attributes
+    ----------
+    ordinal, key : int, str
+        Number and unique name of the evaluation.
+    began : str
+        The nominal time, ISO 8601.
+    gate : str or None
+        State of the gates; None without gates.
+    values : dict
+        system_id -> mean of the metric, or None.
+    compared : dict
+        Candidate -> comparison with the baseline; a candidate that was not compared is left out.
+    changed : tuple of str
+        What differs from the previous evaluation: judgments, ranking NAME, queries, configuration (its keys), baseline,
+        definition (of the metric).
+    pending : bool
+        True if the bundle exists and no tracker has it.
+    decisions, reasons : dict
+        Candidate -> recommended decision, and candidate -> its reason.
+    failures : tuple of str
+        The failed gates, each with the systems for which it failed: ``no regression (new)``.
+    since_last : dict
+        System -> comparison with itself in the previous evaluation, if its ranking had changed.
+    moved : dict
+        System -> cause (ranking, judgments, queries) -> part of the change of the mean, if known.
+    acknowledged : tuple or None
+        Time and note of the acknowledgement of its drops; None if there is none.
+    judgments_version : str or None
+        The configured versions of the judgments, joined with ``, ``; None if there are none.
     """
 
     ordinal: int
@@ -71,9 +89,14 @@ class EvaluatedNight:
 
 
 class ReusedNight(NamedTuple):
-    """A night that reused the results of an earlier evaluation, because inputs and configuration were equal.
+    """A night (scheduled run) that reused an earlier evaluation, because inputs and configuration were equal.
 
-    began: the nominal time of the night. ordinal: the ordinal of the evaluation.
+    Attributes
+    ----------
+    began : str
+        The nominal time of the night, ISO 8601.
+    ordinal : int
+        Number of the reused evaluation.
     """
 
     began: str
@@ -84,12 +107,23 @@ class ReusedNight(NamedTuple):
 class Timeline:
     """The evaluations of one configuration on one metric, in the order of their nominal times.
 
-    systems: the baseline first, then the configured systems in order, then those no longer configured.
-    reused: the nights without a change, each with the ordinal of the evaluation whose results it reused.
-    failed: the nights that could not run, except those that were run later.
-    over_nights: the tests repeated over all evaluations, on every primary metric; None if nothing was tested.
-    latest_value: how many of the latest evaluations must be included so that one has a value of the metric; None if no
-    evaluation has one.
+    Attributes
+    ----------
+    name, metric : str
+        Name of the configuration, and the metric.
+    systems : tuple of str
+        The baseline first, then the configured systems in order, then systems that are no longer configured.
+    evaluations : tuple of EvaluatedNight
+        The evaluations, or only the latest ones if a number was requested.
+    reused : tuple of ReusedNight
+        The runs that reused an earlier evaluation, from the time of the first returned evaluation on.
+    failed : tuple of FailedNight
+        The runs that failed, from that time on, except those that were repeated with success.
+    over_nights : RepeatedTests or None
+        The tests repeated over all evaluations, on every primary metric; None if nothing was tested.
+    latest_value : int or None
+        How many of the latest evaluations must be returned until one has a value of the metric; None if no evaluation
+        has.
     """
 
     name: str
@@ -103,7 +137,7 @@ class Timeline:
 
     @property
     def lacking(self) -> str:
-        """A sentence if no evaluation of the timeline has a value of the metric, else an empty text."""
+        """A sentence that no returned evaluation has a value of the metric, or an empty text if one has."""
         if any(value is not None for each in self.evaluations for value in each.values.values()):
             return ""
         further = f"; --last {self.latest_value} goes back to one that has" if self.latest_value else ""
@@ -111,10 +145,19 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """The result of a comparison in the history.
+    """The result of one comparison in the history.
 
-    difference: the mean difference. conclusion: the verdict. verdict: the verdict in words. is_drop: for a system
-    compared with itself, whether it regressed by a loss that is not shown to be smaller than the smallest effect.
+    Attributes
+    ----------
+    difference : float or None
+        The mean difference.
+    conclusion : Verdict
+        The verdict.
+    verdict : str
+        The verdict in words; empty for a system compared with itself.
+    is_drop : bool
+        For a system compared with itself: True if it regressed, and the loss is not shown to be smaller than the
+        smallest effect.
     """
 
     difference: float | None
@@ -124,10 +167,11 @@ class PastComparison(NamedTuple):
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
-    """Return the timeline of a metric.
+    """Return the timeline of one metric: its evaluations, and the changes between them.
 
-    Raise InputError if there is no history, or if the history has no such metric. metric: the name; by default the
-    first configured metric. last: the number of latest evaluations to return; None for all.
+    metric: name of the metric or cost; None for the first configured metric.
+    last: number of latest evaluations to return; None for all.
+    Raises InputError if there is no history, if it is empty, or if it has no such metric.
     """
     path = database.existing_history(evaluation)
     pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}
@@ -181,9 +225,11 @@ def order_systems(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
 
 
 def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
-    """Return, by ordinal, the digests of an evaluation's inputs and of the metric's definition.
+    """Return the state of each evaluation, which is compared with that of the next evaluation to find changes.
 
-    Also sets `judgments_version` of each evaluation. nights: ordinal -> evaluation.
+    The result maps the ordinal to {input: digest}, with the key ``definition`` for the hash of the metric. Also sets
+    `judgments_version` of each evaluation.
+    nights: ordinal -> evaluation.
     """
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
@@ -200,9 +246,10 @@ def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
 
 def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Set the decisions, failed gates, changes since the previous evaluation and acknowledgements of evaluations.
+    """Read decisions, failed gates, changes since the previous evaluation and acknowledgements into the evaluations.
 
-    nights: ordinal -> evaluation.
+    nights: ordinal -> evaluation; changed in place.
+    tables: the open history.
     """
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
         nights[ordinal].decisions[candidate] = Choice(decision)
@@ -221,9 +268,10 @@ def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: Growi
 
 
 def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingDatabase) -> None:
-    """Set the values of a metric or cost, and their comparisons with the baseline, in the evaluations.
+    """Read the means of a metric or cost, and the comparisons with the baseline, into the evaluations.
 
-    nights: ordinal -> evaluation.
+    nights: ordinal -> evaluation; changed in place.
+    tables: the open history.
     """
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
@@ -240,17 +288,17 @@ def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
 
 def is_drop(conclusion: str, size: str | None) -> bool:
-    """Return whether a comparison with the previous evaluation shows a drop.
+    """Return whether a comparison of a system with itself in the previous evaluation shows a drop.
 
-    It does if the system regressed and the loss is not shown to be smaller than the smallest effect.
+    It does if the system regressed, and the loss is not shown to be smaller than the smallest effect.
     """
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
 
 
 def failure_text(gate: str, systems: str | None) -> str:
-    """Return the name of a failed gate with the systems for which it failed, each once.
+    """Return the name of a failed gate, followed by the systems for which it failed: ``no regression (new)``.
 
-    systems: the names as the history stores them, joined by a semicolon and a space.
+    systems: the names as the history stores them, joined with ``; ``; None for a gate without systems.
     """
     return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
 
@@ -275,10 +323,14 @@ def flatten_settings(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
-    """Return the name in the history of the metric that an option names.
+    """Return the name by which the history stores the metric that a user named.
 
-    By default it is the first configured metric, or the metric compared last if scores come from another tool. Raise
-    InputError if the history has no such metric. costs: the names of cost statistics, which are also allowed.
+    past: the open history.
+    option: the user's name of the metric. None for the first configured metric or, if the configuration of another
+        tool's scores names no metrics, for the metric compared last.
+    path: the file of the history, for the message.
+    costs: names of cost statistics, which are also allowed.
+    Raises InputError if the history has no such metric.
     """
     names = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]
@@ -292,7 +344,11 @@ def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pat
 
 
 def list_changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
-    """Return words for the differences between the inputs and configurations of two evaluations."""
+    """Return words for what differs between two evaluations: ``judgments``, ``ranking b new``, ``baseline``.
+
+    before, now: input -> digest, with further keys for the configuration, the baseline and the definition of the
+        metric.
+    """
     texts = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":
@@ -315,9 +371,12 @@ QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
 
 
 def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
-    """Return the values of one query in the latest `last` evaluations (None for all), by time and system.
+    """Return the values of one query over time, as (ordinal, nominal time, system_id, value).
 
-    Raise InputError if no evaluation has the query.
+    The rows are sorted by time, then by system.
+    metric: name of the metric; None for the first configured metric.
+    last: number of latest evaluations with the query to return; None for all.
+    Raises InputError if there is no history, or if no evaluation has the query or the metric.
     """
     path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:

@@ -58,7 +58,10 @@ def clear_abandoned(parent: Path) -> None:
 
 
 def remove_at_once(folder: Path, parent: Path) -> None:
-    """Remove a folder by renaming it into `parent` first, so that no half-removed folder keeps its name."""
+    """Remove a folder so that no half-removed folder keeps its name.
+
+    The folder is first renamed into `parent`, under a hidden name. An OSError is ignored.
+    """
     going = parent / f".{folder.name}.removed"
     with contextlib.suppress(OSError):
         folder.rename(going)
@@ -74,16 +77,17 @@ def remove_working_folder(folder: Path) -> None:
 
 
 def remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders, the innermost first, as long as they are empty."""
+    """Remove folders one after another, until one is not empty. The innermost folder must come first."""
     with contextlib.suppress(OSError):
         for path in folders:
             path.rmdir()
 
 
 def abandon_working_folders(patience: float = 1.0) -> None:
-    """Remove the working folders of this process before it ends, and let no thread store another bundle.
+    """Remove the working folders of this process before it ends.
 
-    patience: seconds to wait for a bundle that is being stored; if that takes longer, nothing is removed.
+    From then on no thread can store another bundle.
+    patience: seconds to wait for a bundle that is being stored. If that takes longer, nothing is removed.
     """
     if KEEPING.acquire(timeout=patience):
         for folder in list(WORKING_FOLDERS):
@@ -92,11 +96,12 @@ def abandon_working_folders(patience: float = 1.0) -> None:
 
 @contextlib.contextmanager
 def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """Yield a locked working folder that readers ignore.
+    """Yield a new, locked working folder, which readers of bundles ignore.
 
-    The folder is removed at the end unless `finish_bundle` renamed it. Folders of dead processes, which have no lock,
-    are removed first. Raise InputError if the output directory cannot be written. at: the nominal time of the
-    evaluation; by default now.
+    The folder is removed at the end of the context, unless `finish_bundle` has renamed it. Working folders of dead
+    processes are removed first.
+    at: the nominal time of the evaluation; None for now.
+    Raises InputError if the output directory cannot be written, or its disk is full.
     """
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
@@ -123,9 +128,11 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
 
 
 def make_working_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
-    """Return a new working folder and its lock file, which holds the lock while it is open.
+    """Return a new working folder, and the open lock file, which holds the lock until it is closed.
 
-    Raise InputError if the folder cannot be made. start: the nominal time.  output: the configured value, for messages.
+    start: the nominal time of the evaluation.
+    output: the configured output directory, for messages.
+    Raises InputError if the folder cannot be made.
     """
     refuse_unusable_output(parent, output)
     stamp = start.strftime(STAMP)
@@ -149,9 +156,10 @@ def make_working_folder(parent: Path, start: datetime, output: str) -> tuple[Pat
 
 
 def refuse_unusable_output(parent: Path, output: str) -> None:
-    """Raise InputError if evaluations cannot be stored below `parent`, which need not exist; write nothing.
+    """Raise InputError if evaluations cannot be stored below `parent`.
 
-    output: the configured value, for the message.
+    Nothing is written, and `parent` need not exist.
+    output: the configured output directory, for the message.
     """
     if "\\" in str(parent):
         raise InputError(f"output = {output!r}: holds a backslash, which DuckDB takes for '/': name another folder")
