@@ -34,7 +34,7 @@ Key = tuple[str, str]  # query_id and doc_id
 
 
 class JudgeFunctionSource(Source):
-    """The judge function as a source of judgments."""
+    """The source of the judgments that a judge function makes. It has a name for reports, and cannot be pulled."""
 
     def __init__(self, described: JudgeSource) -> None:
         self.origin = described.origin
@@ -54,9 +54,12 @@ def grade_by_judge(
 ) -> tuple[Pulled, int]:
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    Returns the function's judgments, and the number of grades that were already in the cache. files: the judgments
-    of each file. rankings: system -> complete ranking. since: Unix time before which cached grades are not reused;
-    None: all are. Raises InputError if the pool is empty.
+    Returns the function's judgments, and the number of grades that were already in the cache.
+    files: the judgments of each file.
+    queries: the texts of the queries and, if the judge needs them, their attributes.
+    rankings: system -> complete ranking.
+    since: Unix time before which cached grades are not reused; None if all are reused.
+    Raises InputError if no system returns a document to judge, or if the function fails.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -90,10 +93,10 @@ def grade_by_judge(
 def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
-    """Pool the documents that any system ranks within the judged depth.
+    """Pool the documents that any system ranks within the depth to judge.
 
     Returns the sorted (query_id, doc_id) keys, and doc_id -> document for the documents with known content. The depth
-    is that of the judge, or else of the metrics, at most `MOST_GRADED_DEPTH`.
+    is that of the judge if configured. Otherwise it is the deepest cutoff of the metrics, at most `MOST_GRADED_DEPTH`.
     """
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
@@ -140,7 +143,11 @@ def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
-    """Return the number of grades of the judge function, and their agreement with the judgments of the files."""
+    """Return how many grades the judge function gave, and how they agree with the judgments of the files.
+
+    files: the judgments of each file.
+    by_function: the judgments of the function.
+    """
     assert evaluation.judge is not None
     ours = combine_file_grades([by_function], evaluation)
     grade_pairs = [(grade, ours[key]) for key, grade in combine_file_grades(files, evaluation).items() if key in ours]

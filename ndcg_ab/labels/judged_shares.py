@@ -30,8 +30,9 @@ def add_judged_shares(
 ) -> list[Comparison]:
     """Add the judged shares of both systems to the comparisons over all queries.
 
-    The judged share is the share of a system's results, within the metric's depth, that have a judgment. Comparisons of
-    other families, and those without a known share, stay as they are.
+    The judged share is the share of a system's results, within the metric's depth, that have a judgment. Comparisons on
+    other queries, and those without a known share, are returned unchanged.
+    systems: the summaries with the judged share of each system and metric.
     """
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
@@ -53,8 +54,10 @@ def add_judged_shares(
 def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
     """Return warnings of verdicts that may only reflect that the favoured system has more judged results.
 
-    If the favoured system alone, of the two, is a source of judgments, the primary verdict is compared with the verdict
-    without the judgments from that system. In all other cases, the judged shares of the two systems are compared.
+    If judgments came from the favoured system and not from the other, the primary verdict is compared with the verdict
+    without the judgments that the favoured system alone contributed. Otherwise the judged shares of the two systems are
+    compared.
+    left_out: the comparisons without the judgments that one system alone contributed, one entry per system.
     """
     without = {each.system: each for each in left_out}
     findings = []
@@ -75,7 +78,7 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
     """Return whether a verdict may be due only to a clearly larger judged share of the favoured system.
 
-    False if the verdict holds on the fully judged queries, and unjudged results cannot reverse it.
+    The result is False if the verdict holds on the fully judged queries and unjudged results cannot reverse it.
     """
     favours = is_lead(labels) and labels.lead * favoured_side(row) > 0
     return favours and not (holds_on_fully_judged(row, labels) and not can_be_reversed(row))
@@ -92,7 +95,10 @@ def favoured_side(row: Comparison) -> int:
 
 
 def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
-    """Return whether the interval on fully judged queries supports the verdict; False if there is no interval."""
+    """Return whether the verdict holds on the queries whose results are all judged.
+
+    It holds if the interval on these queries supports it. The result is False if there is no such interval.
+    """
     if labels.full_low is None or labels.full_high is None:
         return False
     if row.conclusion is Verdict.NOT_WORSE:
@@ -101,9 +107,9 @@ def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
 
 
 def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
-    """Make the warning that a verdict favours the system with more judged results.
+    """Return the warning that a verdict favours the system with more judged results.
 
-    without_own: text on the verdict without the judgments that the favoured system alone contributed; "" if unknown.
+    without_own: text on the verdict without the judgments that the favoured system alone contributed; empty if unknown.
     """
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
     winner, loser = favoured_and_other(row)
@@ -118,10 +124,11 @@ def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Fin
 
 
 def text_without_own_judgments(left_out: LeftOut, row: Comparison) -> str:
-    """Return in words the verdict without the judgments that a system alone contributed.
+    """Return, in words, the verdict without the judgments that one system alone contributed.
 
-    For example ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``. row: the
-    comparison without these judgments.
+    For example ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``.
+    left_out: the system, and the number of its judgments.
+    row: the comparison without these judgments.
     """
     judgments = "the one judgment" if left_out.hidden == 1 else f"the {left_out.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"

@@ -37,7 +37,8 @@ Grades = dict[str, float]
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     """Return the agreement of the judges, the verdicts by each judge, and the noise of the differences.
 
-    None on Spark, if judgments were not combined, or if no document has several judges. Rankings must be complete.
+    The rankings must be complete. The result is None on Spark, if the judgments were not combined from several judges
+    or files, or if no document has several judges.
     """
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
@@ -58,7 +59,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
 
 
 def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
-    """Return the numbers (`JudgmentCodes.key`) of the documents on whose grades judges disagree."""
+    """Return the documents that two judges graded differently, as indices into `judged.keys`."""
     lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
     np.minimum.at(lowest, judged.key, judged.grade)
     np.maximum.at(highest, judged.key, judged.grade)
@@ -66,10 +67,11 @@ def disagreed_keys(judged: JudgmentCodes) -> NDArray[np.intp]:
 
 
 def list_judges(judged: JudgmentCodes, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
-    """Return the judges, those with the most documents first.
+    """Return the judges, sorted by their number of judged documents, the largest first.
 
-    The first `MOST_TESTED` judges with enough queries get the comparisons by their judgments alone. enough: number of
-    judged queries that a judge needs. compare: a function from a judge's name to the comparisons by this judge.
+    Judges with enough queries, at most `MOST_TESTED`, also get the comparisons of the systems by their judgments alone.
+    enough: the number of judged queries that a judge needs for comparisons.
+    compare: a function that returns the comparisons by the judge with a given name.
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -100,7 +102,10 @@ def compare_pairs_of_judges(judged: JudgmentCodes) -> list[TwoJudges]:
 
 
 def compare_by(evaluation: Evaluation, read: PulledInputs, judged: JudgmentCodes, name: str) -> tuple[Comparison, ...]:
-    """Return the primary comparisons by the judgments of the judge `name`; () if they cannot be scored."""
+    """Return the primary comparisons by the judgments of the judge `name` alone.
+
+    The result is () if these judgments cannot be scored.
+    """
     try:
         with rescore(evaluation, read, judged.of_judge(name), f"judgments of {name!r}") as (engine, single, _):
             return tuple(compare_primary(engine, single))
@@ -116,7 +121,8 @@ def measure_judge_noise(
 ) -> list[JudgeNoise]:
     """Measure how much differences vary if each document's grade is drawn at random from its judges' grades.
 
-    odd: numbers of the documents on whose grades judges disagree. The result is empty if a metric cannot score a grade.
+    Returns one record per metric and candidate; none if a metric cannot score a grade.
+    odd: the documents on which judges disagree, as indices into `judged.keys`.
     """
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
@@ -129,10 +135,11 @@ def measure_judge_noise(
 def draw_grades(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Draw grades at random from those of the judges, and return how much differences vary over the draws.
+    """Draw a grade for each document from those of its judges, many times, and return how much differences vary.
 
-    engine: an engine in which the combined judgments are loaded and scored. odd: numbers of the documents on whose
-    grades judges disagree.
+    Returns one record per metric and candidate.
+    engine: an engine in which the combined judgments are loaded and scored.
+    odd: the documents on which judges disagree, as indices into `judged.keys`. Only their queries are scored again.
     """
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
@@ -156,7 +163,7 @@ def draw_grades(
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
-        """Return a system's values for a query, one per draw of the grades; NaN if the query cannot be scored."""
+        """Return a system's values for a query as an array (draws,), NaN where the query cannot be scored."""
         answer = results.get((system, query_id), [])
         return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 

@@ -23,7 +23,8 @@ KEYS = ["query_id", "doc_id"]
 def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> list[str]:
     """Return the compared systems that judgments name as their source, in configured order.
 
-    Empty on Spark, and if judgments name no sources. singles: the judgments before they were combined, with sources.
+    The list is empty on Spark, and if judgments name no sources.
+    singles: the judgments with their sources, before several judgments of one document were combined; None without any.
     """
     if singles is None or evaluation.engine.spark:
         return []
@@ -32,10 +33,10 @@ def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> li
 
 
 def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
-    """Repeat each primary comparison without the judgments that one system alone contributed, for every such system.
+    """Repeat each primary comparison without the judgments that one system alone contributed.
 
-    Rankings must be complete. The remaining judgments are not checked, since they are incomplete on purpose. Returns ()
-    if no judgment names a compared system as its source.
+    Returns one record for each system that judgments name as their source; () if there is none. The rankings must be
+    complete. The remaining judgments are not checked, since they are incomplete on purpose.
     """
     assert read.judgments is not None
     names = contributing_systems(evaluation, read.judgments.singles)
@@ -67,7 +68,12 @@ def sole_sources(singles: pa.Table) -> pa.Table:
 
 
 def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidden: pa.Table) -> list[Comparison]:
-    """Return the primary comparisons without the `hidden` judgments, which the system `name` alone contributed."""
+    """Return the primary comparisons without the judgments in `hidden`.
+
+    If no judgment remains, the comparisons have no queries.
+    name: the system that alone contributed these judgments, for messages.
+    hidden: query_id and doc_id of the judgments to leave out.
+    """
     assert read.judgments is not None
     table = read.judgments.table
     layout = pa.schema([field.with_type(pa.string()) if field.name in KEYS else field for field in table.schema])

@@ -59,8 +59,9 @@ SCHEMA = pa.schema(
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
-    """Open an engine with the rankings and the proxy judgments, and check the data.
+    """Load the rankings and the proxy judgments into an engine of their own, and check the data.
 
+    Returns a context manager. It yields the engine, the configuration reduced to the primary metrics, and the findings.
     score: True to compute scores, too.
     """
     assert read.proxy is not None
@@ -70,11 +71,11 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
 
 
 def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
-    """Return the candidates' differences per query by the proxy judgments, and findings on these judgments.
+    """Return a table of the per-query differences by the proxy judgments, and findings on these judgments.
 
-    The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`. A difference
+    The table has one row per metric, candidate and query with proxy judgments, in the columns of `SCHEMA`. A difference
     is 0 if the metric cannot score the query. Queries whose careful grades the proxy judge may have seen are left out.
-    Rankings must be complete.
+    The rankings must be complete.
     """
     with load_by_proxy(evaluation, read, score=True) as (engine, single, findings):
         table = proxy_table(engine, single)
@@ -86,9 +87,9 @@ def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     """Return the carefully judged queries whose grades the proxy judge may have seen, and findings.
 
-    These are the queries that the file `careful_unseen` does not name; without that file, the set is empty. The
-    findings warn of names of queries that are not carefully judged. Raises InputError if the file names no carefully
-    judged query.
+    These are the carefully judged queries that the file `careful_unseen` does not name. Without this file the set is
+    empty. A finding warns if the file names queries that are not carefully judged. Raises InputError if it names no
+    carefully judged query.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -109,7 +110,7 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
 
 
 def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
-    """Raise InputError if proxy judgments do not cover every carefully judged query and enough others."""
+    """Raise InputError if proxy judgments do not cover every carefully judged query and two or more others."""
     judged, proxy_ids = set(careful.query_ids), set(proxy.query_ids)
     lacking = sorted(judged - proxy_ids)
     if lacking:
@@ -127,9 +128,10 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that concern judgments, as findings about proxy judgments with the code `cheap_judgments`.
+    """Return the findings that concern the proxy judgments, with the code `cheap_judgments`.
 
-    findings: findings of a data check with the proxy judgments as judgments.
+    Findings on rankings and other data are left out, since the careful judgments give them, too.
+    findings: the findings of a data check with the proxy judgments in place of the careful ones.
     """
     rows = []
     for finding in findings:
@@ -177,7 +179,8 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
     """Return {(metric, candidate): paired differences by the proxy judgments}.
 
-    table: the table of `load_proxy_differences`. baseline: name of the baseline.
+    table: the table that `load_proxy_differences` returns.
+    baseline: name of the baseline.
     """
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
@@ -202,8 +205,9 @@ def add_proxy_corrections(
 ) -> tuple[list[Comparison], list[Finding]]:
     """Add differences corrected by proxy judgments to the primary comparisons.
 
-    Returns all comparisons, and findings on whether the carefully judged queries are a random sample. engine: an engine
-    with the tables of the careful judgments. table: the proxy differences, from `load_proxy_differences`.
+    Returns all comparisons, and findings on whether the carefully judged queries are a random sample.
+    engine: an engine with the tables of the careful judgments.
+    table: the proxy differences that `load_proxy_differences` returns.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.log is not None:
@@ -227,10 +231,11 @@ def add_proxy_corrections(
 def correct_by_log(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Correct the primary differences by the mean proxy difference over the log.
+    """Correct the primary differences by the mean proxy difference over the log from which the queries were drawn.
 
-    The careful queries were drawn from this log. Returns the comparisons and findings. If queries of the log with
-    changed results have no proxy judgments, nothing is corrected, and a finding says so.
+    Returns all comparisons, and findings. If the systems differ on queries of the log without proxy judgments, nothing
+    is corrected, and a finding says so.
+    table: the proxy differences that `load_proxy_differences` returns.
     """
     assert sampling.log is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
@@ -258,7 +263,10 @@ def correct_by_log(
 
 
 def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
-    """Return a column of paired differences reduced to some queries, without baseline values, weights and clusters."""
+    """Return a column of paired differences restricted to some queries.
+
+    Baseline values, weights and clusters are dropped.
+    """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
     differences = np.asarray(column.differences)[indices]
     return replace(
@@ -272,10 +280,12 @@ def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
 
 
 def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
-    """Return a warning if carefully judged queries are no random sample of those with proxy judgments.
+    """Return a warning if the carefully judged queries are no random sample of the queries with proxy judgments.
 
-    Their proxy values are compared with those of the other queries: the difference of each candidate and the value of
-    the baseline, each tested at `SURE` divided by the number of tests.
+    The proxy values of carefully judged queries are tested against those of all other queries. This is done for the
+    difference of each candidate and for the values of the baseline, at level `SURE` divided by the number of tests.
+    proxy: (metric, candidate) -> paired differences by the proxy judgments, at least one.
+    judged: ids of the carefully judged queries.
     """
     tested: dict[tuple[str, str], Balance] = {}
     for (metric, candidate), column in proxy.items():

@@ -57,11 +57,15 @@ def rescore(
     check: bool = True,
     score: bool = True,
 ) -> Iterator[Rescored]:
-    """Score rankings by other judgments; yield an engine, the reduced evaluation, and findings.
+    """Score rankings by other judgments; yield an engine, the reduced configuration, and findings.
 
-    The reduced evaluation compares the systems on the primary metrics alone. judgments: as they were pulled, or a table
-    in the columns of `JUDGMENT`. about: beginning of the message of an InputError. check: True to check the data;
-    without, there are no findings. score: True to compute scores.
+    The reduced configuration compares the systems on the primary metrics alone.
+    read: all inputs, with complete rankings.
+    judgments: pulled judgments, or a table in the columns of `JUDGMENT`.
+    about: the beginning of the message of an InputError.
+    check: True to check the data; otherwise there are no findings.
+    score: True to compute scores.
+    Raises InputError if the judgments cannot be used.
     """
     if isinstance(judgments, pa.Table):
         assert read.judgments is not None

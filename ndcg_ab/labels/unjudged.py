@@ -37,9 +37,16 @@ IntArray = NDArray[np.int64]
 class AllResults:
     """The results that all systems returned for the judged queries.
 
-    query_ids: ids of the judged queries, rising; results refer to them by index. doc_ids: ids of the unjudged
-    documents; results refer to them by number. judged: numbers of judged documents by query and grade. rankings: (rank
-    rule, system) -> results.
+    Attributes
+    ----------
+    query_ids : pyarrow.Array
+        Ids of the judged queries in ascending order; results refer to them by index.
+    doc_ids : pyarrow.Array
+        Ids of the unjudged documents; results refer to them by index.
+    judged : JudgedCounts
+        Number of judged documents by query and grade.
+    rankings : mapping
+        (rank rule, system) -> results.
     """
 
     query_ids: pa.Array
@@ -57,9 +64,9 @@ class AllResults:
         return no_results() if ranked is None else ranked.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> SystemPair:
-        """Return the results of two systems within a metric's depth, for the given queries.
+        """Return the results of two systems for some queries, within a metric's depth.
 
-        query_ids: the queries, to which the query indices of the result refer.
+        query_ids: ids of the queries. In the result, a query is its index in this sequence.
         """
         numbers = index_values(pa.array(query_ids, pa.string()), self.query_ids)
         lines = np.full(len(self.query_ids), -1)
@@ -87,7 +94,8 @@ def add_unjudged(
 ) -> list[Comparison]:
     """Add the possible effect of unjudged results to the comparisons over all queries.
 
-    columns: the paired differences over all queries. results: the result of `read_ranked_results`; None to read it now.
+    columns: the paired differences over all queries.
+    results: the results of all systems; None to read them now.
     """
     if not compared:
         return []
@@ -113,7 +121,10 @@ def add_unjudged(
 
 
 def has_expected_value(metric: Metric) -> bool:
-    """Return whether ndcg-ab computes the metric and knows a closed form of the expected value over unknown grades."""
+    """Return whether the expected value of a metric over unknown grades can be computed in closed form.
+
+    The result is False for metrics whose values another tool computes.
+    """
     return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
@@ -128,9 +139,11 @@ def describe_unjudged(
 ) -> Unjudged:
     """Return the possible effect of unjudged results on one comparison.
 
-    pair: the results of the two systems; None if the metric has no expected value. not_drawn: largest change of the
-    mean by log queries that were not drawn, as a share of the largest loss. is_complete: whether unjudged results are
-    declared not relevant.
+    column: the paired differences of the comparison.
+    pair: the results of the two systems; None if the metric has no expected value over unknown grades.
+    not_drawn: the largest possible effect on the mean of log queries that were not drawn, as a share of the largest
+        loss; 0 if there are none.
+    is_complete: True if unjudged results are declared not relevant.
     """
     settings, measured = evaluation.statistics, state_of(row.conclusion, row.size)
     if is_complete and not not_drawn:
@@ -182,7 +195,11 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
 
 
 def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults:
-    """Read the results of all systems for judged queries, within the metrics' depth, and the counts of grades."""
+    """Read the results of all systems for the judged queries, and the number of judged documents by query and grade.
+
+    Only results within the deepest cutoff of the metrics are read.
+    Raises InputError if the results do not fit into the memory limit.
+    """
     grade_counts = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(grade_counts["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(grade_counts["grade"]).to_pylist()}))
@@ -208,8 +225,8 @@ def read_ranked_results(engine: Engine, metrics: Sequence[Metric]) -> AllResults
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
     """Raise InputError, before scoring, if the memory limit is too low for the results of the judged queries.
 
-    Only a metric without a cutoff, which needs all results of a system, can be refused. judged: ids of the judged
-    queries.
+    This can happen only with a metric without a cutoff, which needs all results of a system.
+    judged: ids of the judged queries.
     """
     memory = engine.memory
     if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:
