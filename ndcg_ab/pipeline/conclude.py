@@ -58,12 +58,16 @@ def make_outcome(
     function: FunctionJudge | None = None,
     ledger: tuple[LedgerRow, ...] = (),
 ) -> Outcome:
-    """Make the outcome of an evaluation from its scored tables (sql/5x and later).
+    """Make the outcome of an evaluation from its scored tables.
 
-    findings: those of the data check. parity_queries: number of recomputed queries; None if another tool computed the
-    scores. proxy: the table of `load_proxy_differences`. judges: the comparison of several judges. left_out: the
-    comparisons without the judgments that each system alone contributed. function: the summary of a judge function.
-    ledger: numbers of rows read, used and left out. Raises InputError if a finding has severity error.
+    findings: the findings of the data check.
+    parity_queries: number of queries that were recomputed in Python; None if another tool computed the scores.
+    proxy: the differences by proxy judgments, from `load_proxy_differences`; None without proxy judgments.
+    judges: the comparison of several judges, or None.
+    left_out: the comparisons without the judgments that one system alone contributed, one entry per system.
+    function: the summary of a judge function, or None.
+    ledger: numbers of rows read, used and left out by the stages before scoring.
+    Raises InputError if a finding has severity error.
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
@@ -113,9 +117,10 @@ def make_outcome(
 def compare_systems(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, systems: Sequence[SystemSummary]
 ) -> list[Comparison]:
-    """Return all comparisons: those of every family, and those on the queries that a change is meant to improve.
+    """Return the comparisons of all families, and those on the queries that a change is meant to improve.
 
-    Comparisons over all queries include the effect of unjudged results and the judged shares.
+    A family is a set of comparisons that are adjusted together. Comparisons over all queries include the possible
+    effect of unjudged results, and the judged shares.
     """
     columns = paired_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
@@ -153,35 +158,40 @@ def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:
 
 
 def read_query_scores(engine: Engine) -> pa.Table:
-    """Return a table with one row per (system_id, query_id, metric): the value and the metric's hash.
+    """Return a table with one row per (system_id, query_id, metric), with the value and the hash of the metric.
 
-    Rows are in the order of systems, then of metrics.
+    Rows are sorted by system, then by metric, then by query.
     """
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
     return engine.read("metric_value", columns, order="system_position, metric_position, query_id")
 
 
 def write_query_scores(engine: Engine, path: Path) -> None:
-    """Write one row per (system_id, query_id, metric) to a CSV or Parquet file, by the extension of the file name."""
+    """Write one row per (system_id, query_id, metric) to a file: Parquet, TSV or CSV, by the suffix of its name."""
     write_table(read_query_scores(engine), path)
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on configured differences, such as margins, and on the file of queries."""
+    """Return findings on configured margins and other differences, and on the file of queries."""
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:
-    """Return the queries to display on the page, those with the largest differences first, at most `SHOWN_QUERIES`."""
+    """Return the ids of the queries to display on the page, at most `SHOWN_QUERIES`.
+
+    The queries with the largest differences come first.
+    """
     largest = [row["query_id"] for row in extreme_queries(engine)]
     scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
     return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
 
 
 def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
-    """Return, for every candidate and metric, the `most` queries with the largest gains and the largest losses.
+    """Return the queries with the largest gains and losses, as one dict per query, candidate and metric.
 
-    Rows are in the order of metrics and systems.
+    The dicts have the keys candidate, metric, direction, place, query_id, text and difference. They are in the order of
+    metrics, then of systems.
+    most: the largest number of gains, and of losses, for each candidate and metric.
     """
     rows: list[dict[str, Any]] = engine.read(
         "extreme_difference",
@@ -193,9 +203,10 @@ def extreme_queries(engine: Engine, most: int = 5) -> list[dict[str, Any]]:
 
 
 def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
-    """Return the ledger rows (numbers of rows read, used and left out) of all inputs.
+    """Return the ledger rows of all inputs: numbers of rows read, used and left out.
 
-    These are click logs, judgments, rankings and answered queries. findings: those of the data check.
+    The inputs are click logs, judgments, rankings and answered queries.
+    findings: the findings of the data check.
     """
     judged = {query_id: count for query_id, count in engine.rows("query", ("query_id", "judged")) if count}
     repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
@@ -234,10 +245,10 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
 
 
 def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
-    """Yield two ledger rows per system, with the reasons for what is left out.
+    """Yield two ledger rows per system: numbers of rows read, used and left out, and why.
 
-    The first is about its results, the second about the judged queries that it answers. judged: id of each judged query
-    -> number of judged documents.
+    The first counts the results of the system, the second the judged queries that it answers.
+    judged: query_id -> number of judged documents.
     """
     columns = ("system_id", "results", "unjudged_results", "judged")
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
@@ -258,8 +269,10 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
 
 
 def count_scored(engine: Engine) -> Iterable[LedgerRow]:
-    """Yield one ledger row for the drawn queries, then one per metric for the queries that it scores.
+    """Yield ledger rows with the number of drawn queries, and of the queries that each metric scores.
 
+    The first row is about the drawn queries. One row per metric follows, with reasons for the queries it does not
+    score.
     A query counts as scored if the metric's value depends on the ranking.
     """
     flags = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]

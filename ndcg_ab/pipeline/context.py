@@ -24,19 +24,45 @@ UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0
 
 @dataclasses.dataclass
 class Context:
-    """The state of one evaluation on its way through the stages.
+    """The state of one evaluation on its way through the stages of the pipeline.
 
-    evaluation: the configuration; for scores of another tool, systems and metrics are added once scores are read.
-    store: the inputs and tables. say: receives progress messages within a long stage. force: whether to read and
-    compute again what an earlier evaluation already has.
-    start_time: the time for which the evaluation stands. summed_up: whether to compute summaries of each system, beside
-    differences. measures: whether to repeat requests to measure costs, if configured.
-    publishing: the time limit for publishing, which all attempts share. done: the finished (stage, part) pairs. error:
-    the error of the last part of a stage, or None. pending: the reason why the page or the tracker lacks the stored
-    evaluation, or None. is_full: whether the reason is a full disk. unobserved: the reason why Prefect has no record of
-    the run, or None.
-    outcome, since_last: for a run that reuses an earlier evaluation, those of the current night.
-    findings, ledger, parity_queries, proxy, judges, left_out, bundle, reused, published: results of the stages.
+    Attributes
+    ----------
+    evaluation : Evaluation
+        The configuration. For scores of another tool, systems and metrics are added once the scores are read.
+    store : Store
+        The inputs and tables.
+    say : callable
+        Receives progress messages, such as the name of each part of a stage.
+    force : bool
+        True to read and compute again what an earlier evaluation already has.
+    start_time : datetime
+        The nominal time: the time that the evaluation is about.
+    summed_up : bool
+        True to compute summaries of each system, in addition to differences.
+    measures : bool
+        False to send no repeated requests for measuring costs, even if configured.
+    findings, ledger, parity_queries, proxy, judges, left_out, since_last, outcome
+        Results of the stages. If an earlier evaluation is reused, `since_last` and `outcome` are those of the current
+        run.
+    bundle : Path or None
+        The folder of the stored evaluation, new or reused.
+    reused : bool
+        True if an earlier evaluation is reused.
+    published : dict
+        What the trackers returned.
+    publishing : Budget
+        The time limit for publishing, which all attempts share.
+    done : set of tuple
+        The finished (stage, part) pairs.
+    error : Exception or None
+        The error of the part that was done last.
+    pending : str or None
+        Reason why the page or the tracker lacks the stored evaluation.
+    is_full : bool
+        True if this reason is a full disk.
+    unobserved : str or None
+        Reason why Prefect has no record of the run.
     """
 
     evaluation: Evaluation
@@ -67,13 +93,24 @@ class Context:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One stage of the pipeline.
+    """One stage of the pipeline, which consists of one or several parts, such as one part per system.
 
-    name: displayed to users; ``{name}`` in it is replaced by the part. run: does one part, and returns a message or
-    None. parts: returns the names of the parts; a stage without parts has one part with an empty name. applies: returns
-    whether the stage must be done. outside: whether it uses the network; if so, it has a time limit and is retried
-    after an error. most_retries: the limit of retries for a stage with its own time limit; None: the configured number.
-    task: the name of the Prefect tasks of all parts; None: the name of each part.
+    Attributes
+    ----------
+    name : str
+        Name for users, in which ``{name}`` is replaced by the part: ``pull {name}``.
+    run : callable
+        Does one part, and returns a message for the user or None.
+    parts : callable
+        Returns the names of the parts; by default a single empty name.
+    applies : callable
+        Returns whether the stage must be done.
+    outside : bool
+        True if the stage uses the network. Its parts then have a time limit, and are retried after an error.
+    most_retries : int or None
+        Limit of retries for a stage that has a time limit of its own; None for the configured number and time limit.
+    task : str or None
+        Name of the Prefect tasks of all parts; None for the name of each part.
     """
 
     name: str
@@ -95,9 +132,10 @@ class Stage:
         return prefect.retries if self.most_retries is None else min(prefect.retries, self.most_retries)
 
     def perform(self, context: Context, part: str) -> str | None:
-        """Do one part, mark it as done, and return its message or None.
+        """Do one part, mark it as done, and return its message for the user or None.
 
-        An error is stored in the context and raised. Raises InputError if the part exceeds the time limit of pulls.
+        An error is stored in the context and raised. Raises InputError if a part that uses the network exceeds the
+        configured time limit.
         """
         seconds = context.evaluation.prefect.timeout_seconds
         try:

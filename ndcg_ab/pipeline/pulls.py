@@ -39,8 +39,9 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
-    """Read one source of judgments, and return a message or None.
+    """Read one source of judgments into the store.
 
+    Returns a sentence for the user if the judgments came from the cache, else None.
     name: the name of the source, one of `judgment_source_names`.
     """
     index = judgment_source_names(context.evaluation).index(name)
@@ -54,10 +55,11 @@ def pull_judgments(context: Context, name: str) -> str | None:
 
 
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
-    """Read the proxy judgments, and the file `careful_unseen` if it is configured; return a message or None.
+    """Read the proxy judgments into the store, and the file `careful_unseen` if it is configured.
 
-    The file names the judged queries whose careful grades the proxy judge has not seen. Only these queries may correct
-    the differences by proxy judgments. Raises InputError if the proxy judgments lack judged queries.
+    This file names the judged queries whose careful grades the proxy judge has not seen. Only these queries may correct
+    the differences by proxy judgments. Returns a sentence for the user if the judgments came from the cache, else None.
+    Raises InputError if the proxy judgments lack a judged query, or have too few other queries.
     """
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
@@ -78,21 +80,24 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
 
 
 def digest_texts(texts: Mapping[str, str]) -> str:
-    """Return a digest of the texts of queries, or "" without texts. texts: query_id -> text."""
+    """Return a digest of the texts of queries, or an empty text if there are none.
+
+    texts: query_id -> text.
+    """
     return hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()[:32] if texts else ""
 
 
 def resources_for(context: Context) -> Resources:
-    """Return the threads and memory for making judgments, with the folder for data that exceed the memory."""
+    """Return the limits of threads and memory for making judgments, and the folder for data that does not fit."""
     with context.store.memory() as memory:
         spill = context.evaluation.spill_folder if memory is None else memory.spill
     return context.evaluation.resources.model_copy(update={"spill": spill})
 
 
 def check_proxy_queries(context: Context) -> None:
-    """Raise InputError if proxy judgments lack a judged query or have too few other queries.
+    """Raise InputError if the proxy judgments lack a judged query, or have too few other queries.
 
-    Do nothing until judgments and proxy judgments have been read.
+    Nothing is done until both the judgments and the proxy judgments have been read.
     """
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
@@ -100,7 +105,10 @@ def check_proxy_queries(context: Context) -> None:
 
 
 def pull_named_queries(context: Context, _: str) -> None:
-    """Read the file of queries, and the ids of the queries that a change is meant to improve."""
+    """Read the file of queries, and the ids of the queries that a change is meant to improve, into the store.
+
+    Files that are not configured are skipped.
+    """
     evaluation, store = context.evaluation, context.store
     queries_read = pull_queries(evaluation)
     if (queries := queries_read.pulled) is not None and evaluation.queries is not None:
@@ -114,7 +122,10 @@ def pull_named_queries(context: Context, _: str) -> None:
 
 
 def pull_ranking(context: Context, name: str) -> str | None:
-    """Read the ranking of the system `name` and return a message or None."""
+    """Read the ranking of the system `name` into the store.
+
+    Returns a sentence for the user if the ranking came from the cache, else None.
+    """
     evaluation, store = context.evaluation, context.store
     index, system = next((index, each) for index, each in enumerate(evaluation.systems) if each.name == name)
     source, key = system.source, ranking_key(index)
@@ -146,9 +157,9 @@ def pull_ranking(context: Context, name: str) -> str | None:
 
 
 def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
-    """Return what to record about the costs of requests, or None if no cost is configured.
+    """Return which costs of requests to record, such as the latency, or None if no cost is configured.
 
-    Raises InputError if rankings stay on Spark.
+    Raises InputError if costs are configured and rankings stay on Spark.
     """
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
@@ -158,9 +169,10 @@ def costs_to_record(evaluation: Evaluation) -> CostRequest | None:
 
 
 def measure_by_turns(context: Context, _: str) -> str:
-    """Send every query once more to all systems by turns to measure costs, and return a message.
+    """Send every query to each system once more, with the systems taking turns, to measure costs.
 
-    Costs that were recorded when the rankings were read are marked as cold.
+    Returns a message with the numbers of systems and queries. The costs that were recorded when the rankings were read
+    are kept and marked as cold, since each query was then sent for the first time.
     """
     evaluation, store = context.evaluation, context.store
     requests, queries = costs_to_record(evaluation), store.queries()
@@ -184,12 +196,19 @@ def measure_by_turns(context: Context, _: str) -> str:
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """Return query_id -> {column: value} of the file of queries, or {} if requests to the source use no column."""
+    """Return query_id -> {column: value} of the file of queries for a source whose requests use such columns.
+
+    The result is {} for any other source.
+    """
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
 def judge_with_function(context: Context, _: str) -> str:
-    """Grade results of the systems with the judge function, store the grades, and return a message."""
+    """Grade results of the systems with the judge function, and store the grades.
+
+    Returns a message with the number of grades. Raises InputError if there is nothing to judge, or if the function
+    fails.
+    """
     evaluation, store = context.evaluation, context.store
     judge = evaluation.judge
     assert judge is not None
@@ -204,10 +223,11 @@ def judge_with_function(context: Context, _: str) -> str:
 
 
 def pull_scores(context: Context, name: str) -> str | None:
-    """Read one file of scores, and return a message or None.
+    """Read one file of scores into the store.
 
-    After the last file, the systems and metrics of all files are added to the evaluation of the context. name: the name
-    of the file, one of `score_source_names`.
+    After the last file, the systems and metrics of all files are added to the context's configuration. Returns a
+    message for the user or None.
+    name: the name of the file, one of `score_source_names`.
     """
     evaluation, store, index = context.evaluation, context.store, score_source_names(context).index(name)
     described = evaluation.scores[index]
@@ -219,7 +239,10 @@ def pull_scores(context: Context, name: str) -> str | None:
 
 
 def score_source_names(context: Context) -> list[str]:
-    """Return a distinct name for each source of scores: its system or file, numbered if several are equal."""
+    """Return a distinct name for each source of scores.
+
+    This is the name of its system or file, with a number if it is repeated.
+    """
     names = [each.display_name for each in context.evaluation.scores]
     return [
         name if names.count(name) == 1 else f"{name} {names[:end].count(name)}" for end, name in enumerate(names, 1)

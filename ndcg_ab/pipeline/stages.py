@@ -46,7 +46,7 @@ Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage a
 
 
 def check_data(context: Context, _: str) -> None:
-    """Load the tables, check them, and store the findings and the ledger in the context."""
+    """Load the tables, check them, and store findings and ledger (numbers of rows read and used) in the context."""
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
@@ -89,7 +89,7 @@ def score_by_judges(context: Context, _: str) -> None:
 
 
 def leave_out_labels(context: Context, _: str) -> None:
-    """Compare the systems without the judgments that one system alone contributed, for each such system.
+    """Compare the systems without the judgments that one system alone contributed, once for each such system.
 
     The comparisons are stored in the context.
     """
@@ -104,7 +104,7 @@ def has_several_judges(context: Context) -> bool:
 
 
 def names_sources(context: Context) -> bool:
-    """Return whether the judgments, once read, name compared systems as their source."""
+    """Return whether judgments name a compared system as their source; False until they have been read."""
     judgments = context.store.judgments()
     return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
 
@@ -221,9 +221,9 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 
 
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
-    """Do, in order, every part of the stages that apply, except parts that are done already.
+    """Do every part of the stages in order; skip stages that do not apply, and parts that are done already.
 
-    call: a function that does one part of a stage, and returns a message or None; its errors are not caught.
+    call: a function that does one part of a stage, and returns a message or None. An error that it raises ends the run.
     """
     for stage in stages:
         parts = stage.parts(context) if stage.applies(context) else ()
@@ -238,7 +238,9 @@ def evaluate(
 ) -> tuple[Outcome, MemoryStore]:
     """Run a complete evaluation in memory; return its outcome, and the store with its inputs.
 
-    complete: True if complete rankings are needed afterwards, as for the page. Raises InputError and ParityError.
+    say: a function that receives progress messages.
+    complete: True if complete rankings are needed afterwards, as for the page.
+    Raises InputError for invalid inputs, and ParityError if SQL and Python disagree on a value.
     """
     store = MemoryStore(evaluation, engine, complete=complete)
     context = Context(evaluation, store, say)
@@ -252,9 +254,11 @@ def evaluate(
 def score_systems(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, summed_up: bool = False
 ) -> list[Finding]:
-    """Run the stages until everything is scored and verified, and return the findings.
+    """Read all inputs, compute and verify all scores, and return the findings.
 
-    No costs are measured. summed_up: True to compute summaries of each system, too.
+    No comparison is made, and no requests are sent to measure costs.
+    say: a function that receives progress messages.
+    summed_up: True to compute summaries of each system, too.
     """
     store = MemoryStore(evaluation, engine, complete=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
@@ -265,6 +269,7 @@ def score_systems(
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
     """Read and check all inputs without scoring; return the findings, and a text with the numbers of rows.
 
+    say: a function that receives progress messages.
     Raises InputError if a finding has severity error.
     """
     store = MemoryStore(evaluation, engine, complete=False)

@@ -26,9 +26,9 @@ KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", 
 
 
 def judgments_key(index: int) -> str:
-    """Return the key in the store of a source of judgments.
+    """Return the key in the store of one source of judgments.
 
-    index: 0 for `judgments`, 1 for the first of `more_judgments`.
+    index: position of the source: 0 for `judgments`, 1 for the first of `more_judgments`.
     """
     return f"judgments{index or ''}"
 
@@ -45,10 +45,20 @@ def scores_key(index: int) -> str:
 class StoreEntry:
     """The description of one input in the store.
 
-    key: the key of the input in the store. source: the model of the source in the configuration. layout: the columns.
-    name, kind, version: name, kind of content and version, as tables of inputs in reports print them. is_remembered:
-    True if a later run may skip reading the input when its content is unchanged. about: further text that determines
-    how the rows are read.
+    Attributes
+    ----------
+    key : str
+        Key of the input in the store.
+    source : model
+        The source in the configuration.
+    layout : Layout
+        The columns of the input.
+    name, kind, version : str
+        Name, kind of content and version, as reports print them; the version can be None.
+    is_remembered : bool
+        True if a later run need not read the input again while its content is unchanged.
+    about : str
+        Further text that determines how the rows are read.
     """
 
     key: str
@@ -64,7 +74,10 @@ class StoreEntry:
 class Store(ABC):
     """The inputs and tables that the stages read and write; the base class of stores.
 
-    keeps: whether the evaluation is stored afterwards, so that complete inputs with digests are needed.
+    Attributes
+    ----------
+    keeps : bool
+        True if the evaluation is stored afterwards. Complete inputs and their digests are then needed.
     """
 
     keeps = False
@@ -81,15 +94,20 @@ class Store(ABC):
 
     @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
-        """Open the memory limit for reading, with the folder for data that exceed it; None without a limit."""
+        """Open the memory limit for reading inputs, with the folder for data that does not fit.
+
+        The context manager yields None without a limit.
+        """
 
     # ---- inputs
 
     @abstractmethod
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Read an input and store it, unless its unchanged content is stored already; return a message or None.
+        """Store an input, from the cache if its content is unchanged, else by reading it.
 
-        read: a function that reads the input. force: True to read the input in any case.
+        Return a sentence for the user if the input came from the cache, else None.
+        read: a function that reads the input.
+        force: True to read the input in any case.
         """
 
     @abstractmethod
@@ -106,18 +124,18 @@ class Store(ABC):
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Return the mapping system -> ranking.
+        """Return system -> ranking for all systems.
 
-        complete: True for complete rankings; else they may be reduced to the needed results. force: True to ignore what
-        earlier runs stored.
+        complete: True for all results; False if rankings may be reduced to the results that metrics and checks need.
+        force: True to ignore the reduced rankings that earlier runs stored.
         """
 
     def needed_results(self) -> NeededResults | None:
-        """Return which results of a ranking must be read, or None if all of them must."""
+        """Return the part of a ranking that must be read, or None if all of it must be read."""
         return None
 
     def covers_enough_queries(self, pulled: Pulled) -> bool:
-        """Return whether the part of a ranking that was read covers enough queries for the checks."""
+        """Return whether the part of a ranking that was read has enough queries for the checks of the data."""
         return True
 
     @abstractmethod
