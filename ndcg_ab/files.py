@@ -18,12 +18,18 @@ _numbers = itertools.count()
 
 
 def resolve_path(path: Path) -> Path:
-    """Return the absolute path with links followed; a circle of links raises no error here, but when it is opened."""
+    """Return the absolute path with symbolic links followed.
+
+    Links that form a circle raise no error here; opening the returned path does.
+    """
     return Path(os.path.realpath(path))
 
 
 def path_fault(path: str) -> str | None:
-    """Return the reason why no file can have this path, or the libraries cannot read it; None if there is none."""
+    """Return the reason why no file can have this path, or None if a file can have it.
+
+    A path that is not valid UTF-8 counts as a fault, too, since libraries cannot read it.
+    """
     if "\0" in path:
         return "holds a zero byte, which no name of a file can"
     if any("\ud800" <= letter <= "\udfff" for letter in path):
@@ -40,7 +46,10 @@ def new_name(name: str) -> str:
 
 @contextlib.contextmanager
 def name_path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path to each OSError raised in the block that names no file, or only the temporary file."""
+    """Add `path` to every OSError within the context that names no file.
+
+    An OSError that names the temporary file of `replace_atomically` is raised again with `path` instead.
+    """
     try:
         yield
     except OSError as error:
@@ -53,10 +62,11 @@ def name_path_in_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` if the block succeeds; a failed block leaves `path` as it was.
+    """Yield a temporary path to write to, which replaces `path` if the context ends without an error.
 
-    A link is followed.  A device or a pipe is written to directly.  An OSError names `path`.  Temporary files that a
-    killed process left in the folder are removed.
+    After an error, `path` is as it was before. If `path` is a link, the file that it points to is replaced. A device or
+    a pipe is written to directly. An OSError names `path`. Temporary files that a killed process left in the folder are
+    removed.
     """
     with name_path_in_errors(path):
         if path.exists() and not path.is_file():
@@ -84,9 +94,10 @@ def make_locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
-    """Lock an open file for this process, and return whether that succeeded.
+    """Lock an open file for this process without waiting, and return whether that succeeded.
 
-    False if another process holds the lock. otherwise: the result if the file system does not support locks.
+    The result is False if another process holds the lock.
+    otherwise: the result if the file system does not support locks.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +109,10 @@ def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
 
 
 def wait_for_lock(file: IO[Any], patience: float) -> bool:
-    """Lock an open file for this process, waiting up to `patience` seconds, and return whether that succeeded."""
+    """Lock an open file for this process, waiting up to `patience` seconds, and return whether that succeeded.
+
+    The result is False, too, if the file system does not support locks.
+    """
     deadline = time.monotonic() + patience
     while not try_lock(file):
         if time.monotonic() > deadline:
@@ -138,9 +152,9 @@ def write_table(table: Any, path: Path) -> None:
 
 
 def command_to_paste(name: str) -> str:
-    """Return the word that calls a command of this Python environment in a shell.
+    """Return the name or path with which a shell calls a command of this Python environment.
 
-    It is the name of the command, or the path if the shell would not find the name.
+    It is the path if the shell would not find the name.
     """
     beside = Path(sys.executable).parent / name
     if shutil.which(name) or not beside.exists():

@@ -27,7 +27,7 @@ def is_full(error: BaseException) -> bool:
 def is_unwritable(error: BaseException) -> bool:
     """Return whether an error or one of its causes says that a file cannot be written.
 
-    Such as a read-only file system or a file that is too large.
+    Examples are a read-only file system, and a file that is too large.
     """
     return any(matches_error(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes_of(error))
 
@@ -37,9 +37,11 @@ def says_full(error: BaseException) -> bool:
 
 
 def matches_error(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
-    """Return whether an error has one of the error codes or, without a code, one of the phrases in the message.
+    """Return whether an error has one of the given codes or phrases.
 
-    codes: values of errno. An InputError without a code never matches.
+    An OSError with a code is compared with the codes. Any other error matches if its message contains one of the
+    phrases; an InputError never matches.
+    codes: values of errno.
     """
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in codes
@@ -47,7 +49,7 @@ def matches_error(error: BaseException, codes: Sequence[int], phrases: Sequence[
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, then its cause, the cause of that, and so on, at most 20 errors."""
+    """Yield the error, and then the chain of errors that caused it, at most 20 errors in all."""
     following: BaseException | None = error
     for _ in range(20):
         if following is None:
@@ -57,9 +59,10 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def no_room(error: BaseException, *paths: Path) -> NoRoomError:
-    """Return the error that says that a disk is full, with the path and the reason.
+    """Return the error for users that says that a disk is full, with the path and the reason.
 
-    paths: paths that were being written, one of which is named if the error names no file.
+    error: an error of a full disk. A NoRoomError is returned unchanged.
+    paths: paths that were being written. If the error names no file, the first of them whose disk is full is named.
     """
     if isinstance(error, NoRoomError):
         return error

@@ -46,7 +46,7 @@ def limit_fault(size: str) -> str | None:
 
 
 class LimitReached(InputError):  # noqa: N818 - no error of the user's
-    """Raised in the working thread if the process exceeds its memory limit."""
+    """Raised if the process exceeds its memory limit, in the thread that set the limit."""
 
     sentence = ""
 
@@ -97,10 +97,11 @@ class Guard:
 class Memory:
     """The memory limit of one evaluation, and a temporary folder for data that do not fit; a context manager.
 
-    limit: the limit of the whole process, such as ``4GB``, or None. Memory that other work in the process held before
-    does not count. spill: the folder in which the temporary folder is made; None: the user's folder among the temporary
-    files. has_folder: False to make no folder. Raises InputError if the limit is too small or the folder cannot be
-    written.
+    limit: the limit of the whole process, such as ``4GB``; None for no limit. Memory that other work in the process
+        already uses does not count.
+    spill: the folder in which the temporary folder is made; None for the user's folder among the temporary files.
+    has_folder: False to make no folder.
+    Raises InputError if the limit is too small, or if the folder cannot be written.
     """
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
@@ -166,14 +167,18 @@ class Memory:
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
     def has_room(self, rows: int, size: int) -> bool:
-        """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds now.
+        """Return whether `rows` rows of `size` bytes fit into the memory limit beside the memory in use now.
 
-        True without a limit.
+        The result is True without a limit.
         """
         return self.limit is None or footprint() - self.other_bytes + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, noun: str) -> None:
-        """Raise InputError with the memory needed if `rows` rows of `size` bytes do not fit into the memory limit."""
+        """Raise InputError if `rows` rows of `size` bytes do not fit into the memory limit.
+
+        The message names the memory needed.
+        noun: word for the rows in the message.
+        """
         if not self.has_room(rows, size):
             needed = footprint() - self.other_bytes + rows * size
             raise InputError(
@@ -182,18 +187,20 @@ class Memory:
             )
 
     def duckdb_bytes_beside(self, used: int, size: int = 0) -> int:
-        """Return the number of bytes that DuckDB may use in total, given what the process holds now.
+        """Return the number of bytes that DuckDB may use in total, which depends on the memory in use by other code.
 
-        used: the bytes that DuckDB holds now. size: the bytes that will be needed beside DuckDB.
+        used: the bytes that DuckDB holds now.
+        size: further bytes to leave free for other code.
+        There must be a memory limit.
         """
         assert self.limit is not None
         rest = max(self.ours, footprint() - self.other_bytes - used + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, requested: int | None) -> int | None:
-        """Return the number of threads for DuckDB: `requested`, or fewer if each would have too little memory.
+        """Return the number of threads for DuckDB, which is reduced if each thread would have too little memory.
 
-        requested: None for the default of DuckDB. Without a limit, `requested` is returned unchanged.
+        requested: the configured number; None for DuckDB's default. Without a memory limit, it is returned unchanged.
         """
         if self.duckdb_bytes is None:
             return requested

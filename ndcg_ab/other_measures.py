@@ -37,10 +37,10 @@ def find_measure(text: str) -> Metric:
 
 
 def parse_own_metric(text: str, command: str) -> Metric:
-    """Return the ndcg-ab metric that a text names.
+    """Return the metric of ndcg-ab that a text names.
 
-    command: the end of the message, which says what is not possible with a measure of ir_measures. Raises MetricError
-    if the text names such a measure or no metric.
+    command: the end of the message about a measure of ir_measures, which says what is not possible with it.
+    Raises MetricError if the text names a measure of ir_measures, or no metric at all.
     """
     try:
         return parse(text)
@@ -93,7 +93,11 @@ def find_ir_measure(text: str) -> ExternalMetric | None:
 
 
 def provider_of(measure: Any, where: str) -> Any:
-    """Return the ir_measures provider that computes a measure; raise MetricError with what to install if none does."""
+    """Return the provider, a part of ir_measures, that computes a measure.
+
+    where: the beginning of messages.
+    Raises MetricError if no installed provider computes the measure; the message says what to install.
+    """
     import ir_measures
 
     able = [each for each in ir_measures.DefaultPipeline.providers if each.supports(measure)]

@@ -16,8 +16,9 @@ CODES: Mapping[str, Code] = {**INPUT_CODES, **RANKING_CODES}
 
 
 def unknown_code_message(code: str, codes: Iterable[str] = CODES) -> str:
-    """Return the error message for a code that does not exist, with the most similar existing code, if any.
+    """Return the error message for a code of a finding that does not exist.
 
+    It proposes the most similar existing code, if one is similar enough.
     codes: the existing codes.
     """
     near = get_close_matches(code, list(codes), n=1, cutoff=0.5)
@@ -26,10 +27,12 @@ def unknown_code_message(code: str, codes: Iterable[str] = CODES) -> str:
 
 
 def check_severities(severities: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
-    """Return the configured severities unchanged; raise ValueError for a code or severity that is not allowed.
+    """Return the configured severities of findings as a new dict.
 
-    severities: code -> severity. added: the codes that extensions add. Codes of findings that are always errors allow
-    no other severity.
+    severities: code -> severity.
+    added: the codes that extensions add.
+    Raises ValueError for an unknown code or severity, and for a severity other than error if findings with this code
+    are always errors.
     """
     for code, severity in severities.items():
         if code not in CODES and code not in added:

@@ -5,11 +5,18 @@ from typing import NamedTuple
 
 
 class Code(NamedTuple):
-    """One kind of finding.
+    """One kind of finding, a problem that a check can find in the data.
 
-    severity: the usual severity. means: the meaning of the finding for the data, and the cases in which it is less
-    severe. advice: what the user can do. is_fixed: True if the finding is always an error, because nothing can be
-    computed.
+    Attributes
+    ----------
+    severity : str
+        The default severity: error, warning or note.
+    means : str
+        What the finding means for the data, and when it is less severe.
+    advice : str
+        What the user can do.
+    is_fixed : bool
+        True if the severity cannot be configured, because nothing can be computed in spite of the finding.
     """
 
     severity: str
