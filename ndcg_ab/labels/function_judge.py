@@ -34,7 +34,7 @@ Key = tuple[str, str]  # query_id and doc_id
 
 
 class JudgeFunctionSource(Source):
-    """The source of the judgments that a judge function makes. It has a name for reports, and cannot be pulled."""
+    """The judge function as a source of judgments, named in reports. It cannot be read as a table."""
 
     def __init__(self, described: JudgeSource) -> None:
         self.origin = described.origin

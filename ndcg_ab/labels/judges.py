@@ -121,7 +121,7 @@ def measure_judge_noise(
 ) -> list[JudgeNoise]:
     """Measure how much differences vary if each document's grade is drawn at random from its judges' grades.
 
-    Returns one record per metric and candidate; none if a metric cannot score a grade.
+    Returns one record per metric and candidate. The list is empty if a metric cannot score a grade.
     odd: the documents on which judges disagree, as indices into `judged.keys`.
     """
     assert read.judgments is not None

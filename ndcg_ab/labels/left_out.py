@@ -24,7 +24,8 @@ def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> li
     """Return the compared systems that judgments name as their source, in configured order.
 
     The list is empty on Spark, and if judgments name no sources.
-    singles: the judgments with their sources, before several judgments of one document were combined; None without any.
+    singles: the judgments with their sources, before several judgments of one document were combined; None if nothing
+        was combined.
     """
     if singles is None or evaluation.engine.spark:
         return []

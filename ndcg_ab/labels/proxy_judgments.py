@@ -59,7 +59,7 @@ SCHEMA = pa.schema(
 
 
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
-    """Load the rankings and the proxy judgments into an engine of their own, and check the data.
+    """Load the rankings and the proxy judgments (by a model or from clicks) into an engine, and check the data.
 
     Returns a context manager. It yields the engine, the configuration reduced to the primary metrics, and the findings.
     score: True to compute scores, too.
@@ -87,9 +87,9 @@ def load_proxy_differences(evaluation: Evaluation, read: PulledInputs) -> tuple[
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     """Return the carefully judged queries whose grades the proxy judge may have seen, and findings.
 
-    These are the carefully judged queries that the file `careful_unseen` does not name. Without this file the set is
-    empty. A finding warns if the file names queries that are not carefully judged. Raises InputError if it names no
-    carefully judged query.
+    Careful judgments are made by people; the proxy judge is a model, or clicks. The returned queries are the carefully
+    judged ones that the file `careful_unseen` does not name. Without this file the set is empty. A finding warns if the
+    file names queries that are not carefully judged. Raises InputError if it names no carefully judged query.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []

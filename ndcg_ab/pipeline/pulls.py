@@ -55,7 +55,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
 
 
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
-    """Read the proxy judgments into the store, and the file `careful_unseen` if it is configured.
+    """Read the proxy judgments (by a model or from clicks), and the file `careful_unseen` if it is configured.
 
     This file names the judged queries whose careful grades the proxy judge has not seen. Only these queries may correct
     the differences by proxy judgments. Returns a sentence for the user if the judgments came from the cache, else None.

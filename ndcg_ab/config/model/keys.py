@@ -84,8 +84,8 @@ class Option:
     def argument_name(self) -> str:
         """The name of the option's parameter in the functions of the Python API.
 
-        It is `argument` if that is set. Otherwise it is the last part of the key, for a key outside all sections and
-        for an option that negates its key, and `parameter` for all others.
+        If `argument` is empty, this is the name of the key. For a key within a section it is `parameter` instead,
+        unless the option negates the key.
         """
         is_of_key = "." not in self.key or self.read == "negate"
         return self.argument or (self.key.rpartition(".")[2] if is_of_key else self.parameter)
@@ -138,7 +138,10 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Return the JSON Schema of the model. It also accepts a short form, such as a text for a mapping."""
+        """Return the JSON Schema of the model.
+
+        The schema also accepts the short form of the model, such as a text for a mapping.
+        """
         schema = handler(core_schema)
         if not cls.main_key and cls.short_form is None:
             return schema

@@ -91,8 +91,8 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
     """Return the configured keyword arguments of a function with the secrets that they refer to filled in.
 
-    Only the values can be references such as {file: PATH}; the mapping of arguments is none, even if its only argument
-    is named `file`.
+    Only values are taken for references such as {file: PATH}. The mapping itself is not, even if its only argument is
+    named `file`.
     where: the configuration key of the arguments, for messages.
     directory: the folder from which relative paths of secrets start.
     Raises InputError if a secret or a variable is missing.

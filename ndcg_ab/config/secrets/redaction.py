@@ -57,8 +57,8 @@ def has_secret_name(key: object) -> bool:
 def secrets_in(key: object, text: str) -> Iterator[str]:
     """Yield the parts of a text that look like secrets.
 
-    The whole text is one if the name of its key suggests a secret, such as ``password``. Placeholders, file paths and
-    parts with `${` are no secrets.
+    The whole text is yielded if the name of its key suggests a secret, such as ``password``. Placeholders, file paths
+    and parts with `${` are no secrets.
     key: the name of the key, header or variable that holds the text.
     """
     stripped = text.strip()
@@ -140,7 +140,7 @@ def forget_forms() -> None:
 
 
 def secret_parts(value: str) -> Iterator[str]:
-    """Yield a secret and those of its parts that are secrets, too.
+    """Yield a secret, and the parts of it that must be hidden, too.
 
     These are its long lines, as in a PEM file, and the secret values in a JSON object, as for a service account.
     """

@@ -137,8 +137,8 @@ class SparkEngine(Engine):
     def _materialise(self, name: str, frame: DataFrame) -> DataFrame:
         """Return a table whose rows are computed only once.
 
-        If few rows are expected, they are computed when first read, and stay in memory. Otherwise they are written to
-        disk now, under a new name, since they may depend on an earlier table `name`.
+        If few rows are expected, the rows are computed when first read, and stay in memory. Otherwise the rows are
+        written to disk now. The table gets a new name, since its rows may depend on an earlier table `name`.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)
@@ -160,9 +160,12 @@ def read_schema(cluster: Cluster, remote: RemoteTable) -> pa.Schema:
 def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
     """Return a summary of a remote table, with one row per query.
 
-    The summary has these columns: for each column of the table its lowest value, under its own name; ``rows``, the
-    number of rows; ``wrong_…`` for each column, the number of invalid values; ``mixed`` and ``added``, the xor and the
-    sum of hashes of the rows, from which `digest_summary` makes a digest.
+    Besides query_id, the summary has these columns:
+    rows: number of rows of the query.
+    NAME, for each column of the remote table: its lowest value.
+    wrong_NAME, for each column: number of invalid values.
+    mixed, added: xor and sum of hashes of the rows, from which `digest_summary` makes a digest.
+
     longest: column -> largest allowed number of characters of its texts.
     Raises InputError, which names the table, if Spark fails.
     """
