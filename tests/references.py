@@ -8,6 +8,7 @@ import functools
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,15 @@ def cases(golden: str, *others: str) -> pytest.MarkDecorator:
     ids = [golden, *(name for name in others if name in known)]
     assert shared() is None or len(ids) == 1 + len(others), "a shared case is gone"
     return pytest.mark.parametrize("case", [known[name] for name in ids], ids=ids)
+
+
+def published(*groups: Sequence[str]) -> pytest.MarkDecorator:
+    """Return the parameters of a test over several cases: each group is one for `cases`."""
+    return pytest.mark.parametrize("case", [each for group in groups for each in cases(*group).args[1]], ids=str_id)
+
+
+def str_id(case: Case) -> str:
+    return str(case["id"])
 
 
 @functools.cache

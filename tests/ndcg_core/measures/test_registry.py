@@ -94,18 +94,6 @@ def test_traits_by_hand() -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
-def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
-    if metric.negative == "error" and min(judgments.values()) < 0:
-        return
-    value = score_query(metric, results, judgments) or 0.0
-    assert value >= 0
-    if metric.traits.is_bounded and not (metric.has_own_ideal and metric.ties == "average"):
-        assert value <= 1 + 1e-12
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(metrics(), scored(), JUDGED)
 def test_additive_measures_are_sums_of_what_each_rank_adds(
     metric: Metric, results: list[Result], judgments: dict[str, float]
 ) -> None:

@@ -50,15 +50,6 @@ def test_worked_examples(document: int) -> None:
         assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
-@pytest.mark.slow
-def test_accuracy_cannot_tell_what_ndcg_can() -> None:
-    judgments = {"q": {"bad1": 0, "bad2": 0, "bad3": 0, "bad4": 0, "part": 1, "g1": 3, "g2": 3, "g3": 3, "g4": 3}}
-    terrible = in_order("bad1", "bad2", "bad3", "bad4", "part")
-    good = in_order("g1", "g2", "g3", "g4", "part")
-    assert both_values(judgments, terrible, "accuracy@5") == both_values(judgments, good, "accuracy@5") == (1.0, 1.0)
-    assert both_values(judgments, terrible, "ndcg@5")[0] < 0.1 < 0.9 < both_values(judgments, good, "ndcg@5")[0]
-
-
 # judged a 3, b 3, c 2, d 1, e 0, and r0 … r19 1 each; returned a, x (unjudged), c (definitions, section 4)
 POOL = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
 
@@ -116,33 +107,6 @@ def test_other_measures(metric: str, value: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("relevant", "value"), [("a", 1.0), ("b", 0.5), ("c", 1 / 3)])
-def test_reciprocal_rank_is_that_of_the_first_relevant(relevant: str, value: float) -> None:
-    judgments = {"q": {"a": 0, "b": 0, "c": 0, "d": 2} | {relevant: 1}}
-    assert both_values(judgments, in_order(*"abcd"), "rr@10") == (value, value)
-    assert both_values(judgments, in_order(*"abcd"), "rr(relevant_from=2)@3") == (0.0, 0.0)
-
-
-@pytest.mark.slow
-def test_unanswered_scores_0_and_nothing_relevant_is_left_out_for_everybody() -> None:
-    judgments = {"answered": {"a": 1}, "unanswered": {"a": 2}, "hopeless": {"a": 0, "b": -1}}
-    rankings = {"old": {"answered": in_order("a"), "hopeless": in_order("a")}, "new": {"unanswered": in_order("a")}}
-    metrics = ["ndcg@10", "precision@1", "judged@10", "ndcg(ideal=local)@10", "ndcg(ideal=max)@10"]
-    scores = sql_scores(judgments, rankings, metrics)
-    assert scores == core_scores(judgments, rankings, metrics)
-    assert {query for _, query, _ in scores} == {"answered", "unanswered"}
-    assert scores["old", "unanswered", "ndcg@10"] == scores["new", "answered", "ndcg@10"] == 0.0
-    assert scores["old", "answered", "ndcg@10"] == scores["new", "unanswered", "ndcg@10"] == 1.0
-
-
-@pytest.mark.slow
-def test_an_own_ideal_of_0_scores_0_although_something_is_relevant() -> None:
-    asked = [f"ndcg(ideal={ideal})@2" for ideal in ("local", "recall")]
-    found = both_of_metrics({"q": {"a": 1, "b": 0}}, in_order("b", "x"), asked)
-    assert list(found.values()) == [(0.0, 0.0)] * 2
-
-
-@pytest.mark.slow
 def test_a_gain_can_leave_out_a_query_that_another_scores() -> None:
     judgments = {"q": {"a": 1}, "p": {"a": 2}}
     rankings = {"new": {"q": in_order("a"), "p": in_order("a")}}
@@ -180,15 +144,6 @@ def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
     ranked = [Result("c", None, 2), Result("a", None, 10), Result("b", None, 2)]
     assert ids(order_results(ranked)) == ["c", "b", "a"]
     assert both_values(judgments, ranked, "rr") == (1 / 3, 1 / 3)
-
-
-@pytest.mark.slow
-def test_scores_win_over_ranks() -> None:
-    returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
-    assert ids(order_results(returned)) == ["b", "a"]
-    assert ids(order_results(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
-    found = both_of_metrics({"q": {"b": 1}}, returned, ["ndcg@1", "ndcg(ties=given)@1"])
-    assert list(found.values()) == [(1.0, 1.0), (0.0, 0.0)]
 
 
 @pytest.mark.parametrize(

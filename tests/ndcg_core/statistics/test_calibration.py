@@ -5,7 +5,9 @@
 
 import csv
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import calibration
 import numpy as np
@@ -19,13 +21,15 @@ import simulate_proxy
 import simulate_rare
 from scipy.special import ndtri
 
-from benchmarks import simulate
+from benchmarks import simulate, simulate_costs, simulate_drops, simulate_nights, simulate_words
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
+from ndcg_core.statistics import over_time
+from ndcg_core.statistics.estimates import cost_quantiles, prediction_powered
 from ndcg_core.statistics.estimates import mean_difference as estimates
-from ndcg_core.statistics.estimates import prediction_powered
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t, procedures
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
+from ndcg_core.statistics.verdicts import comparison
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.repeated import mostly_soaked
 
@@ -91,98 +95,111 @@ def test_z_for_t_in_the_interval_is_noticed(world: simulate.World, monkeypatch: 
     assert not faulty.holds()
 
 
-@pytest.mark.soak
-def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (procedures, bootstrap_max_t):
-        monkeypatch.setattr(module, "monotone_p_values", lambda p_adjusted, p_value, statistic: tuple(p_value))
-    rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error"]
+def unadjusted(p_adjusted: object, p_value: Sequence[float], statistic: object) -> tuple[float, ...]:
+    return tuple(p_value)
 
 
-@pytest.mark.soak
-def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(moments: estimates.Moments, *arguments: float) -> float:
-        return estimates.half_width(moments, arguments[-1])
-
-    monkeypatch.setattr(procedures, "joint_half_width", alone)
-    monkeypatch.setattr(procedures, "_studentised", alone)
-    rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
+def alone(moments: estimates.Moments, *arguments: float) -> float:
+    """Return the half width of an interval that holds for one comparison."""
+    return estimates.half_width(moments, arguments[-1])
 
 
-@pytest.mark.soak
-def test_a_deviation_without_the_weights_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unweighted(differences: np.ndarray, weights: np.ndarray) -> estimates.Moments:
-        mean = estimates.compute_moments(differences, weights).mean
-        return estimates.compute_moments(differences)._replace(mean=mean)
-
-    monkeypatch.setattr(simulate, "compute_moments", unweighted)
-    rows = simulate.weighted(world, rng(), 500, 200)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage of the weighted interval"]
+def without_weights(differences: np.ndarray, weights: np.ndarray) -> estimates.Moments:
+    mean = estimates.compute_moments(differences, weights).mean
+    return estimates.compute_moments(differences)._replace(mean=mean)
 
 
-@pytest.mark.soak
-def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The 95 % interval for equivalence, where two one-sided tests at 5 % ask for the 90 % interval."""
-    real = simulate.equivalence_p_value
-    monkeypatch.setattr(simulate, "equivalence_p_value", lambda of, margin: 2 * real(of, margin))
-    rows = simulate.margins(world, rng(), 2_000, 200)
-    assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]
-
-
-@pytest.mark.soak
-def test_a_quick_run_of_proxy_judgments_lies_within_the_ranges() -> None:
-    assert [row for row in simulate_proxy.rows(SEED, 150, (60, 100)) if not row.holds(errors=3)] == []
-
-
-@pytest.mark.soak
-def test_proxy_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def trusting(given: simulate_proxy.ProxySample, alpha: float) -> ProxyCorrected | None:
     """As if the proxy grades of the many were as good as careful ones: the interval is that of all queries."""
+    every = np.ones(len(given.proxy), dtype=np.bool_)
+    every[-2:] = False
+    sample = simulate_proxy.ProxySample(given.proxy, given.proxy, every, every, given.shares, given.members)
+    return prediction_powered.estimate_from_arrays(sample, alpha)
 
-    def trusting(given: simulate_proxy.ProxySample, alpha: float) -> ProxyCorrected | None:
-        every = np.ones(len(given.proxy), dtype=np.bool_)
-        every[-2:] = False
-        return prediction_powered.estimate_from_arrays(
-            simulate_proxy.ProxySample(given.proxy, given.proxy, every, every, given.shares, given.members), alpha
-        )
 
-    monkeypatch.setattr(simulate_proxy, "estimate_from_arrays", trusting)
-    rows = simulate_proxy.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)
-    assert "coverage, corrected by proxy judgments" in [row.what for row in rows if not row.holds(errors=3)]
+UNADJUSTED = {f"{module.__name__}.monotone_p_values": unadjusted for module in (procedures, bootstrap_max_t)}
+TWICE, BOUND = simulate.equivalence_p_value, bounded._chance_not_positive
+DETECTABLE = comparison._detectable_difference
+FAULTS: dict[str, tuple[dict[str, Any], Callable[[simulate.World], Iterable[Any]], float, set[str]]] = {
+    "a family that is not adjusted": (
+        UNADJUSTED,
+        lambda world: simulate.family(world, rng(), 50, queries=50, equal=9, better=0),
+        3,
+        {"family-wise error"},
+    ),
+    "intervals that hold alone": (
+        {f"{procedures.__name__}.{name}": alone for name in ("joint_half_width", "_studentised")},
+        lambda world: simulate.family(world, rng(), 50, queries=50, equal=9, better=0),
+        3,
+        {"coverage, simultaneous intervals"},
+    ),
+    "a deviation without the weights": (
+        {f"{simulate.__name__}.compute_moments": without_weights},
+        lambda world: simulate.weighted(world, rng(), 500, 200),
+        3,
+        {"coverage of the weighted interval"},
+    ),
+    "the 95 % interval for equivalence, where two one-sided tests at 5 % ask for that of 90 %": (
+        {f"{simulate.__name__}.equivalence_p_value": lambda of, margin: 2 * TWICE(of, margin)},
+        lambda world: simulate.margins(world, rng(), 2_000, 200),
+        0,
+        {"type-I error at the margin, equivalence"},
+    ),
+    "proxy judgments that are taken for careful ones": (
+        {f"{simulate_proxy.__name__}.estimate_from_arrays": trusting},
+        lambda _: simulate_proxy.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)[:1],
+        3,
+        {"coverage, corrected by proxy judgments"},
+    ),
+    "a bound without the query that is added": (
+        {f"{bounded.__name__}._chance_not_positive": lambda factors: BOUND(factors[:-1])},
+        lambda _: simulate_guardrails.error_rows(rng(), 100, "rare", simulate_guardrails.rare(1, 0.01), 25, 0.01),
+        3,
+        {"passes at the margin, guardrail"},
+    ),
+    "a detectable effect of one comparison alone": (
+        {f"{comparison.__name__}._detectable_difference": lambda of, test, size, alpha: DETECTABLE(of, None, 1, alpha)},
+        lambda _: simulate_words.power(rng(), 100, queries=50, columns=15)[:1],
+        3,
+        {"power at the family's MDE, adjusted p"},
+    ),
+    "slices that are not adjusted": (
+        UNADJUSTED,
+        lambda _: simulate_guardrails.slices(rng(), 60, 300),
+        3,
+        {"a gate fails, slices together"},
+    ),
+}
 
 
 @pytest.mark.soak
-def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:
-    """Conversations of a few turns; of queries alone nothing is asked, and they are far off."""
-    rows = simulate_clusters.rows(SEED, 200)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_noticed(fault: str, world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    patches, rows, errors, expected = FAULTS[fault]
+    for place, planted in patches.items():
+        monkeypatch.setattr(place, planted)
+    assert {row.what for row in rows(world) if not row.holds(errors=errors)} == expected
+
+
+QUICK = {
+    "proxy": lambda: simulate_proxy.rows(SEED, 150, (60, 100)),
+    "clusters": lambda: simulate_clusters.rows(SEED, 200),
+    "guardrails": lambda: simulate_guardrails.rows(SEED, 100, quick=True),
+    "rare": lambda: simulate_rare.rows(SEED, 60),
+}
+SIMPLER = {  # the error of a simpler method, which is too large: its setting, its name, the least of it
+    "clusters": ("queries alone", "type-I", 0.15),
+    "guardrails": ("n = 25, margin 0.01, 1 in 100 loses 1", "passes at the margin, t", 0.6),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", QUICK)
+def test_another_quick_run_lies_within_the_ranges(name: str) -> None:
+    rows = QUICK[name]()
     assert [row for row in rows if not row.holds(errors=3)] == []
-    alone = [row.measured for row in rows if "queries alone" in row.setting and "type-I" in row.what]
-    assert min(alone) > 0.15
-
-
-@pytest.mark.soak
-def test_a_quick_run_of_guardrails_lies_within_the_ranges() -> None:
-    """Rare harm at the margin: the guardrail errs as seldom as it says, and Student's t up to three times in four."""
-    rows = simulate_guardrails.rows(SEED, 100, quick=True)
-    assert [row for row in rows if not row.holds(errors=3)] == []
-    by_t = {row.setting: row.measured for row in rows if row.what == "passes at the margin, t"}
-    assert by_t["n = 25, margin 0.01, 1 in 100 loses 1"] > 0.6
-
-
-@pytest.mark.soak
-def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = bounded._chance_not_positive
-    monkeypatch.setattr(bounded, "_chance_not_positive", lambda factors: sound(factors[:-1]))
-    rows = simulate_guardrails.error_rows(rng(), 100, "rare", simulate_guardrails.rare(1, 0.01), 25, 0.01)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["passes at the margin, guardrail"]
-
-
-@pytest.mark.soak
-def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (procedures, bootstrap_max_t):
-        monkeypatch.setattr(module, "monotone_p_values", lambda p_adjusted, p_value, statistic: tuple(p_value))
-    rows = simulate_guardrails.slices(rng(), 60, 300)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]
+    setting, what, least = SIMPLER.get(name, ("", "", 0.0))
+    assert min(row.measured for row in rows if setting in row.setting and what in row.what) >= least
 
 
 @pytest.mark.soak
@@ -254,6 +271,86 @@ def test_the_page_is_short_and_has_a_row_of_every_simulation() -> None:
     assert missing == set()
 
 
+# ---- a verdict's words
+
+
+# Not those of 45 columns and more at 200 queries: they take seconds.
+@pytest.mark.parametrize("index", mostly_soaked([0, 2, 4, 8, 9, 10, 11, 13, 16, 18, 19, 20], kept=[0]))
+def test_a_quick_run_of_words_lies_within_the_ranges(index: int) -> None:
+    for row in simulate_words.measured(index, SEED, quick=True):
+        assert row.holds(errors=3), row
+
+
+def test_sizes_from_intervals_that_hold_alone_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_interval", lambda of, reach: comparison.interval_from_moments(of, 0.95))
+    claims = simulate_words.sizes(rng(), 40, queries=100, columns=45, errors=5.0)
+    assert [row.holds(errors=3) for row in claims] == [False, True, True]
+
+
+# ---- costs of requests
+
+INDEPENDENT_200 = 2  # the index of a world with few queries beyond p95, where both tails are used up
+WORLDS = range(len(simulate_costs.WORLDS) * len(simulate_costs.COUNTS))
+
+
+@pytest.mark.parametrize("index", mostly_soaked(WORLDS, kept=[INDEPENDENT_200]))
+def test_a_quick_run_of_costs_lies_within_the_ranges(index: int) -> None:
+    rows = simulate_costs.measured(index, SEED, quick=True)
+    of_weights = any("weights" in row.setting for row in rows)
+    assert sum(row.accepted is not None for row in rows) == (0 if of_weights else 4)
+    assert [row for row in rows if not row.holds(errors=3)] == []
+
+
+def weighted_quantile(values: Any, weights: Any, share: float) -> float:
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(below, share * below[-1])])
+
+
+def test_true_differences_are_those_of_large_samples() -> None:
+    for name, draw in simulate_costs.WORLDS.items():
+        base, other, sample = draw(400_000, rng())
+        weights = np.ones(len(base)) if sample.weights is None else sample.weights
+        for share in simulate_costs.SHARES:
+            later, before = (weighted_quantile(values, weights, share) for values in (other, base))
+            expected = simulate_costs.world_differences(name, share)
+            assert later - before == pytest.approx(expected, abs=1.0), (name, share)
+
+
+def test_draws_that_know_nothing_beyond_the_sample_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain quantiles of Rubin's bootstrap, without what lies beyond all queries: the intervals are too short."""
+    draw = cost_quantiles.draw_quantile_bounds
+    monkeypatch.setattr(simulate_costs, "draw_quantile_bounds", lambda *given, **keys: (draw(*given, **keys)[0],) * 2)
+    rows = [row for index in (0, 1) for row in simulate_costs.measured(index, SEED, repetitions=200)]
+    assert [row for row in rows if not row.holds(errors=3)] != []
+
+
+# ---- nights
+
+
 @pytest.mark.soak
-def test_a_quick_run_of_rare_differences_lies_within_the_ranges() -> None:
-    assert [row for row in simulate_rare.rows(SEED, 60) if not row.holds(errors=3)] == []
+def test_a_quick_run_of_nights_lies_within_the_ranges() -> None:
+    places = range(len(simulate_nights.measurements()))
+    rows = [row for place in places for row in simulate_nights.measured(place, SEED, quick=True)]
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert sum(row.accepted is not None for row in rows) == 28 + (0 if simulate_nights.cast() is None else 2)
+
+
+def test_looks_that_spend_too_much_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (simulate_nights, over_time):
+        monkeypatch.setattr(module, "spend_alpha", lambda alpha, look: alpha)
+    rows = simulate_nights.measured(4, SEED, quick=True)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["any night of a year, monitor"]
+
+
+def test_a_rule_that_trusts_the_tail_of_t_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate_nights, "bounded", lambda sample, p_value, level: p_value)
+    monitored = simulate_nights.measured(32, SEED, quick=True)
+    assert monitored[-1].setting.split(", ")[-1] == "the others lose as much"
+    assert not monitored[-1].holds(errors=3)
+
+
+def test_new_judgments_make_no_drop_and_hide_none() -> None:
+    rows = [row for place in (0, 1) for row in simulate_drops.measured(place, SEED, quick=True)]
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert next(row for row in rows if row.what == "any drop on a harmless night, now - then").measured > 0.9

@@ -1,20 +1,25 @@
-"""Interval, t test and minimal detectable effect against published cases and scipy.stats."""
+"""Interval, t test, weights, margins and minimal detectable effect: by hand, published cases, scipy.stats."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
+    Moments,
     compute_moments,
+    effective_number,
     interval_from_moments,
     mean_difference,
     minimal_detectable_effect,
+    not_worse_p_value,
+    relative_weights,
     t_p_value,
 )
 from tests.references import cases
@@ -63,47 +68,26 @@ def test_t_of_differences_that_do_not_vary() -> None:
     assert found == [1.0, 0.0, 0.0]
 
 
-def test_one_difference_is_too_few() -> None:
-    with pytest.raises(ValueError, match="n == 1 differences, must be at least 2"):
-        compute_moments([0.1])
-
-
-def test_no_difference_has_no_mean() -> None:
-    with pytest.raises(ValueError, match="n == 0 differences, must be at least 1"):
-        mean_difference([])
-
-
-@pytest.mark.parametrize("function", [mean_difference, compute_moments])
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_nan_and_infinity_are_refused_with_their_place(function: Any, value: float) -> None:
-    with pytest.raises(ValueError, match=rf"differences\[1\] == {value}, must be finite"):
-        function([0.1, value, 0.3])
-
-
-def test_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(2, 2\)"):
-        t_interval(np.zeros((2, 2)))
-
-
-@pytest.mark.parametrize("level", [0, 1, 95, math.nan])
-def test_a_level_out_of_range_is_refused(level: float) -> None:
-    with pytest.raises(ValueError, match=f"level == {level}"):
-        t_interval([0.1, 0.2], level=level)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ({"n": 1, "standard_deviation": 0.1}, "n == 1"),
-        ({"n": 9, "standard_deviation": -0.1}, "standard_deviation == -0.1"),
-        ({"n": 9, "standard_deviation": math.nan}, "standard_deviation == nan"),
-        ({"n": 9, "standard_deviation": 0.1, "alpha": 0}, "alpha == 0"),
-        ({"n": 9, "standard_deviation": 0.1, "power": 1}, "power == 1"),
+        (lambda: compute_moments([0.1]), "n == 1 differences, must be at least 2"),
+        (lambda: compute_moments([0.1], [1.0]), "n == 1 differences, must be at least 2"),
+        (lambda: mean_difference([]), "n == 0 differences, must be at least 1"),
+        (lambda: mean_difference([0.1, math.nan]), r"differences\[1\] == nan, must be finite"),
+        (lambda: compute_moments([0.1, math.inf, 0.3]), r"differences\[1\] == inf, must be finite"),
+        (lambda: t_interval(np.zeros((2, 2))), r"shape \(2, 2\)"),
+        *((lambda level=level: t_interval([0.1, 0.2], level), f"level == {level}") for level in (0, 1, 95, math.nan)),
+        (lambda: minimal_detectable_effect(1, 0.1), "n == 1"),
+        (lambda: minimal_detectable_effect(9, -0.1), "standard_deviation == -0.1"),
+        (lambda: minimal_detectable_effect(9, math.nan), "standard_deviation == nan"),
+        (lambda: minimal_detectable_effect(9, 0.1, alpha=0), "alpha == 0"),
+        (lambda: minimal_detectable_effect(9, 0.1, power=1), "power == 1"),
     ],
 )
-def test_a_minimal_detectable_effect_out_of_range_is_refused(call: dict[str, float], message: str) -> None:
+def test_what_is_out_of_range_is_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        minimal_detectable_effect(**call)  # type: ignore[arg-type]
+        call()
 
 
 # ---- published and derived cases
@@ -224,3 +208,90 @@ def test_long_tails_leave_fewer_degrees_of_freedom() -> None:
     fourth = 20 * (residuals**4).sum() / (residuals**2).sum() ** 2
     expected = 1 / (1 / weighted.freedom + (fourth - 3) / 40)
     assert compute_moments(values, weights, long_tailed=True).freedom == pytest.approx(expected)
+
+
+margins = st.integers(1, 1_000).map(lambda value: value / 1_000)
+
+
+# ---- weights
+
+
+def test_two_weighted_differences_by_hand() -> None:
+    # shares 1/2 and 3/2; mean (.1 x 1 + .3 x 3) / 4 = .25; residuals .5 x -.15 = -.075 and 1.5 x .05 = .075
+    of = compute_moments([0.1, 0.3], [1, 3])
+    n, mean, _, freedom = of[:4]
+    assert n == 2
+    assert mean == pytest.approx(0.25)
+    # the variance of one difference is (.1 - .3)^2 / 2 = .02, that of (w1 d1 + w2 d2) / 4 is .02 x (1 + 9) / 16
+    assert of.error == pytest.approx(math.sqrt(0.0125))
+    assert freedom == 1  # the effective number of 1.6, less one, would be .6
+    assert effective_number([1, 3]) == pytest.approx(16 / 10)
+    assert relative_weights([1, 3], 2) == pytest.approx([0.5, 1.5])
+
+
+@settings(deadline=None)
+@given(samples, st.sampled_from([0.1, 1.0, 3.0, 1e6]))
+def test_equal_weights_give_the_same_as_none(differences: list[float], weight: float) -> None:
+    weights = [weight] * len(differences)
+    assert compute_moments(differences, weights) == pytest.approx(compute_moments(differences), rel=1e-12, abs=1e-15)
+    assert effective_number(weights) == pytest.approx(len(differences))
+
+
+def test_a_weight_of_two_is_not_a_query_asked_twice() -> None:
+    weighted, repeated = compute_moments([0.1, 0.3, 0.8], [1, 1, 2]), compute_moments([0.1, 0.3, 0.8, 0.8])
+    assert weighted.mean == pytest.approx(repeated.mean)
+    assert (weighted.n, repeated.n) == (3, 4)
+    assert weighted.error > 1.1 * repeated.error
+
+
+def test_weighted_differences_that_do_not_vary_have_no_deviation() -> None:
+    assert 0.2 - 0.1 != 0.5 - 0.4
+    of = compute_moments([0.2 - 0.1, 0.5 - 0.4], [1, 9])
+    assert of.mean == pytest.approx(0.1)
+    assert of.deviation == 0
+
+
+# ---- against a margin
+
+
+def equivalence_p_value(of: Moments, margin: float) -> float:
+    """Two one-sided tests."""
+    return max(not_worse_p_value(of, margin), not_worse_p_value(of._replace(mean=-of.mean), margin))
+
+
+@cases("nine_pairs", "r_tost_paired_1")
+def test_two_one_sided_tests(case: dict[str, Any]) -> None:
+    expected, margin = case["expected"], case["inputs"]["margin"]
+    of = compute_moments(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
+    assert of.error == pytest.approx(expected["se"], abs=case["tolerance"]["all"])
+    assert equivalence_p_value(of, margin) == pytest.approx(expected["p_tost"], abs=case["tolerance"]["all"])
+    assert (equivalence_p_value(of, margin) <= 0.05) == expected["equivalent"]
+    assert interval_from_moments(of, 0.9) == pytest.approx(tuple(expected["ci90"]), abs=case["tolerance"]["all"])
+
+
+@settings(deadline=None)
+@given(samples, margins, st.sampled_from([0.01, 0.05, 0.2]))
+def test_equivalent_is_the_interval_of_twice_alpha_inside(
+    differences: list[float], margin: float, alpha: float
+) -> None:
+    of = compute_moments(differences)
+    low, high = interval_from_moments(of, 1 - 2 * alpha)
+    assume(min(abs(low + margin), abs(high - margin)) > 1e-9)
+    assert (equivalence_p_value(of, margin) <= alpha) == (-margin < low and high < margin)
+    assert (not_worse_p_value(of, margin) <= alpha) == (-margin < low)
+
+
+def test_not_worse_as_a_one_sided_t_test() -> None:
+    differences = [0.1, -0.2, 0.3, 0.05, -0.1]
+    expected = scipy.stats.ttest_1samp(differences, -0.05, alternative="greater").pvalue
+    assert not_worse_p_value(compute_moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mean", "equivalent", "not_worse"),
+    [(0.2, 1.0, 0.0), (0.05, 0.0, 0.0), (-0.05, 0.0, 0.0), (-0.2, 1.0, 1.0), (0.1, 1.0, 0.0), (-0.1, 1.0, 1.0)],
+)
+def test_differences_that_do_not_vary(mean: float, equivalent: float, not_worse: float) -> None:
+    of = Moments(9, mean, 0.0, 8)
+    assert equivalence_p_value(of, 0.1) == equivalent
+    assert not_worse_p_value(of, 0.1) == not_worse

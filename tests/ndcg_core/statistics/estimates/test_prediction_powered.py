@@ -111,17 +111,6 @@ def test_others_whose_proxy_differences_do_not_vary_tell_nothing() -> None:
     assert (corrected.share, corrected.saved) == (0, 0)
 
 
-def test_proxy_judgments_like_the_careful_ones_are_worth_as_many_queries() -> None:
-    """Then the estimate is the mean over all queries, and the interval nearly theirs."""
-    exact, _ = drawn(50, 5_000, 0)
-    corrected = found(exact, exact, 50)
-    of_all = interval_from_moments(compute_moments(exact))
-    width = of_all.high - of_all.low
-    assert corrected.difference == pytest.approx(exact.mean(), abs=0.2 * width)
-    assert corrected.high - corrected.low == pytest.approx(width, rel=0.1)
-    assert corrected.correlation == pytest.approx(1)
-
-
 def test_the_unit_of_the_cheap_judgments_and_their_bias_change_nothing() -> None:
     exact, proxy = drawn(40, 400, 0.7)
     one, other = found(exact, proxy, 40), found(exact, 7 * proxy - 5, 40)

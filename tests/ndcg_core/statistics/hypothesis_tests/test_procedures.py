@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +10,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around_mean, column, family
+from tests.references import cases
+
+# ---- Benjamini and Hochberg
+
+
+def test_three_p_values_by_hand() -> None:
+    """.01 x 3, .03 x 3 / 2 = .045 lowered to .04 x 1."""
+    assert benjamini_hochberg([0.04, 0.01, 0.03]) == pytest.approx((0.04, 0.03, 0.04))
+    assert benjamini_hochberg([]) == ()
+
+
+@cases("fifteen_p_values", "bh_1995", "r_multtest3", "tea_tasting_multiplicity")
+def test_published_p_values(case: dict[str, Any]) -> None:
+    adjusted, tolerance = benjamini_hochberg(case["inputs"]["p"]), case["tolerance"]
+    assert adjusted == pytest.approx(case["expected"]["bh"], abs=tolerance["bh" if "bh" in tolerance else "all"])
+    rejected = sum(p <= 0.05 for p in adjusted)
+    assert rejected == case["expected"].get("bh_rejections", rejected)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 1_000).map(lambda value: value / 1_000), min_size=1, max_size=30))
+def test_benjamini_hochberg_equals_scipy(values: list[float]) -> None:
+    expected = stats.false_discovery_control(values)
+    assert benjamini_hochberg(values) == pytest.approx(expected.tolist(), rel=1e-12)
+
 
 # ---- families
 

@@ -108,36 +108,26 @@ def test_edge_cases(
     assert (comparison.difference is None) == (len(differences) == 0)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_nan_and_infinity_are_refused_with_their_place(value: float) -> None:
-    broken = column([0.1, 0.2, value], "new", "ndcg@5", ["a", "b", "c"])
-    with pytest.raises(ValueError, match=f"candidate 'new', metric 'ndcg@5': .* query 'c' == {value}, must be finite"):
-        compare_family([column([0.1, 0.2, 0.3]), broken])
-
-
-def test_a_query_given_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="candidate 'new', metric 'ndcg@10': query 'a' is given twice"):
-        compare_family([column([0.1, 0.2, 0.3], query_ids=["a", "b", "a"])])
-
-
-def test_as_many_differences_as_queries_are_needed() -> None:
-    with pytest.raises(ValueError, match=r"candidate 'new', .* shape \(2,\), must be one for each of 3 queries"):
-        compare_family([column([0.1, 0.2], query_ids=["a", "b", "c"])])
+THREE = [0.1, 0.2, 0.3]
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("columns", "settings", "message"),
     [
-        ({"alpha": 0}, "alpha == 0"),
-        ({"alpha": 5}, "alpha == 5"),
-        ({"seed": -1}, "seed == -1"),
-        ({"resamples": 0}, "resamples == 0"),
-        ({"workers": 0}, "workers == 0"),
+        ([column([0.1, 0.2, math.nan], query_ids="abc")], {}, r"'ndcg@10': .* query 'c' == nan, must be finite"),
+        ([column([0.1, math.inf, 0.3], query_ids="abc")], {}, r"'ndcg@10': .* query 'b' == inf, must be finite"),
+        ([column(THREE, query_ids="aba")], {}, "candidate 'new', metric 'ndcg@10': query 'a' is given twice"),
+        ([column([0.1, 0.2], query_ids="abc")], {}, r"'new', .* shape \(2,\), must be one for each of 3 queries"),
+        ([column(THREE)], {"alpha": 0}, "alpha == 0"),
+        ([column(THREE)], {"alpha": 5}, "alpha == 5"),
+        ([column(THREE)], {"seed": -1}, "seed == -1"),
+        ([column(THREE)], {"resamples": 0}, "resamples == 0"),
+        ([column(THREE)], {"workers": 0}, "workers == 0"),
     ],
 )
-def test_settings_out_of_range_are_refused(call: dict[str, Any], message: str) -> None:
+def test_what_is_refused(columns: list[Column], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        compare([0.1, 0.2, 0.3], **call)
+        compare_family([column([0.1, 0.2, 0.3], "first"), *columns], **settings)
 
 
 def test_no_columns_no_comparisons() -> None:
