@@ -158,13 +158,6 @@ def test_columns_of_other_names() -> None:
     assert digests_read(judgments, systems | {"old": old}, **names) == digests_read(JUDGMENTS, SYSTEMS | {"old": old})
 
 
-def test_a_ranking_with_ranks_alone() -> None:
-    """They order it, as those of a file do."""
-    systems = {name: frame[["query_id", "doc_id", "rank"]] for name, frame in frames().items()}
-    found = ndcg_ab.compare(JUDGMENTS, systems).comparison()
-    assert found.difference == ndcg_ab.compare(JUDGMENTS, SYSTEMS).comparison().difference
-
-
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [

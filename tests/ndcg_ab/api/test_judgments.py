@@ -1,6 +1,9 @@
-"""`ndcg_ab.compare_judgments`: the command's numbers over dictionaries and tables, and errors that name arguments."""
+"""`compare_judgments` and `judge_next` from Python: the commands' numbers, and errors that name arguments."""
 
 import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +13,6 @@ import ndcg_ab
 from tests.commands import invoke
 from tests.paths import DATA
 
-pytestmark = pytest.mark.slow
-
 PEOPLE = {f"q{number}": {"a": 1, "b": 0} for number in range(20)}
 MODEL = {query: {"a": 0, "b": 1} for query in PEOPLE}
 SYSTEMS = {
@@ -20,6 +21,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.slow
 def test_dictionaries_and_tables() -> None:
     rows = [(query, doc, grade) for query, grades in MODEL.items() for doc, grade in grades.items()]
     table = pa.table(dict(zip(("query_id", "doc_id", "rating"), map(list, zip(*rows, strict=True)), strict=True)))
@@ -33,6 +35,7 @@ def test_dictionaries_and_tables() -> None:
     assert "1 verdict of 1 changes" in str(found) and "1 verdict of 1 changes" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_what_the_command_writes() -> None:
     judgments, systems = str(DATA / "judgments.qrels"), {name: str(DATA / f"{name}.run") for name in ("old", "new")}
     options = [word for name, file in systems.items() for word in ("--system", f"{name}={file}")]
@@ -40,6 +43,7 @@ def test_what_the_command_writes() -> None:
     assert json.loads(ndcg_ab.compare_judgments(judgments, judgments, systems).to_json()) == json.loads(written)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -53,3 +57,47 @@ def test_what_the_command_writes() -> None:
 def test_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ndcg_ab.InputError, match=message):
         ndcg_ab.compare_judgments(**{"first": PEOPLE, "second": MODEL, **arguments})
+
+
+# ---- judge_next from Python: the same rows as the command's, and its own mistakes
+
+
+FILES = {"old": DATA / "old.run", "new": DATA / "new.run"}
+
+
+@pytest.mark.slow
+def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
+    found = ndcg_ab.judge_next(DATA / "judgments.qrels", FILES, metric="precision@5", count=2, candidates="new")
+    assert [row.place for row in found.rows] == [1, 2]
+    assert found.to_csv().splitlines()[1].startswith(f"1,{found.rows[0].query_id},{found.rows[0].doc_id},")
+    assert len(json.loads(found.to_json())["documents"]) == 2
+    assert "new against old, precision@5: undecided" in str(found)
+    found.sheet(tmp_path / "sheet.html")
+    assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_configuration_is_taken_as_of_now(tmp_path: Path) -> None:
+    """Its patterns name files, and its dates are written out."""
+    for name, path in FILES.items():
+        shutil.copy(path, tmp_path / f"{name}-{datetime.now(UTC):%Y}.run")
+    systems = [{"name": "old", "file": "old*.run"}, {"name": "new", "file": "new-{date:%Y}.run"}]
+    content = {"name": "shop", "judgments": str(DATA / "judgments.qrels"), "systems": systems}
+    (tmp_path / "shop.yaml").write_text(json.dumps(content))
+    found = ndcg_ab.judge_next(config=tmp_path / "shop.yaml", count=3)
+    assert found.rows == ndcg_ab.judge_next(DATA / "judgments.qrels", FILES, count=3).rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": 0}, "count = 0: must be a whole number, at least 1"),
+        ({"config": "a.yaml"}, "config: replaces judgments and systems"),
+        ({"metric": "ndcg(unjudged=condense)@10"}, "the effect of a grade on it is not known"),
+        ({"candidates": ["other"]}, "candidates 'other': is none of the candidates (new)"),
+    ],
+)
+def test_mistakes_of_judge_next_name_the_argument(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ndcg_ab.InputError) as caught:
+        ndcg_ab.judge_next(DATA / "judgments.qrels", FILES, **arguments)
+    assert message in str(caught.value)

@@ -1,29 +1,55 @@
-"""`import ndcg_ab`: every public name, and nothing loaded before it is asked for."""
+"""`import ndcg_ab` and `import ndcg_core`: every public name, and nothing loaded before it is needed."""
 
 import doctest
 import subprocess
 import sys
 import warnings
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
 import ndcg_ab
+import ndcg_core
 from tests.paths import ROOT
 
 HEAVY = {"duckdb", "scipy", "numpy", "pyarrow", "pydantic", "mlflow", "prefect", "rich", "pandas", "polars"}
 
 
-@pytest.mark.parametrize("name", sorted(set(ndcg_ab.__all__) - {"__version__"}))
-def test_a_public_name_is_that_of_its_module(name: str) -> None:
-    assert getattr(ndcg_ab, name) is getattr(import_module(ndcg_ab._HOME[name]), name)
-    assert name in dir(ndcg_ab)
+HOMES = {  # a public name -> its module
+    **{f"ndcg_ab.{name}": home for name, home in ndcg_ab._HOME.items()},
+    **{f"ndcg_core.{name}": f"ndcg_core.{home}" for name, home in ndcg_core._HOME.items()},
+}
 
 
-def test_the_lists_of_names_agree() -> None:
-    assert set(ndcg_ab.__all__) == {*ndcg_ab._HOME, "__version__"}
-    with pytest.raises(AttributeError, match="module 'ndcg_ab' has no attribute 'nothing'"):
-        _ = ndcg_ab.nothing
+@pytest.mark.parametrize("public", HOMES)
+def test_a_public_name_is_that_of_its_module(public: str) -> None:
+    package, _, name = public.partition(".")
+    module = import_module(package)
+    assert getattr(module, name) is getattr(import_module(HOMES[public]), name)
+    assert name in dir(module)
+
+
+@pytest.mark.parametrize("package", [ndcg_ab, ndcg_core])
+def test_the_lists_of_names_agree(package: ModuleType) -> None:
+    assert {*package.__all__} - {"__version__"} == {*package._HOME}
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        ("import ndcg_core", set()),
+        ("import ndcg_core; ndcg_core.parse('ndcg@10').name", set()),  # measures are plain Python
+        ("import ndcg_core; ndcg_core.compare_family", {"numpy", "scipy"}),
+    ],
+)
+def test_numpy_and_scipy_are_loaded_when_they_are_needed(code: str, loaded: set[str]) -> None:
+    code += "\nimport sys; print(sorted({'numpy', 'scipy', 'scipy.stats'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.strip() == str(sorted(loaded))
 
 
 @pytest.mark.slow
@@ -38,9 +64,11 @@ def test_the_import_loads_nothing_and_a_comparison_no_platform() -> None:
     assert found.stdout.splitlines() == ["[]", "[]"]
 
 
-@pytest.mark.slow
-def test_the_example_in_the_docstring() -> None:
-    found = doctest.testmod(ndcg_ab)
+@pytest.mark.parametrize(
+    "module", ["ndcg_core", "ndcg_core.measures.notation", pytest.param("ndcg_ab", marks=pytest.mark.slow)]
+)
+def test_the_examples_in_docstrings(module: str) -> None:
+    found = doctest.testmod(import_module(module))
     assert (found.failed, found.attempted > 0) == (0, True)
 
 

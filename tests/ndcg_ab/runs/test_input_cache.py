@@ -20,6 +20,7 @@ from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
+from tests.inputs import write_table
 from tests.small_evaluation import calling, changed_run, no_tracker, perform_run, rows_of, small
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
@@ -228,6 +229,24 @@ def test_how_a_file_is_read_is_a_part_of_what_is_known(read: list[str], tmp_path
         systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.csv", "columns": columns}]
         found.add(pulls(small(tmp_path, systems=systems), number)[-1]["digest"])
     assert len(found) == 2 and read.count("new.csv") == 3
+
+
+def test_other_numbers_of_words_and_other_texts_of_queries_read_the_judgments_again(tmp_path: Path) -> None:
+    small(tmp_path)
+    lines = [line.split() for line in (tmp_path / "inputs" / "judgments.qrels").read_text().splitlines()]
+    words = [
+        {"query_id": f"about {q}", "doc_id": doc, "grade": "no" if grade == "0" else "yes"}
+        for q, _, doc, grade in lines
+    ]
+    write_table(tmp_path / "inputs" / "j.csv", words)
+    digests = set()
+    for number, (grade, prefix) in enumerate([(1, ""), (3, ""), (3, "x")]):
+        queries = [{"query_id": f"{prefix}{query}", "text": f"about {query}"} for query in {line[0] for line in lines}]
+        write_table(tmp_path / "inputs" / "queries.csv", queries)
+        judgments = {"file": "j.csv", "grades": {"yes": grade, "no": 0}}
+        found = pulls(small(tmp_path, judgments=judgments, queries="queries.csv"), number)
+        digests.add(next(row["digest"] for row in found if row["kind"] == "judgments"))
+    assert len(digests) == 3
 
 
 def test_what_was_noticed_is_told_of_the_file_that_it_is_in(read: list[str], tmp_path: Path) -> None:

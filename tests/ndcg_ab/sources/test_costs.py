@@ -45,32 +45,6 @@ def ask(answer: Callable[[Asked], Said], costs: CostRequest | None, **keys: Any)
         return pull_source(described, RANKING, Path(), QUERIES, folder=folder, costs=costs), server.texts
 
 
-@pytest.mark.slow
-def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine waits for a known time, which differs from query to query; one that fails first is asked again."""
-    monkeypatch.setattr(http_client, "FIRST_WAIT", 1.0)
-    waits = {f"text {number}": 0.004 * number for number in range(1, 9)}
-    failed: list[str] = []
-
-    def slow(asked: Asked) -> Said:
-        if asked.text == "text 3" and not failed:
-            failed.append(asked.text)
-            return Said("", 503)
-        time.sleep(waits[asked.text])
-        return Said(HITS)
-
-    found, texts = ask(slow, CostRequest(("latency_ms", "took_ms", "tokens"), seed=5))
-    latencies = {query_id: value for query_id, cost, value, _ in rows(found) if cost == "latency_ms"}
-    for number in range(1, 9):
-        own = 1000 * waits[f"text {number}"]
-        assert own <= latencies[f"q{number}"] < own + 400, "from the request to the last byte, without other attempts"
-    assert {value for _, cost, value, _ in rows(found) if cost == "took_ms"} == {7.0}
-    assert {value for _, cost, value, _ in rows(found) if cost == "tokens"} == {11.0}
-    assert sorted(set(texts)) == sorted(QUERIES.values())
-    assert list(dict.fromkeys(texts)) != list(QUERIES.values()), "in random order"
-    assert measurement_text(found.costs) == "asked over HTTP, one request at a time, queries in random order (seed 5)"
-
-
 def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that stands still but in requests: 5 s until one fails, 0.25 s until the next is answered."""
     clock, answers = [0.0], [(5.0, None), (0.25, b'{"hits": [{"id": "a"}]}')]
@@ -93,20 +67,20 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
+    """The first requests warm up and are asked again, all of them in random order."""
     plain, texts = ask(lambda asked: Said(HITS), None)
-    timed, _ = ask(lambda asked: Said(HITS), CostRequest(("latency_ms",), warm_up=2, seed=1))
     assert plain.costs is None
     assert texts == list(QUERIES.values()), "in the order of the queries where nothing is recorded"
-    assert plain.table.equals(timed.table)
-    assert plain.digest == timed.digest
-
-
-@pytest.mark.slow
-def test_the_first_requests_warm_up_and_are_asked_again() -> None:
-    found, texts = ask(lambda asked: Said(HITS), CostRequest(("latency_ms",), warm_up=3, seed=1))
-    assert [is_cold for *_, is_cold in rows(found)] == [True] * 3 + [False] * 8
-    assert texts[:3] == texts[3:6], "the same queries first, in the same order"
-    assert len(texts) == 3 + 8
+    found, texts = ask(lambda asked: Said(HITS), CostRequest(("latency_ms", "took_ms", "tokens"), warm_up=3, seed=5))
+    assert plain.table.equals(found.table)
+    assert plain.digest == found.digest
+    assert [is_cold for _, cost, _, is_cold in rows(found) if cost == "tokens"] == [True] * 3 + [False] * 8
+    values = {(cost, value) for _, cost, value, _ in rows(found) if cost != "latency_ms"}
+    assert values == {("took_ms", 7.0), ("tokens", 11.0)}
+    assert texts[:3] == texts[3:6] and len(texts) == 3 + 8
+    assert sorted(texts[3:]) == sorted(QUERIES.values()) and texts[3:] != list(QUERIES.values())
+    how = "asked over HTTP, one request at a time after 3 to warm up, queries in random order (seed 5)"
+    assert measurement_text(found.costs) == how
 
 
 @pytest.mark.slow

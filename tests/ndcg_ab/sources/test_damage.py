@@ -10,14 +10,12 @@ import json
 import lzma
 import random
 import shutil
-import sqlite3
 import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
@@ -29,6 +27,7 @@ from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import RANKING
+from tests.inputs import write_database
 from tests.readings import reduce_ranking
 
 QUERIES, DEPTH = 12, 25
@@ -45,20 +44,6 @@ TEXT = "".join(
 def write_parquet(path: Path) -> None:
     table = pa.Table.from_pylist(ROWS)
     papq.write_table(table, path, row_group_size=100, write_page_checksum=True)
-
-
-def write_sqlite(path: Path) -> None:
-    with sqlite3.connect(path) as database:
-        database.execute("create table hit (query_id text, doc_id text, score real)")
-        database.executemany("insert into hit values (?, ?, ?)", [tuple(row.values()) for row in ROWS])
-    database.close()
-
-
-def write_duckdb(path: Path) -> None:
-    table = pa.Table.from_pylist(ROWS)
-    with duckdb.connect(path) as database:
-        database.register("hits", table)
-        database.execute("create table hit as select * from hits")
 
 
 def write_document(path: Path) -> None:
@@ -114,8 +99,8 @@ CONTAINERS = {
     "Parquet": Container("a.parquet", write_parquet, True),
     "a list in JSON": Container("a.json", lambda path: path.write_text(json.dumps(ROWS))),
     "JSON by query": Container("a.json", write_document),
-    "SQLite": Container("a.db", write_sqlite),
-    "DuckDB": Container("a.duckdb", write_duckdb, True),
+    "SQLite": Container("a.db", lambda path: write_database(path, ROWS)),
+    "DuckDB": Container("a.duckdb", lambda path: write_database(path, ROWS), True),
 }
 
 

@@ -7,20 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import jsonschema
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.schema import json_schema
-from ndcg_ab.config.loading.templates import resolve_at
-from ndcg_ab.config.loading.yaml_files import read_yaml
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
@@ -89,22 +82,6 @@ def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.Mon
     assert judgments(files, "${LISTS}") == ROWS
 
 
-def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://u:geheim@h/d")
-    (tmp_path / "c.yaml").write_text(
-        "name: t\n"
-        "judgments: {database: {env: DATABASE_URL}, query: \"select * from judgment where day = '{date}'\"}\n"
-        "systems: [{name: a, database: '${DATABASE_URL}', query: select 1}, {name: b, file: 's3://b/{date}.run'}]\n"
-    )
-    given = read_config(tmp_path / "c.yaml")
-    assert faults(read_yaml(tmp_path / "c.yaml")) == []
-    assert Evaluation.model_validate_json(given.model_dump_json()) == given
-    assert "geheim" not in given.model_dump_json()
-    settled = resolve_at(given, datetime(2026, 11, 20, tzinfo=UTC))
-    assert settled.judgments.query == "select * from judgment where day = '2026-11-20'"
-    assert settled.systems[1].file == "s3://b/2026-11-20.run"
-
-
 @pytest.mark.parametrize(
     ("ranks", "said"),
     [
@@ -119,10 +96,6 @@ def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None], sa
     with pytest.raises(InputError) as caught:
         list(read)
     assert str(caught.value) == said
-
-
-def faults(content: Any) -> list[str]:
-    return [error.message for error in jsonschema.Draft202012Validator(json_schema()).iter_errors(content)]
 
 
 CASES = read_cases("database_query")

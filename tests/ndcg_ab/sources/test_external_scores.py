@@ -1,11 +1,8 @@
 """Values per query of other tools: every format that they write, and everything that is refused."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.inputs.connections import in_memory_file
@@ -14,19 +11,20 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
 from tests.cases import read_cases
+from tests.inputs import write_table
 from tests.paths import shared
 
 VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
 OF_A = {key: value for key, value in VALUES.items() if key[0] == "a"}
-CSV = "system_id,query_id,metric,value\n" + "".join(f"{','.join(key)},{value}\n" for key, value in VALUES.items())
+NAMES = ("system_id", "query_id", "metric", "value")
 TREC_EVAL = "map                   \t1\t0.5000\nmap                   \t2\t0.2500\n"
 ALL = "runid                 \tall\tx\nmap                   \tall\t0.3750\n"
 MEANS = {("a", "all", "map"): 0.375}
 
 
-def read(path: Path, text: str | bytes, **keys: object) -> tuple[dict, dict]:
+def read(path: Path, text: str, **keys: object) -> tuple[dict, dict]:
     """The values, and the means that the file gives."""
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_text(text, encoding="utf-8")
     return parts(ScoresSource(file=path, **keys))
 
 
@@ -38,30 +36,10 @@ def parts(source: ScoresSource) -> tuple[dict, dict]:
     return found
 
 
-def parquet(columns: dict) -> bytes:
-    sink = pa.BufferOutputStream()
-    papq.write_table(pa.table(columns), sink)
-    return sink.getvalue().to_pybytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    {
-        "a.csv": CSV,
-        "a.tsv": CSV.replace(",", "\t"),
-        "a.csv.gz": gzip.compress(CSV.encode(), mtime=0),
-        "a.jsonl": "".join(
-            json.dumps(dict(zip(("system_id", "query_id", "metric", "value"), (*key, value), strict=True))) + "\n"
-            for key, value in VALUES.items()
-        ),
-        "a.parquet": parquet(
-            {name: [key[at] for key in VALUES] for at, name in enumerate(("system_id", "query_id", "metric"))}
-            | {"value": list(VALUES.values())}
-        ),
-    }.items(),
-)
-def test_tables_name_their_systems(name: str, text: str | bytes, tmp_path: Path) -> None:
-    assert read(tmp_path / name, text) == (VALUES, {})
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.jsonl", "a.parquet"])
+def test_tables_name_their_systems(name: str, tmp_path: Path) -> None:
+    rows = [dict(zip(NAMES, (*key, value), strict=True)) for key, value in VALUES.items()]
+    assert parts(ScoresSource(file=write_table(tmp_path / name, rows))) == (VALUES, {})
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,11 @@ def search(queries, depth):
     assert pulled.locate("q1", "one 0") == pulled.origin
 
 
-def test_a_function_can_be_called_for_each_query(tmp_path: Path) -> None:
-    text = "def search(text, suffix):\n    return [(text + suffix, 1)] if text == 'two' else []"
-    assert rows(source_of(tmp_path, text, per_query=True, suffix="!"), tmp_path) == [("q2", "two!", 1.0)]
-
-
-@pytest.mark.parametrize("name", ["file", "env"])
-def test_an_argument_named_like_a_reference_is_none(name: str, tmp_path: Path) -> None:
-    text = f"def search(text, {name}):\n    return [({name}, 1)] if text == 'two' else []"
-    assert rows(source_of(tmp_path, text, per_query=True, **{name: "x"}), tmp_path) == [("q2", "x", 1.0)]
+@pytest.mark.parametrize("name", ["suffix", "file", "env"])
+def test_a_function_can_be_called_for_each_query(name: str, tmp_path: Path) -> None:
+    """An argument named like a reference is none."""
+    text = f"def search(text, {name}):\n    return [(text + {name}, 1)] if text == 'two' else []"
+    assert rows(source_of(tmp_path, text, per_query=True, **{name: "!"}), tmp_path) == [("q2", "two!", 1.0)]
 
 
 def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:

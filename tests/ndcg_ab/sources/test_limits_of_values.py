@@ -2,15 +2,12 @@
 
 import gzip
 import json
-import sqlite3
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.inputs.connections import in_memory_file
@@ -21,6 +18,7 @@ from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.in_memory import InMemorySource
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import LONGEST_ID, RANKING
+from tests.inputs import write_database, write_table
 from tests.readings import reduce_ranking
 
 TEXTS = ("trec", "trec.gz", "csv", "tsv", "jsonl", "json", "nested")
@@ -35,11 +33,11 @@ def read(form: str, rows: Rows, folder: Path) -> list[dict[str, Any]]:
     """Write the rows of a ranking in some form, and return them as they are read."""
     folder.mkdir(exist_ok=True)
     if form in ("arrow", "pandas", "dictionary"):
-        table = as_table(rows)
+        table = pa.Table.from_pylist(as_records(rows))
         data = {"arrow": table, "pandas": pd.DataFrame(table.to_pylist()), "dictionary": as_nested(rows)}[form]
         source: Any = InMemorySource(in_memory_file("ranking", data), {})
     elif form in ("sqlite", "duckdb"):
-        write_database(folder / f"a.{form}", rows, form)
+        write_database(folder / f"a.{form}", as_records(rows))
         query = {"database": str(folder / f"a.{form}"), "query": "select * from hit"}
         source = make_source(DatabaseSource.model_validate(query), folder)
     else:
@@ -50,8 +48,8 @@ def read(form: str, rows: Rows, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def as_table(rows: Rows) -> pa.Table:
-    return pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True)))
+def as_records(rows: Rows) -> list[dict[str, Any]]:
+    return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
 def as_nested(rows: Rows) -> dict[Any, dict[Any, Any]]:
@@ -62,29 +60,13 @@ def as_nested(rows: Rows) -> dict[Any, dict[Any, Any]]:
 
 
 def write_file(path: Path, rows: Rows, form: str) -> None:
-    if form == "parquet":
-        papq.write_table(as_table(rows), path)
-    elif form.startswith("trec"):
+    if form.startswith("trec"):
         text = "".join(f"{query} Q0 {doc} {at} {score} t\n" for at, (query, doc, score) in enumerate(rows, 1))
         path.write_bytes(gzip.compress(text.encode()) if form == "trec.gz" else text.encode())
-    elif form in ("csv", "tsv"):
-        path.write_text("".join((",", "\t")[form == "tsv"].join(map(str, row)) + "\n" for row in (NAMES, *rows)))
+    elif form == "nested":
+        path.write_text(json.dumps(as_nested(rows)))
     else:
-        lines = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in rows]
-        path.write_text(
-            {"jsonl": "\n".join(lines), "json": f"[{','.join(lines)}]"}.get(form, json.dumps(as_nested(rows)))
-        )
-
-
-def write_database(path: Path, rows: Rows, form: str) -> None:
-    if form == "duckdb":
-        with duckdb.connect(path) as database:
-            database.register("hits", as_table(rows))
-            database.execute("create table hit as select * from hits")
-        return
-    with sqlite3.connect(path) as kept:
-        kept.execute("create table hit (query_id, doc_id, score)")
-        kept.executemany("insert into hit values (?, ?, ?)", rows)
+        write_table(path, as_records(rows))
 
 
 @pytest.mark.parametrize("form", TEXTS + TYPED)

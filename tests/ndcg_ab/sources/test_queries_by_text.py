@@ -1,6 +1,6 @@
 """Tables that name queries by their texts meet those with ids, if a file of queries has both."""
 
-import json
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import ndcg_ab
 from ndcg_ab import thresholds
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.document_rules import match_texts
+from tests.inputs import write_table
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import rows_of, small, undrawn
 
 TEXTS = {str(at): f"{chr(97 + at)} red shoe" for at in range(12)}
 JUDGED = {query_id: {"a": 2, "b": 0, "c": 1} for query_id in TEXTS}
@@ -27,12 +27,12 @@ def by_text(table: dict[str, Any]) -> dict[str, Any]:
 
 def write_files(folder: Path) -> dict[str, str]:
     """The judgments and rankings by text, and the queries, as files."""
-    judged = [f"{text},{doc},{grade}\n" for text, docs in by_text(JUDGED).items() for doc, grade in docs.items()]
-    (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(judged))
-    for name, ranking in RANKINGS.items():
-        rows = [f"{text},{doc},{score}\n" for text, docs in by_text(ranking).items() for doc, score in docs.items()]
-        (folder / f"{name}.csv").write_text("query_id,doc_id,score\n" + "".join(rows))
-    (folder / "queries.tsv").write_text("query_id\ttext\n" + "".join(f"{i}\t{text}\n" for i, text in TEXTS.items()))
+    for name, value, table in (("j", "grade", JUDGED), *((name, "score", each) for name, each in RANKINGS.items())):
+        rows = [(text, doc, number) for text, docs in by_text(table).items() for doc, number in docs.items()]
+        write_table(
+            folder / f"{name}.csv", [dict(zip(("query_id", "doc_id", value), row, strict=True)) for row in rows]
+        )
+    write_table(folder / "queries.tsv", [{"query_id": query_id, "text": text} for query_id, text in TEXTS.items()])
     return {path.stem: str(path) for path in folder.iterdir()}
 
 
@@ -40,13 +40,15 @@ def codes(result: ndcg_ab.CompareResult) -> list[tuple[str, int]]:
     return [(each.code, each.count) for each in result._outcome.findings if "by_text" in each.code]
 
 
+CASES = [*itertools.product(["judgments", "rankings", "both"], [True, False], [None, "1GB"])]
+
+
 @pytest.mark.first_case
-@pytest.mark.parametrize("which", mostly_soaked(["judgments", "rankings", "both"], kept=["both"]))
-@pytest.mark.parametrize("in_memory", [True, False])
-@pytest.mark.parametrize("memory_limit", [None, "1GB"])
+@pytest.mark.parametrize("case", mostly_soaked(CASES, kept=[("both", True, None), ("both", False, "1GB")]))
 def test_texts_have_the_ids(
-    which: str, in_memory: bool, memory_limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: tuple[str, bool, str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    which, in_memory, memory_limit = case
     if memory_limit:
         monkeypatch.setattr(thresholds, "FILE_ROWS", 5)
     paths = write_files(tmp_path)
@@ -104,20 +106,3 @@ def test_without_the_file_of_queries_it_is_named() -> None:
     for judgments, new in ((JUDGED, by_text(RANKINGS["new"])), (by_text(JUDGED), RANKINGS["new"])):
         with pytest.raises(InputError, match="give the file that has their ids and texts: --queries FILE"):
             ndcg_ab.compare(judgments, {"new": new})
-
-
-@pytest.mark.slow
-def test_a_night_with_other_texts_reads_again(tmp_path: Path) -> None:
-    small(tmp_path)
-    write_files(tmp_path / "inputs")
-    systems = [{"name": name, "file": f"{name}.csv"} for name in RANKINGS]
-    evaluation = small(tmp_path, judgments="j.csv", queries="queries.tsv", systems=systems)
-    undrawn(evaluation)
-    queries = tmp_path / "inputs" / "queries.tsv"
-    queries.write_text(queries.read_text().replace("\n", "\nx").removesuffix("x"))
-    undrawn(evaluation)
-    (first,), (second,) = (
-        rows_of(evaluation, f"select json(list(query_id order by query_id)) from query_score where ordinal = {at}")
-        for at in (1, 2)
-    )
-    assert sorted(set(json.loads(second[0]))) == sorted(f"x{each}" for each in set(json.loads(first[0])))

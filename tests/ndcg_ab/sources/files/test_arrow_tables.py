@@ -13,7 +13,6 @@ from pyarrow import ipc
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.forms.recognition import format_by_name
 from tests.readings import read_table
 
 TABLE = pa.table(
@@ -87,17 +86,3 @@ def test_it_is_said_what_is_wrong(name: str, tmp_path: Path) -> None:
 def test_what_a_mac_adds_to_an_archive_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "r.zip").write_bytes(zip_bytes("runs/", "runs/a.run", "__MACOSX/runs/._a.run"))
     assert read_table(tmp_path / "r.zip", RANKING, None, {}).num_rows == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a.csv.gz.zst", "csv"),
-        ("a.TSV.LZ4", "tsv"),
-        ("a.xz", "trec"),
-        ("a.feather.zip", "parquet"),
-        ("a.csv.run", "trec"),
-    ],
-)
-def test_suffixes_of_packings_say_nothing_of_the_format(name: str, expected: str) -> None:
-    assert format_by_name(Path(name)) == expected

@@ -1,8 +1,6 @@
 """Bad input: one sentence that names the place, the value and the rule; exit code 2; nothing written."""
 
 import gzip
-import itertools
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -85,17 +83,6 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
 }
 # what is given to `compare` beside good judgments and a good ranking `old`
 OPTIONS: dict[str, tuple[list[str], list[str]]] = CASES["OPTIONS"]
-PYTHON: dict[str, tuple[str, list[str]]] = {
-    "no such module": ("", ["there is no module 'engine", "or installed"]),
-    "an error": ("def search(queries):\n    raise ValueError('two\\nlines')", ["failed: ValueError: two lines"]),
-    "NaN": (
-        "def search(queries):\n    return {'q1': [('a', float('nan'))]}",
-        ["'a': score = nan: must be a finite number"],
-    ),
-    "a document twice": ("def search(queries):\n    return {'q1': [('a', 1), ('a', 2)]}", ["document 'a' is 2 times"]),
-    "no shared query": ("def search(queries):\n    return {'x': [('a', 1)]}", ["answers none of the 2 judged queries"]),
-}
-MODULES = itertools.count()
 # every list holds the one before it nine times: what a few hundred bytes stand for would fill any memory
 LAUGHS = b"name: t\n" + b"".join(
     b"a%d: &a%d [%s]\n" % (at, at, b", ".join([b"*a%d" % (at - 1)] * 9 if at else [b"x"])) for at in range(12)
@@ -188,10 +175,6 @@ def test_a_bad_option(case: str, folder: Path) -> None:
     refused(folder, compare(folder, *(option.replace("{}", str(folder)) for option in options)), words)
 
 
-def test_no_judgments(folder: Path) -> None:
-    refused(folder, compare(folder, judgments="none"), ["none: there is no such file"])
-
-
 def test_a_mapped_column_must_be_there(folder: Path) -> None:
     """Otherwise the ranks would order the results, and nobody would know."""
     put(folder, "old.run", '{"query_id": "q1", "doc_id": "a", "similarity": 1}\n')
@@ -230,31 +213,3 @@ def test_a_bad_configuration(command: str, content: bytes | None, words: list[st
     if content is not None:
         put(folder, "c.yaml", content)
     refused(folder, [command, str(folder / "c.yaml")], words)
-
-
-@pytest.mark.parametrize("case", PYTHON)
-def test_a_bad_function(case: str, folder: Path) -> None:
-    source, words = PYTHON[case]
-    name = f"engine{next(MODULES)}"  # a module is imported once in a process
-    if source:
-        put(folder, f"{name}.py", source)
-    put(folder, "queries.csv", "query_id,text\nq1,one\nq2,two\n")
-    systems = f"[{{name: new, python: '{name}:search'}}]"
-    put(folder, "c.yaml", f"name: t\njudgments: qrels\nqueries: queries.csv\nsystems: {systems}\n")
-    refused(folder, ["check", str(folder / "c.yaml")], [f"{name}:search", *words])
-
-
-def findings(folder: Path, judgments: str, ranking: str) -> dict[str, tuple[str, int]]:
-    put(folder, "qrels", judgments)
-    put(folder, "old.run", ranking)
-    found = invoke(compare(folder, "--json", "-"))
-    assert found.exit_code == 0, found.output
-    return {row["code"]: (row["severity"], row["count"]) for row in json.loads(found.stdout)["findings"]}
-
-
-@pytest.mark.slow
-def test_what_is_only_worth_a_note(folder: Path) -> None:
-    assert findings(folder, QRELS, RUN) == {}
-    assert findings(folder, QRELS + "q1 0 a 1.0\n", RUN) == {"repeated_judgment": ("note", 1)}
-    unjudged = RUN + "q8 Q0 a 1 1 t\nq9 Q0 a 1 1 t\n"
-    assert findings(folder, QRELS, unjudged) == {"unjudged_query": ("note", 2)}

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,12 +21,14 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_queries, pull_source
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
-from ndcg_ab.sources.forms.recognition import format_by_name
+from ndcg_ab.sources.forms.recognition import format_by_name, recognise_file
+from ndcg_ab.sources.tables.schema import JUDGED as SINGLE
 from ndcg_ab.sources.tables.schema import query_layout
 from tests.cases import read_cases
-from tests.commands import invoke
 from tests.examples import examples
+from tests.inputs import write_table
 from tests.readings import read_carefully, read_table
+from tests.repeated import mostly_soaked
 
 Row = tuple[str | float | None, ...]
 
@@ -95,13 +98,6 @@ def test_a_first_line_that_tells_excel_the_delimiter_is_no_header(tmp_path: Path
         read_table(path, JUDGMENT)
 
 
-@pytest.mark.parametrize("ending", ["", ".gz"])
-def test_parquet_gives_the_same_table(ending: str, tmp_path: Path) -> None:
-    path = put(tmp_path / f"qrels.parquet{ending}", written(JUDGED, JUDGMENT, "parquet"))
-    assert rows_of(read_table(path, JUDGMENT, None, {})) == JUDGED
-    assert rows_of(read_carefully(path, JUDGMENT, "parquet", {})) == JUDGED
-
-
 def test_parquet_in_other_types_gives_the_same_values(tmp_path: Path) -> None:
     kinds = (pa.int32(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string()))
     for kind in kinds:
@@ -149,19 +145,21 @@ def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: 
 def test_a_column_relevance_holds_the_grades_where_none_is_called_so(file_format: str, tmp_path: Path) -> None:
     for columns, expected in ((("relevance",), 2.0), (("grade", "relevance"), 1.0)):
         row = {"query_id": "q", "doc_id": "d"} | dict(zip(columns, (1.0, 2.0)[-len(columns) :], strict=True))
-        path = tmp_path / f"judged.{file_format}"
-        if file_format == "parquet":
-            papq.write_table(pa.Table.from_pylist([row]), path)
-        else:
-            csv_text = ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"
-            put(path, csv_text if file_format == "csv" else json.dumps(row))
+        path = write_table(tmp_path / f"judged.{file_format}", [row])
         assert read_table(path, JUDGMENT, file_format, {})["grade"].to_pylist() == [expected]
 
 
 @pytest.mark.parametrize(
     ("name", "file_format"),
     [("a.run.gz", "trec"), ("qrels.dl19-passage.txt", "trec"), ("a.CSV", "csv"), ("a.csv.gz", "csv"), ("a.tsv", "tsv")]
-    + [("a.json", "jsonl"), ("a.ndjson.gz", "jsonl"), ("a.parquet", "parquet"), ("a.pq", "parquet"), ("csv", "trec")],
+    + [("a.json", "jsonl"), ("a.ndjson.gz", "jsonl"), ("a.parquet", "parquet"), ("a.pq", "parquet"), ("csv", "trec")]
+    + [
+        ("a.csv.gz.zst", "csv"),
+        ("a.TSV.LZ4", "tsv"),
+        ("a.xz", "trec"),
+        ("a.feather.zip", "parquet"),
+        ("a.csv.run", "trec"),
+    ],
 )
 def test_the_name_tells_the_format(name: str, file_format: str) -> None:
     assert format_by_name(Path(name)) == file_format
@@ -199,16 +197,6 @@ def test_a_ranking_has_a_score_a_rank_or_both(
     path = put(tmp_path / name, content)
     assert rows_of(read_table(path, RANKING, None, {}).cast(RANKING.schema)) == [("q", "d", score, rank)]
     assert rows_of(read_carefully(path, RANKING, format_by_name(path), {})) == [("q", "d", score, rank)]
-
-
-@pytest.mark.slow
-def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
-    """The lines stand in another order, and by text 10 would come before 9."""
-    put(tmp_path / "qrels", "q 0 best 1\n")
-    put(tmp_path / "a.csv", "query_id,doc_id,rank\nq,z,10\nq,best,9\nq,a,100\nq,m,8\n")
-    command = ["compare", "--judgments", str(tmp_path / "qrels"), "--system", f"a={tmp_path / 'a.csv'}"]
-    found = invoke([*command, "--metric", "rr", "--json", "-"])
-    assert json.loads(found.stdout)["systems"][0]["mean"] == 0.5
 
 
 def asking(directory: Path, queries: str, **keys: object) -> Evaluation:
@@ -339,12 +327,27 @@ def test_what_a_ranking_tells_beside_its_rows(case: str, tmp_path: Path) -> None
         assert all(rank is None for rank in ranks) if "ranks" in case else ranks[:2] == [1, 2]
 
 
-def test_lines_of_comment_are_no_rows(tmp_path: Path) -> None:
-    """As for trec_eval 10: whatever stands behind the #, six fields included."""
-    content = "# by hand\nq1 Q0 a 1 2 t\n  # q1 Q0 b 2 1 t\n# q1 Q0 c 3 0 t\nq#1 Q0 #d 4 -1 t\n"
-    path = put(tmp_path / "a.run", content)
-    rows = [("q1", "a", 2.0, 1), ("q#1", "#d", -1.0, 4)]
-    assert rows_of(read_table(path, RANKING, None, {}).cast(RANKING.schema)) == rows
-    assert rows_of(read_carefully(path, RANKING, "trec", {})) == rows
-    judged = put(tmp_path / "q", "# of 2025\nq1 0 a 1\n# q1 0 b 1\n")
-    assert rows_of(read_table(judged, JUDGMENT, None, {})) == [("q1", "a", 1.0)]
+# ---- lines of TREC that begin with #: rows if they have the fields of one, else comments, which are counted
+
+LINES = {"judgment": "{} 0 d1 1", "ranking": "{} Q0 d1 1 2.5 tag"}
+COMMENTS = ("# a comment", "#", "#q9", "#q9 0", "# seven words that are no row 7", "# pooled by 3", "#q9 0 d1 high x y")
+WRITTEN = [("#1", "\t"), ("##é", "  ")]  # a query id, and what stands between fields
+
+
+@pytest.mark.parametrize("layout", [JUDGMENT, SINGLE, RANKING], ids=["judgment", "judged", "ranking"])
+@pytest.mark.parametrize("given", mostly_soaked(itertools.product(["#1", "##é"], ["\t", "  "]), kept=WRITTEN))
+@pytest.mark.parametrize("comment", ["", *COMMENTS])
+def test_a_query_id_may_begin_like_a_comment(
+    layout: Layout, given: tuple[str, str], comment: str, tmp_path: Path
+) -> None:
+    query_id, sign = given
+    comments = [comment] * bool(comment)
+    lines = [LINES[layout.kind].format(each).replace(" ", sign) for each in (query_id, "q2")]
+    path = put(tmp_path / "trec", "\n".join([*comments, *lines, *comments]) + "\n")
+    found = pull_source(FileSource(file=path), layout, tmp_path)
+    assert found.query_ids == [query_id, "q2"]
+    assert [(each.code, each.count) for each in found.remarks] == [("comment_line", 2)] * bool(comment)
+    assert read_carefully(path, layout, "trec", {}).num_rows == read_table(path, layout, None, {}).num_rows == 2
+    if len(comment.split()) not in (4, 6):  # else the first line alone does not tell
+        form = recognise_file(path)
+        assert form and form.kind.startswith(layout.kind)

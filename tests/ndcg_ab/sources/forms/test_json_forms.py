@@ -47,13 +47,6 @@ def triples(found: list[dict[str, Any]], field: str) -> list[tuple[Any, ...]]:
 # ---- each form
 
 
-@pytest.mark.parametrize("form", JSON_FORMS, ids=lambda form: form.words)
-def test_a_sample_is_of_its_own_form_alone(form: Form) -> None:
-    found = recognise(sample_of(form.sample))
-    assert found is not None
-    assert (found.kind, found.words) == (form.kind, form.words)
-
-
 @pytest.mark.parametrize("form", [form for form in JSON_FORMS if form.kind != EVENTS], ids=lambda form: form.words)
 def test_a_sample_gives_records(form: Form) -> None:
     sample = sample_of(form.sample)
@@ -181,19 +174,6 @@ def test_data_in_memory_has_other_keys() -> None:
 # ---- lists and hits
 
 
-def test_lists_are_in_the_order_of_their_places() -> None:
-    assert triples(records({"q1": ["d1", "d2"], "q2": [], "q3": [7]}), "rank") == [
-        ("q1", "d1", 1),
-        ("q1", "d2", 2),
-        ("q3", 7, 1),
-    ]
-    value = {"q1": [{"id": "d1", "score": 2.5}, {"id": "d2", "score": 3.5}]}
-    assert triples(records(value), "score") == [("q1", "d1", 2.5), ("q1", "d2", 3.5)]
-    value = {"q1": [{"doc_id": "d1", "label": 1}]}
-    assert recognised(value).kind == JUDGMENTS
-    assert records(value) == [{"query_id": "q1", "doc_id": "d1", "grade": 1}]
-
-
 HITS = [{"_index": "shop", "_id": "d1", "_score": 2.5, "_source": {"title": "x"}}, {"_id": "d2", "_score": 1.5}]
 ANSWER = {"took": 3, "hits": {"total": {"value": 2}, "max_score": 2.5, "hits": HITS}}
 
@@ -216,16 +196,24 @@ def test_answers_of_engines(value: Any, query_id: Any) -> None:
     assert triples(records(value), "score") == [(query_id, "d1", 2.5), (query_id, "d2", 1.5)]
 
 
-@pytest.mark.parametrize("name", ["ratings", "judgments"])
-def test_grades_may_be_an_object_of_each_query(name: str) -> None:
-    value = [{"query_id": query_id, name: {"d1": 2, "d2": 0}} for query_id in ("q1", "q2")]
-    found = [(query_id, doc_id, grade) for query_id in ("q1", "q2") for doc_id, grade in (("d1", 2), ("d2", 0))]
-    assert triples(records(value), "grade") == found
+GRADES = {"d1": 2, "d2": 0}
 
 
-def test_hits_without_scores_are_in_order() -> None:
-    value = [{"qid": "q1", "results": [{"_id": "d2", "_score": None}, {"_id": "d1", "_score": None}]}]
-    assert triples(records(value), "rank") == [("q1", "d2", 1), ("q1", "d1", 2)]
+@pytest.mark.parametrize(
+    ("value", "field", "rows"),
+    [
+        ({"q1": ["d1", "d2"], "q2": [], "q3": [7]}, "rank", [("q1", "d1", 1), ("q1", "d2", 2), ("q3", 7, 1)]),
+        ({"q1": [{"id": "d1", "score": 2.5}, {"id": "d2", "score": 3.5}]}, "score",
+         [("q1", "d1", 2.5), ("q1", "d2", 3.5)]),
+        ({"q1": [{"doc_id": "d1", "label": 1}]}, "grade", [("q1", "d1", 1)]),
+        ([{"query_id": "q1", "ratings": GRADES}], "grade", [("q1", "d1", 2), ("q1", "d2", 0)]),
+        ([{"query_id": "q1", "judgments": GRADES}], "grade", [("q1", "d1", 2), ("q1", "d2", 0)]),
+        ([{"qid": "q1", "results": [{"_id": "d2", "_score": None}, {"_id": "d1", "_score": None}]}], "rank",
+         [("q1", "d2", 1), ("q1", "d1", 2)]),
+    ],
+)  # fmt: skip
+def test_lists_are_in_the_order_of_their_places(value: Any, field: str, rows: list[Any]) -> None:
+    assert triples(records(value), field) == rows
 
 
 def test_json_lines_of_hits() -> None:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -12,6 +10,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments, pull_source
 from ndcg_ab.sources.judgments.gathering import split_by_judge
 from tests.cases import read_cases
+from tests.inputs import write_table
 
 PLAIN = "query_id,doc_id,grade\n"
 JUDGED = "query_id,doc_id,grade,judge\n"
@@ -101,15 +100,7 @@ def test_judge_and_source_are_read_in_every_format_with_columns(tmp_path: Path, 
         {"query_id": "q", "doc_id": "d", "grade": 1, "who": None, "source": "old"},
         {"query_id": "q", "doc_id": "d", "grade": 1, "who": "bob", "source": "new"},
     ]
-    path = tmp_path / f"judged.{ending}"
-    if ending == "parquet":
-        papq.write_table(pa.Table.from_pylist(rows), path)
-    elif ending == "jsonl":
-        path.write_text("".join(f"{row}\n".replace("None", "null").replace("'", '"') for row in rows))
-    else:
-        sign = "," if ending == "csv" else "\t"
-        lines = [sign.join(rows[0]), *(sign.join(str(each or "") for each in row.values()) for row in rows)]
-        path.write_text("\n".join(lines) + "\n")
+    path = write_table(tmp_path / f"judged.{ending}", rows)
     place = {"file": path, "columns": {"judge": "who"}}
     content = {"name": "e", "judgments": place, "systems": [{"name": "s", "file": "s"}], "directory": tmp_path}
     found = pull_judgments(Evaluation.model_validate(content))

@@ -18,8 +18,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, apply_rules_to_piece
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
-from tests.commands import invoke
-from tests.inputs import write_judgments, write_rankings
+from tests.inputs import write_rankings
 from tests.small_evaluation import small
 
 Row = tuple[str, str, float | None, int | None]
@@ -205,27 +204,3 @@ def test_the_keys_of_a_configuration(tmp_path: Path) -> None:
     assert (str(named.documents.file), named.documents.own) == ("documents.tsv", "drop")
     with pytest.raises(ValueError, match="file: missing; format, columns, parts and storage go with a file"):
         small(tmp_path, documents={"format": "tsv"})
-
-
-COMMANDS = {
-    "compare": "compare j.qrels old.run new.run",
-    "explain": "explain j.qrels old.run --query 1",
-    "sensitivity": "sensitivity j.qrels old.run new.run",
-    "judge-next": "judge-next j.qrels old.run new.run",
-}
-
-
-@pytest.mark.first_case
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_rankings(tmp_path, {name: chunked(ranking) for name, ranking in PLAIN.items()})
-    for name in PLAIN:
-        Path(f"{name}.run").write_text(Path(f"{name}.run").read_text() * 2)
-    write_judgments(Path("j.qrels"), JUDGED)
-    options = ["--document-prefix", "#", "--own", "drop"]
-    refused = invoke([*command.split(), *options])
-    assert refused.exit_code == 2
-    assert "--duplicates first" in refused.stderr
-    found = invoke([*command.split(), *options, "--duplicates", "first"])
-    assert found.exit_code == 0, found.output

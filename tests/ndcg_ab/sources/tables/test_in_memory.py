@@ -1,8 +1,10 @@
 """Data in memory have two ways in, a fast one and a careful one: what both take they must read alike."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as papq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
+from ndcg_ab.runs.folder import read_input_table
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, make_source, pull_source
+from ndcg_ab.sources.base import Remark, with_remarks
 from ndcg_ab.sources.files.records import records_table, table_rows
 from ndcg_ab.sources.forms.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import table_if_clean
@@ -91,3 +95,15 @@ def test_no_configuration_can_hold_data() -> None:
     assert evaluation.model_dump_json() == before
     assert "memory" not in str(Evaluation.model_json_schema()["$defs"]["FileSource"])
     assert evaluation.systems[0].source.in_memory is file
+
+
+def test_what_a_source_notices_is_kept_with_its_table_and_changes_no_digest(tmp_path: Path) -> None:
+    noticed = Remark("several_tags", 2, ("run.txt, line 7: tag 'b'",))
+    rows = {"query_id": ["1"], "doc_id": ["a"], "score": [1.0], "rank": [None]}
+    table, source = pa.table(rows, schema=RANKING.schema), make_source(FileSource(file=Path("run")), tmp_path)
+    plain, remarked = (Pulled(each, RANKING, source) for each in (table, with_remarks(table, [noticed])))
+    assert (plain.remarks, remarked.remarks, plain.digest) == ((), (noticed,), remarked.digest)
+    path = tmp_path / "ranking.parquet"
+    papq.write_table(remarked.table, path)
+    assert papq.read_table(path).num_rows == 1
+    assert Pulled(read_input_table(path, RANKING), RANKING, source).remarks == (noticed,)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 import pytest
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from tests.commands import invoke
+from tests.inputs import write_table
 from tests.repeated import mostly_soaked
 
 ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
@@ -22,14 +22,7 @@ def rankings(column: str, values: list[Any]) -> pa.Table:
 
 
 def write(folder: Path, ending: str, table: pa.Table) -> Path:
-    path = folder / f"both.{ending}"
-    if ending == "parquet":
-        papq.write_table(table, path)
-    elif ending == "csv":
-        pacsv.write_csv(table, path)
-    else:
-        lines = [pa.table(table).slice(row, 1).to_pylist()[0] for row in range(table.num_rows)]
-        path.write_text("".join(f"{line}\n".replace("'", '"') for line in lines))
+    path = write_table(folder / f"both.{ending}", table.to_pylist())
     (folder / "j.qrels").write_text("q1 0 d1 1\nq2 0 d1 1\n")
     return path
 

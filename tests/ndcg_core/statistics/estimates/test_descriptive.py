@@ -191,22 +191,18 @@ def test_differences_that_do_not_vary() -> None:
 # ---- carriers
 
 
-def test_carriers_of_a_loss() -> None:
-    found = described([0.1, -0.2, -0.3, 0.0])
-    assert found.carriers == (carrier("q0002", -0.3, 0.75), carrier("q0001", -0.2, 0.5))
-    assert found.top_share == pytest.approx(0.75)
-
-
-def test_a_carrier_can_carry_more_than_the_whole() -> None:
-    found = described([1.0, -0.9])
-    assert found.carriers == (carrier("q0000", 1.0, 10.0),)
-    assert found.top_share == pytest.approx(10.0)
-
-
-def test_an_effect_of_0_has_no_carriers() -> None:
-    assert 0.2 - 0.1 != 0.5 - 0.4
-    found = described([0.2 - 0.1, 0.4 - 0.5])
-    assert (found.top_share, found.carriers) == (None, ())
+@pytest.mark.parametrize(
+    ("differences", "carriers"),
+    [
+        ([0.1, -0.2, -0.3, 0.0], (carrier("q0002", -0.3, 0.75), carrier("q0001", -0.2, 0.5))),
+        ([1.0, -0.9], (carrier("q0000", 1.0, 10.0),)),
+        ([0.2 - 0.1, 0.4 - 0.5], ()),
+    ],
+    ids=["a loss", "more than the whole", "an effect of 0 but for rounding"],
+)
+def test_carriers_by_hand(differences: list[float], carriers: tuple[Carrier, ...]) -> None:
+    found = described(differences)
+    assert (found.top_share, found.carriers) == (carriers[0].share if carriers else None, carriers)
 
 
 def test_so_many_carriers_equal_ones_by_query_id() -> None:

@@ -1,6 +1,7 @@
 """How a family is tested: what is in it, the false discovery rate, the bootstrap interval, the flips."""
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -10,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
-from ndcg_core.statistics.verdicts.comparison import compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around_mean, column, family
+from tests.ndcg_core.statistics.columns import around_mean, by_flips, column, compare, family
 from tests.references import cases
 
 # ---- Benjamini and Hochberg
@@ -100,11 +103,159 @@ def test_more_flips_begin_with_the_fewer(seed: int, fewer: int, more: int) -> No
         assert hits <= round(after.p_value * (fewer + more + 1)) - 1 <= hits + more
 
 
-@settings(max_examples=examples(20), deadline=None)
-@given(st.integers(0, 10**6))
-def test_slices_in_the_family_leave_p_as_it_is(seed: int) -> None:
-    slices, whole = family(seed)[:1], family(seed)[1:]
-    alone, together = compare_family(whole, resamples=99), compare_family([*whole, *slices], resamples=99)
-    assert [row.p_value for row in together[:-1]] == [row.p_value for row in alone]
-    assert together[-1].p_value == compare_family(slices, resamples=99)[0].p_value
-    assert all(1 / 100 <= row.p_value <= row.p_adjusted <= 1 for row in together)
+# ---- intervals that hold together, against all patterns of signs
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(30), deadline=None)
+@given(st.integers(0, 10**6), st.integers(8, 11), st.integers(1, 3), st.sampled_from([0.05, 0.2]), st.booleans())
+def test_simultaneous_intervals_by_all_patterns_of_signs(
+    seed: int, queries: int, number: int, alpha: float, weighted: bool
+) -> None:
+    patterns = np.array(list(itertools.product((1, -1), repeat=queries)))
+    indices = [range(0, queries, 2), *[range(queries)] * (number - 1)]  # of the columns' queries among all
+    largest, columns, expected = np.zeros(len(patterns)), [], []
+    for each, own in zip(family(seed, queries, number), indices, strict=True):
+        weights = np.array([1.0 + index % 4 for index in own]) if weighted else np.ones(len(own))
+        columns.append(dataclasses.replace(each, weights=weights if weighted else None))
+        mean, v, n = np.average(each.differences, weights=weights), weights / weights.mean(), len(own)
+        residual = (each.differences - mean) * v
+        s2, s3 = (v**2).sum(), (v**3).sum()
+        unbiased = n * (s2 - 2 * s3 / n + (s2 / n) ** 2)
+        error = math.sqrt(residual @ residual * s2 / unbiased / n)
+        flipped = patterns[:, own] * (residual / v)  # every pattern's differences, their mean and its error
+        means = flipped @ v / n
+        errors = np.sqrt((((flipped - means[:, np.newaxis]) * v) ** 2).sum(axis=1) * s2 / unbiased / n)
+        t = np.divide(means, errors, out=np.full(len(means), np.inf), where=errors > 1e-9)
+        largest = np.maximum(largest, np.sqrt(n / (1 + (n - 1) / t**2)))
+        expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error, s2))
+    c = np.sort(largest)[math.ceil((1 - alpha) * len(patterns)) - 1]
+    for row, (mean, n, error, alone, s2) in zip(by_flips(columns, alpha=alpha), expected, strict=True):
+        if n <= c**2 + 1e-9:
+            assert row.simultaneous_low is row.simultaneous_high is None
+            continue
+        half = alone if number == 1 else max(c * math.sqrt((n - 1) / (n - c**2)) * error, alone)
+        assert (row.simultaneous_low, row.simultaneous_high) == pytest.approx((mean - half, mean + half))
+        assert row.mde == pytest.approx(half + stats.t.ppf(0.8, n**2 / s2 - 1) * error)
+
+
+@pytest.mark.parametrize("size", [0.07, 0.1, 0.3])
+def test_no_simultaneous_interval_where_n_is_too_small(size: float) -> None:
+    def two(**settings: float) -> Comparison:
+        twice = [column([0.2 + size, 0.2 - size] * 3, 0.01, candidate=name) for name in "ab"]
+        return compare_family(twice, **settings)[0]  # type: ignore[arg-type]
+
+    found = two(alpha=0.02)  # 2 of 64 flips reach c^2 = n = 6: more than .02
+    assert found.simultaneous_low is found.simultaneous_high is None is not found.low
+    bonferroni = (stats.t.ppf(1 - 0.02 / 4, 5) + stats.t.ppf(0.8, 5)) * size / math.sqrt(5)
+    assert found.mde == pytest.approx(bonferroni)
+    assert two(alpha=0.05).simultaneous_low is not None
+
+
+def test_one_comparison_has_its_own_interval_and_detectable_effect() -> None:
+    found = compare(around_mean(0.03), 0.01)
+    assert (found.simultaneous_low, found.simultaneous_high) == (found.low, found.high)
+    assert found.mde == minimal_detectable_effect(26, float(np.std(around_mean(0.03), ddof=1)))
+
+
+def test_words_of_size_hold_for_the_whole_family() -> None:
+    """Alone .10 is beyond .058, within .142 and .01 equivalent within .05: tests/…/test_verdict.py. In company not."""
+    rng = np.random.default_rng(5)
+    noise = [rng.permutation(around_mean(0.0)) for _ in range(8)]
+
+    def among(mean: float, effect: float) -> Comparison:
+        others = [column(values, effect, f"c{number}", largest_loss=math.inf) for number, values in enumerate(noise)]
+        return compare_family([column(around_mean(mean), effect, largest_loss=math.inf), *others])[0]
+
+    more, less, near = among(0.10, 0.058), among(0.10, 0.142), among(0.01, 0.05)
+    assert more.low > 0.058 > more.simultaneous_low
+    assert more.verdict == "improved"
+    assert less.high < 0.142 < less.simultaneous_high
+    assert less.verdict == "improved"
+    assert near.high - (near.high - near.difference) * 0.17 < 0.05, "alone equivalent"
+    assert near.conclusion is Verdict.UNDECIDED
+    alone = minimal_detectable_effect(26, 0.02 * math.sqrt(26))
+    assert near.mde > alone
+    assert near.underpowered
+    assert f"MDE {near.mde:.3f} > " in near.verdict
+    reach = (near.simultaneous_high - near.difference) / 0.02
+    assert near.mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
+    between = among(0.01, alone + 0.001)
+    assert between.underpowered, "the family's, not the one that holds alone"
+    assert among(0.0, 0.055).verdict == "equivalent within ±0.055"
+
+
+def test_equivalence_comes_from_the_simultaneous_interval_at_one_minus_two_alpha() -> None:
+    rng = np.random.default_rng(5)
+    columns = [column(rng.permutation(around_mean(0.0)), 0.05, f"c{at}", largest_loss=math.inf) for at in range(8)]
+    narrow = compare_family(columns, alpha=0.1)[0]  # its 1 - alpha interval is the 1 - 2 * .05 one
+    for effect, words in ((narrow.simultaneous_high + 1e-6, True), (narrow.simultaneous_high - 1e-6, False)):
+        found = compare_family([dataclasses.replace(each, smallest_effect=effect) for each in columns])[0]
+        assert (found.conclusion is Verdict.EQUIVALENT) == words
+
+
+# ---- comparisons with weights: by hand, and against all patterns of signs
+
+
+def test_a_weighted_comparison_by_hand() -> None:
+    given: dict[str, Any] = {"query_ids": ["b", "c", "a"], "baseline_values": [0.2, 0.5, 0.8]}
+    found = compare([0.2, -0.1, 0.0], weights=[1, 5, 2], **given)
+    assert found.difference == pytest.approx((0.2 - 0.5) / 8)
+    assert found.unweighted_difference == pytest.approx(0.1 / 3)
+    assert found.baseline_mean == pytest.approx((0.2 + 2.5 + 1.6) / 8)
+    assert found.effective_queries == pytest.approx(8**2 / (1 + 25 + 4))
+    # v = w / (8 / 3); v (d + .0375) = .0890625, -.1171875, .028125; S2 = 4.21875, S3 = 7.06641, B = 1.48535
+    error = math.sqrt((0.0890625**2 + 0.1171875**2 + 0.028125**2) * 4.21875 / (3 * 1.48535)) / math.sqrt(3)
+    reach = stats.t.ppf(0.975, 8**2 / 30 - 1) * error
+    assert (found.low, found.high) == pytest.approx((-0.0375 - reach, -0.0375 + reach), abs=1e-5)
+    assert "without weights the difference is +0.0333" in found.notes
+    plain = compare([0.2, -0.1, 0.0], **given)
+    assert (plain.baseline_mean, plain.effective_queries, plain.unweighted_difference) == (0.5, None, None)
+    assert compare([0.2], weights=[3], baseline_values=[0.4]).baseline_mean == 0.4
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 9)), min_size=2, max_size=9), st.integers(0, 9))
+def test_the_weighted_test_by_all_patterns_of_signs(rows: list[tuple[int, int]], seed: int) -> None:
+    parts = np.array([difference * weight for difference, weight in rows])
+    patterns = np.array(list(itertools.product((1, -1), repeat=len(rows))))
+    expected = np.mean(np.abs(patterns @ parts) >= abs(parts.sum()))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    differences, weights = np.array(rows)[order].T
+    found = compare(differences / 20, weights=weights / 7, query_ids=[f"q{place}" for place in order])
+    assert found.p_value == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 0, 1], r"weights\[1\] == 0.0, must be above 0"),
+        ([1, 1, -2], r"weights\[2\] == -2.0"),
+        ([math.nan, 1, 1], r"weights\[0\] == nan, must be above 0 and finite"),
+        ([1, math.inf, 1], r"weights\[1\] == inf"),
+        ([1, 1], r"weights have shape \(2,\), must be one for each of 3"),
+    ],
+)
+def test_wrong_weights_are_refused_with_their_place(weights: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match="^candidate 'new', metric 'rr': " + message):
+        compare([0.1, 0.2, 0.3], weights=weights)
+
+
+@pytest.mark.parametrize("heavy", [1e3, 1e9, 3e10])
+def test_one_query_with_nearly_all_the_weight_gives_no_nan(heavy: float) -> None:
+    found = compare(np.random.default_rng(10).normal(0.02, 0.1, 40), 0.01, weights=[heavy] + [1.0] * 39)
+    assert found.simultaneous_low <= found.low <= found.difference <= found.high <= found.simultaneous_high
+
+
+@pytest.mark.parametrize("unit", ["query", "cluster"])
+def test_a_guardrail_of_one_unit_with_all_the_weight_is_not_tested(unit: str) -> None:
+    weights = np.array([1.0, *[1e-20] * 29])
+    ids = tuple(f"q{index:02d}" for index in range(30))
+    clusters = ids if unit == "cluster" else None
+    column = Column(
+        "a", "b", "m", ids, np.linspace(0.1, 0.4, 30), weights=weights, clusters=clusters, smallest_effect=0.1
+    )
+    (found,) = check_guardrails([column])
+    assert (found.obstacle, found.p_value, found.lower_bound) == (Obstacle.ONE_HEAVY_QUERY, None, None)
+    assert found.verdict == f"not testable (one {unit} has all the weight)"
+    assert found.difference == pytest.approx(0.1)

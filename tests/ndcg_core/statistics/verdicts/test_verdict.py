@@ -2,14 +2,13 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ndcg_core.statistics.estimates.power import queries_needed
-from ndcg_core.statistics.verdicts.comparison import Clusters, compare_family
-from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
+from ndcg_core.statistics.verdicts.comparison import compare_family
+from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Verdict, sentence
 from tests.ndcg_core.statistics.columns import around_mean, column, compare, guard
 
 # ---- section 6: the first verdict that matches
@@ -74,87 +73,6 @@ def test_an_exact_p_beside_drawn_ones_is_adjusted_with_their_error() -> None:
 
 
 # ---- the sentence, from the record
-
-
-TABLE = [  # what stands in the record, what it says
-    ((Verdict.IMPROVED,), {}, "improved"),
-    ((Verdict.IMPROVED, Size.BY_MORE_THAN), {"smallest_effect": 0.02}, "improved, by more than 0.02"),
-    ((Verdict.IMPROVED, Size.SMALLER_THAN), {"smallest_effect": 0.1}, "improved, smaller than 0.1"),
-    ((Verdict.REGRESSED,), {"smallest_effect": 0.02}, "regressed"),
-    ((Verdict.REGRESSED, Size.BY_MORE_THAN), {"smallest_effect": 0.02}, "regressed, by more than 0.02"),
-    ((Verdict.REGRESSED, Size.SMALLER_THAN), {"smallest_effect": 0.1}, "regressed, smaller than 0.1"),
-    ((Verdict.EQUIVALENT,), {"smallest_effect": 0.01}, "equivalent within ±0.01"),
-    ((Verdict.UNDECIDED,), {"mde": 0.0312}, "undecided (MDE 0.031)"),
-    (
-        (Verdict.UNDECIDED, None, True),
-        {"mde": 0.0312, "smallest_effect": 0.01},
-        "undecided (MDE 0.031 > 0.01)",
-    ),
-    ((Verdict.UNDECIDED, None, False, Obstacle.ZERO_VARIANCE), {}, "undecided (zero variance)"),
-    ((Verdict.IDENTICAL,), {"differing": 0}, "identical"),
-    ((Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_QUERIES), {"queries": 1}, "not testable (n = 1)"),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_QUERIES),
-        {"queries": 4, "least_queries": 25},
-        "not testable (n = 4, fewer than 25)",
-    ),
-    ((Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY), {}, "not testable (one query has all the weight)"),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
-        {"differing": 5, "least_queries": 25},
-        "not testable (5 differing queries)",
-    ),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
-        {"is_clustered": True},
-        "not testable (one cluster has all the weight)",
-    ),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_CLUSTER),
-        {"is_clustered": True},
-        "not testable (all queries are of one cluster)",
-    ),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
-        {"differing": 4, "is_clustered": True},
-        "not testable (4 differing clusters)",
-    ),
-    ((Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING), {"differing": 1}, "not testable (1 differing query)"),
-    ((Verdict.NOT_WORSE,), {"smallest_effect": 0.02}, "not worse than 0.02"),
-    ((Verdict.MAY_BE_WORSE,), {"smallest_effect": 0.02}, "worse by more than 0.02 not ruled out"),
-    ((Verdict.WORSE,), {"smallest_effect": 0.02}, "worse, and not shown to be within 0.02"),
-    (
-        (Verdict.IDENTICAL, None, False, Obstacle.FEW_TO_RULE_OUT),
-        {"queries": 100, "smallest_effect": 0.01, "needed": 299},
-        "identical (100 queries; 299 needed to rule out a loss of 0.01)",
-    ),
-    (
-        (Verdict.IDENTICAL, None, False, Obstacle.FEW_TO_RULE_OUT),
-        {"is_clustered": True, "smallest_effect": 0.01, "needed": 299},
-        "identical (8 clusters; 299 needed to rule out a loss of 0.01)",
-    ),
-]
-
-
-def test_the_table_has_every_word() -> None:
-    parts = [Conclusion(*row[0]) for row in TABLE]
-    assert {part.kind for part in parts} == set(Verdict)
-    assert {part.size for part in parts} == {*Size, None}
-    assert {part.obstacle for part in parts} == {*Obstacle, None}
-
-
-@pytest.mark.parametrize(("conclusion", "numbers", "words"), TABLE)
-def test_the_words_of_a_record(conclusion: tuple[Any, ...], numbers: dict[str, Any], words: str) -> None:
-    kind, size, underpowered, obstacle = Conclusion(*conclusion)
-    known = {"smallest_effect": None, "mde": None, **numbers}
-    if known.pop("is_clustered", False):
-        known["clusters"] = Clusters(8, known.get("differing", 8), 1, 5, 7.5)
-    made: dict[str, Any] = {"conclusion": kind, "size": size, "underpowered": underpowered, "obstacle": obstacle}
-    record = dataclasses.replace(compare(around_mean(0.1)), **made, **known)
-    assert record.verdict == words
-    texts = {name: None if made[name] is None else str(made[name].value) for name in ("conclusion", "size", "obstacle")}
-    back = dataclasses.replace(record, **texts)
-    assert (back, back.verdict, type(back.conclusion)) == (record, words, Verdict)
 
 
 def test_what_a_weight_makes_next_to_nothing_of_is_not_counted() -> None:
