@@ -14,16 +14,19 @@ def format_number(value: float) -> str:
 
 
 def choice_text(value: Any) -> str:
-    """Return the text of a choice's value in a metric's name; a gain table becomes ``{1:1, 2:3}``."""
+    """Return the value of a choice as text for a metric's name.
+
+    A gain table becomes ``{1:1, 2:3}``. A text is returned unchanged, and a number as `format_number` writes it.
+    """
     if isinstance(value, tuple):
         return "{" + ", ".join(f"{format_number(grade)}:{format_number(gain)}" for grade, gain in value) + "}"
     return value if isinstance(value, str) else format_number(value)
 
 
 def nearest_hint(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a hint on the most similar name, such as ``; did you mean 'exponential'?``; empty if no name is similar.
+    """Return a hint on the most similar name, such as ``; did you mean 'exponential'?``.
 
-    cutoff: least similarity, from 0 to 1.
+    Return "" if no name is similar enough. cutoff: smallest similarity of the names, from 0 to 1.
     """
     near = get_close_matches(name, list(names), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""

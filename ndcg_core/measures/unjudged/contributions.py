@@ -144,7 +144,11 @@ class Gains(NamedTuple):
 
 
 def grade_gains(metric: Metric, grades: FloatArray) -> Gains:
-    """Return the gains of results with these grades; an unjudged result, whose grade is NaN, gains nothing."""
+    """Return the gains of results that have these grades.
+
+    grades: (n,) grades; NaN for an unjudged result, which gains nothing.
+    Raises MetricError if the metric's gain table lacks a grade.
+    """
     distinct, at = np.unique(grades, return_inverse=True)
     worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
     mean, is_judged = worth[at.ravel()], ~np.isnan(grades)
@@ -153,9 +157,16 @@ def grade_gains(metric: Metric, grades: FloatArray) -> Gains:
 
 
 class ResultsWithGains(NamedTuple):
-    """The results of one system with their gains, one row each.
+    """The results of one system with their gains, one row per result.
 
-    weight: factor of each result's gain; 0 if the measure is not a plain sum.
+    Attributes
+    ----------
+    ranked : RankedResults
+        The results.
+    weight : (n,) array of float
+        Factor by which each gain is multiplied; 0 if the measure is not a sum of gains times fixed weights.
+    gains : Gains
+        The gains of the results.
     """
 
     ranked: RankedResults
@@ -163,15 +174,23 @@ class ResultsWithGains(NamedTuple):
     gains: Gains
 
     def take(self, rows: IntArray) -> "ResultsWithGains":
-        """Return the results of some rows, by index."""
+        """Return the results of the rows with these indices."""
         return ResultsWithGains(self.ranked.take(rows), self.weight[rows], self.gains.take(rows))
 
 
 class DocumentPool(NamedTuple):
     """The judged documents of all queries, and the unjudged documents that a system returned.
 
-    query, number, gains: one row for `number` documents of a query with equal gains. queries: number of queries.
-    highest: gain of the highest grade.
+    Attributes
+    ----------
+    query, number : (rows,) array of int
+        Index of the query, and number of documents in the row. All documents of a row have equal gains.
+    gains : Gains
+        Gain of one document of each row.
+    queries : int
+        Number of queries.
+    highest : float
+        Gain of the highest grade.
     """
 
     query: IntArray
@@ -181,9 +200,9 @@ class DocumentPool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return, per query, the sum over documents of a value.
+        """Return the (queries,) sums of a value over the documents of each query.
 
-        values: (rows,) value of each document of a row; a row counts as often as it has documents.
+        values: (rows,) value of one document of each row. A row counts as often as it has documents.
         """
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
@@ -191,8 +210,8 @@ class DocumentPool(NamedTuple):
 def lacks_expected_value(metric: Metric) -> bool:
     """Return whether a metric has no closed form for the expected value over random grades.
 
-    That is so if another tool computes the metric, or if the measure is neither a plain sum, nor rr or accuracy, nor in
-    `CONTRIBUTIONS`.
+    A metric has a closed form if it is rr or accuracy, if its value is a sum of gains times fixed weights, or if its
+    factors are in `CONTRIBUTIONS`. A metric that another tool computes has none.
     """
     traits = metric.traits
     is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in CONTRIBUTIONS
@@ -212,7 +231,7 @@ def counts_results(metric: Metric) -> bool:
 
 
 def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the (rows,) amounts that the results are expected to add to the metric's sum, before division."""
+    """Return the (rows,) expected amounts that the results add to the metric's sum over ranks, before it is divided."""
     if metric.traits.is_decided_by_first:
         worth = values_by_first_rank(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)
@@ -222,9 +241,10 @@ def expected_contributions(metric: Metric, results: ResultsWithGains, pool: Docu
 
 
 def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
-    """Return the discount of each result, averaged over a group of equal scores if the metric averages ties.
+    """Return the (rows,) discounts of the results.
 
-    The discounts are 0 if the measure is not a plain sum.
+    If the metric averages ties, the discount is averaged over the ranks of the group of equal scores. All discounts are
+    0 if the measure is not a sum of gains times fixed weights.
     """
     if not is_plain_sum(metric):
         return np.zeros(len(ranked.rank))
@@ -237,7 +257,7 @@ def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
 
 
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
-    """Return the (depth + 1,) sums of the top 0, 1, 2 … discounts."""
+    """Return an array of length depth + 1: the sums of the discounts of the top 0, 1, 2 … `depth` ranks."""
     return np.cumsum([0.0, *(discount(metric, rank) for rank in range(1, depth + 1))])
 
 
@@ -254,7 +274,8 @@ def values_by_first_rank(metric: Metric, deepest: int) -> FloatArray:
 def _accumulate_above(results: ResultsWithGains, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
     """Return, for each result, the combination of the values of all results above it in the ranking.
 
-    combine: a numpy function of two arrays, such as `np.add`. start: the result at rank 1, where nothing is above.
+    combine: a numpy function of two arrays, such as `np.add`.
+    start: the combination of no values, which a result at rank 1 gets.
     """
     query = results.ranked.query
     states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
@@ -294,7 +315,9 @@ def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatAr
 def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
     """Return the expected amount that each result adds to the sum of rprec.
 
-    The amount is the gain if the rank is at most R, the expected number of relevant documents of the query; else 0.
+    The amount is the expected gain if the rank is at most R, else 0. R is the expected number of relevant documents of
+    the query. With averaged ties, and at the rank that a fractional R reaches only in part, the amount is a share of
+    the gain.
     """
     ranked = results.ranked
     inside = np.clip(pool.sum_by_query(pool.gains.relevant)[ranked.query] - ranked.first_rank + 1, 0, ranked.size)

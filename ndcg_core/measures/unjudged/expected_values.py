@@ -45,10 +45,16 @@ NOWHERE = np.iinfo(np.int64).max  # the rank of a document that a system does no
 
 
 class UnjudgedDocuments(NamedTuple):
-    """The n unjudged documents that either of two systems returned, by rising query.
+    """The n unjudged documents that at least one of two systems returned, sorted by query.
 
-    query, doc: (n,) index of the query, and number of the document. rows: (n,) row of the document in the candidate's
-        results, and in the baseline's; -1 if not returned. band: (n,) rank band of the better of the two ranks.
+    Attributes
+    ----------
+    query, doc : (n,) array of int
+        Index of the query, and number of the document.
+    rows : pair of (n,) arrays of int
+        Row of the document in the candidate's results and in the baseline's results; -1 if not returned.
+    band : (n,) array of int
+        Rank band of the better of the document's ranks.
     """
 
     query: IntArray
@@ -61,8 +67,14 @@ class UnjudgedDocuments(NamedTuple):
 class SystemPair:
     """The ranked results of a candidate and a baseline for the same queries, with the judgments of these queries.
 
-    metric: a metric for which unjudged results gain nothing. judged: numbers of judged documents by query and grade.
-    candidate, baseline: each system's results within the metric's depth.
+    Attributes
+    ----------
+    metric : Metric
+        A metric for which unjudged results gain nothing.
+    judged : JudgedCounts
+        Number of judged documents by query and grade.
+    candidate, baseline : RankedResults
+        The results of each system within the metric's depth.
     """
 
     metric: Metric
@@ -77,7 +89,7 @@ class SystemPair:
 
     @cached_property
     def unjudged(self) -> UnjudgedDocuments:
-        """Return the unjudged documents that either system returned."""
+        """Return the unjudged documents that at least one of the systems returned."""
         width = 1 + max(int(ranked.doc.max(initial=0)) for ranked in self.systems)
         own: list[IntArray] = [np.flatnonzero(~ranked.is_judged) for ranked in self.systems]
         keys = [ranked.query[rows] * width + ranked.doc[rows] for ranked, rows in zip(self.systems, own, strict=True)]
@@ -95,7 +107,7 @@ class SystemPair:
 
     @cached_property
     def judged_gains(self) -> Gains:
-        """Return the gains of the judged documents, one row per query and grade."""
+        """Return the gains of the judged documents, one row per query and grade, in the order of `judged`."""
         return grade_gains(self.metric, self.judged.grade)
 
     @cached_property
@@ -105,7 +117,7 @@ class SystemPair:
 
     @cached_property
     def judged_results(self) -> tuple[ResultsWithGains, ResultsWithGains]:
-        """Return the candidate's and the baseline's results with gains, 0 for unjudged results."""
+        """Return the results of the candidate and of the baseline with gains; unjudged results gain 0."""
         first, second = (
             ResultsWithGains(ranked, rank_weights(self.metric, ranked), grade_gains(self.metric, ranked.grade))
             for ranked in self.systems
@@ -113,11 +125,14 @@ class SystemPair:
         return first, second
 
     def expected_differences(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
-        """Return the (queries,) expected differences over the random grades, and the (queries,) variances.
+        """Return the (queries,) expected differences and variances over random grades of the unjudged documents.
 
-        candidate_factor, baseline_factor: >= 0, multiply the probabilities of grades with a gain, for unjudged results
-            that only the candidate, or only the baseline, returned. With 1 these grades are as probable as in judged
-            results. Variances are 0 for measures that are not plain sums, which have no closed form for variances.
+        The differences are candidate - baseline, in the metric's unit. The variances are 0 for measures that are not a
+        sum of gains times fixed weights, because these have no closed form for the variance.
+
+        candidate_factor, baseline_factor: numbers >= 0. They multiply the probabilities of grades with a gain, for
+            unjudged documents that only the candidate returned and that only the baseline returned. With 1 such grades
+            are as probable as in judged results.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
@@ -127,13 +142,14 @@ class SystemPair:
 
     @property
     def zero_gains(self) -> Gains:
-        """Return gains of 0 for the unjudged documents."""
+        """Return gains of 0 for all unjudged documents."""
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
     def differences_with_grade(self, documents: IntArray, grade: float) -> FloatArray:
-        """Return the (queries,) differences if some unjudged documents had a given grade, and all others gained 0.
+        """Return the (queries,) differences if some unjudged documents had a given grade, and all other ones gained 0.
 
-        documents: indices in `unjudged`.
+        documents: indices of the documents in `unjudged`.
+        Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         expected = self.zero_gains
         for values, value in zip(expected, grade_gains(self.metric, np.array([grade])), strict=True):
@@ -141,8 +157,9 @@ class SystemPair:
         return self._expect(expected)[0]
 
     def _expect(self, expected: Gains) -> tuple[FloatArray, FloatArray]:
-        """Return (queries,) expected differences and variances for given gains of the unjudged documents.
+        """Return (queries,) expected differences and (queries,) variances.
 
+        expected: the gains of the unjudged documents, in the order of `unjudged`.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         if lacks_expected_value(self.metric):
@@ -166,7 +183,10 @@ class SystemPair:
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
     def pool(self, expected: Gains) -> DocumentPool:
-        """Return the judged documents, and the unjudged documents with the given expected gains."""
+        """Return the pool of the judged documents and the unjudged documents.
+
+        expected: the gains of the unjudged documents, in the order of `unjudged`.
+        """
         judged, query = self.judged, self.unjudged.query
         return DocumentPool(
             np.concatenate([judged.query, query]),
@@ -177,7 +197,10 @@ class SystemPair:
         )
 
     def sum_divisors(self, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-        """Return (queries,) divisors of one system's sums: 1, the cutoff, the number of results, or the ideal sum."""
+        """Return the (queries,) numbers by which one system's sums over ranks are divided.
+
+        Depending on the measure this is 1, the cutoff, the number of results, or the sum of the ideal ranking.
+        """
         metric, queries = self.metric, self.judged.queries
         returned = np.bincount(results.ranked.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:
@@ -199,12 +222,15 @@ class SystemPair:
 
 
 def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
-    """Return two (n, grades) arrays: the probability of each grade of each unjudged document, and a difference.
+    """Return what each grade of each unjudged document would do to the difference between the systems.
 
-    The difference, candidate - baseline, is that of the document's query if the document has the grade and all other
-    unjudged documents gain 0; NaN if the query would still have no relevant document. The probabilities of a document
-    sum to 1. Of more than `MOST_GRADES` grades, each that is tried stands for its neighbours. Documents are in the
-    order of `SystemPair.unjudged`. Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+    Return two (n, grades) arrays, with one row per document in the order of `SystemPair.unjudged`. The first has the
+    probability of each grade; each row sums to 1. The second has the difference, candidate - baseline, of the
+    document's query if the document has this grade and all other unjudged documents gain 0. It is NaN if the query then
+    has no relevant document.
+
+    If there are more than `MOST_GRADES` grades, they are put into as many groups, and one grade stands for each group.
+    Raises ValueError if the metric has no expected value (`lacks_expected_value`).
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
     grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]
@@ -221,10 +247,10 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
 def sum_in_best_order(
     metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray
 ) -> FloatArray:
-    """Return, per query, the discounted sum of gains in falling order, cut after `end` documents.
+    """Return the (queries,) sums of gain * discount if the documents of each query are sorted by gain, largest first.
 
-    query, gains, documents: (m,) query index, gain and number of documents with this gain. end: (queries,) number of
-        documents in the sum.
+    query, gains, documents: (m,) index of the query, gain, and number of documents with this gain.
+    end: (queries,) number of documents after which each sum ends.
     """
     order = np.lexsort((-gains, query))
     order = order[gains[order] > 0]
@@ -237,5 +263,5 @@ def sum_in_best_order(
 
 
 def gather(values: Values, rows: IntArray, otherwise: int) -> Values:
-    """Return the values of some rows, by index; `otherwise` for the index -1."""
+    """Return the values of the rows with these indices; the index -1 gives `otherwise`."""
     return np.append(values, values.dtype.type(otherwise))[rows]

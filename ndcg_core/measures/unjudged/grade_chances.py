@@ -13,7 +13,15 @@ SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in tha
 
 
 class GradeChances(NamedTuple):
-    """The distribution of grades by rank band. grades: (g,), rising. chances: (bands, g), rows that sum to 1."""
+    """The probabilities of the grades of an unjudged result, by rank band.
+
+    Attributes
+    ----------
+    grades : (g,) array of float
+        The possible grades, rising.
+    chances : (bands, g) array of float
+        Probability of each grade in each rank band; each row sums to 1.
+    """
 
     grades: FloatArray
     chances: FloatArray
@@ -25,10 +33,10 @@ def rank_band(rank: IntArray) -> IntArray:
 
 
 def lowest_gaining_grade(metric: Metric) -> float | None:
-    """Return the lowest gaining grade among 1 and the grades that the metric names.
+    """Return a grade that has a gain, for judgments among which no grade has one.
 
-    Named grades are those of the gain table, relevant_from and max_grade; grades above max_grade do not count. None if
-    none of these grades gains anything.
+    The result is the first of these grades that has a gain and is at most `max_grade`: 1, `relevant_from`, `max_grade`;
+    or the grades of the gain table, rising. Return None if none of them has a gain.
     """
     rule = metric.effective_gain
     rule_grades = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
@@ -38,11 +46,12 @@ def lowest_gaining_grade(metric: Metric) -> float | None:
 
 
 def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResults) -> GradeChances:
-    """Estimate the distribution of the grades of judged results of all systems, by rank band.
+    """Estimate the probabilities of the grades of an unjudged result, by rank band.
 
+    They are estimated from the judged results of all systems.
     The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
-    band has the distribution of the judgments. If no judged grade has a gain, one result with the lowest grade that can
-    have one is added to the distribution over all bands. Raises ValueError if there is no judgment.
+    band has the distribution of the judgments. If no judged grade has a gain, one result with the grade
+    `lowest_gaining_grade` is added to the distribution over all bands. Raises ValueError if there is no judgment.
     """
     grades = np.array(judged.grades)
     least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else lowest_gaining_grade(metric)
@@ -64,9 +73,10 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
 
 
 def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
-    """Return the expected gains of an unjudged result by rank band, if grades with a gain are `factor` times as likely.
+    """Return the gains to expect of an unjudged result in each rank band.
 
-    factor: >= 0. The probabilities of the grades with a gain sum to at most 1; the rest is grade 0.
+    factor: number >= 0 by which the probabilities of the grades with a gain are multiplied. It is limited so that they
+        sum to at most 1. The remaining probability is that of no gain.
     Source: docs/labels.md, "Unjudged results".
     """
     gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])
