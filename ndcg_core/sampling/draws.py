@@ -48,8 +48,12 @@ ALIKE = 1e-9
 class Draw:
     """The drawn queries of a log, with the probabilities of drawing them.
 
-    is_drawn: (N,) whether each query of the log is drawn. probability: (N,) probability of drawing each query, in (0,
-        1], drawn or not; 0 for a query of size 0.
+    Attributes
+    ----------
+    is_drawn : (N,) array of bool
+        True for the queries of the log that are drawn.
+    probability : (N,) array of float
+        Probability of drawing each query of the log, in (0, 1], whether or not it was drawn; 0 for a query of size 0.
     """
 
     is_drawn: BoolArray
@@ -60,7 +64,12 @@ class Draw:
 class EarlierDraw:
     """The queries of an earlier draw, which a new draw includes.
 
-    probability: (N,) probability of each query drawn earlier, 0 for the others. sizes: (N,) sizes in the earlier draw.
+    Attributes
+    ----------
+    probability : (N,) array of float
+        Probability with which each query was drawn earlier, in (0, 1]; 0 for queries that were not drawn.
+    sizes : (N,) array of float
+        Sizes of the queries in the earlier draw, >= 0.
     """
 
     probability: FloatArray
@@ -68,18 +77,23 @@ class EarlierDraw:
 
 
 def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
-    """Return (N,) numbers in (0, 1) that depend only on the seed and each query's id: 53 bits of BLAKE2b."""
+    """Return (N,) pseudo-random numbers in (0, 1), each of which depends only on the seed and the query's id.
+
+    They are made of 53 bits of a BLAKE2b hash.
+    """
     digests = (hashlib.blake2b(f"{seed}\n{query_id}".encode(), digest_size=8).digest() for query_id in query_ids)
     return np.array([((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53 for digest in digests], dtype=np.float64)
 
 
 def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> FloatArray:
-    """Return (N,) relative disagreements of the queries' rankings, with mean 1 over changed queries, else 0.
+    """Return (N,) relative disagreements of the queries' rankings.
 
-    disagreements: (N,) >= 0, proportional to the expected size of a query's difference. is_changed: (N,) whether the
-        rankings of a query differ. A part `UNIFORM` of each result does not depend on the disagreement, so that no
-        changed query is almost excluded. The results times the weights of the queries are the sizes for
-        `draw_queries`.
+    They are 0 for queries whose rankings do not differ, and have a mean of 1 over the other queries, the changed ones.
+    Half of the mean (`UNIFORM`) is an equal part for every changed query, so that none is almost excluded. The results
+    times the weights of the queries are the sizes for `draw_queries`.
+
+    disagreements: (N,) numbers >= 0, proportional to the expected size of a query's difference.
+    is_changed: (N,) True if the rankings of a query differ.
     """
     relative = np.zeros(len(disagreements))
     changed = disagreements[is_changed]
@@ -90,11 +104,15 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
 
 
 def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_draw: EarlierDraw | None = None) -> Draw:
-    """Draw `count` queries, or all queries with a size above 0 if there are fewer.
+    """Draw `count` queries, with probabilities that rise with their sizes.
 
-    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) `permanent_numbers`, in (0, 1). earlier_draw: a
-        draw with the same numbers, whose queries are drawn again and count among `count`.
-    Raises ValueError if the earlier draw has more than `count` queries, or a query that these numbers cannot have
+    All queries with a size above 0 are drawn if there are no more than `count`.
+
+    sizes: (N,) numbers >= 0; a query of size 0 is not drawn.
+    numbers: (N,) random numbers in (0, 1), from `permanent_numbers`.
+    count: number of queries, including those of the earlier draw.
+    earlier_draw: a draw with the same numbers, whose queries are drawn again; None if there is none.
+    Raises ValueError if the earlier draw has more than `count` queries, or has a query that these numbers cannot have
     drawn.
     """
     earlier = np.zeros(len(sizes)) if earlier_draw is None else earlier_draw.probability
@@ -116,9 +134,10 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
 
 
 def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return the ratio number / size of the query at an index of `order`.
+    """Return the ratio number / size of the query at a position of `order`.
 
-    Infinity for an index beyond the end of `order`, and 0 for a negative index. order: indices of queries.
+    Return infinity for an index beyond the end of `order`, and 0 for a negative index.
+    order: indices of queries. index: position in `order`.
     """
     if index < 0:
         return 0.0
@@ -126,9 +145,9 @@ def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: Fl
 
 
 def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: FloatArray) -> NDArray[np.intp]:
-    """Return the order of undrawn queries without the one that the earlier draw would have drawn next.
+    """Return `order` without the query that an earlier draw would have drawn next, if it had drawn one query more.
 
-    order: indices of queries, in the order in which they are drawn.
+    order: indices of the queries that the earlier draw lacks, in the order in which they are drawn now.
     """
     undrawn = np.flatnonzero((earlier.sizes > 0) & (earlier.probability == 0))
     if not len(undrawn):
@@ -139,9 +158,11 @@ def without_next_query(order: NDArray[np.intp], earlier: EarlierDraw, numbers: F
 
 
 def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:
-    """Return the mean A of the relative disagreements of all queries of a log or slice, weighted by frequency if given.
+    """Return the mean relative disagreement of all queries of a log or slice.
 
-    disagreements: (N,), 0 for unchanged queries. frequencies: (N,) > 0, or None. The result is 0 without queries.
+    disagreements: (N,) relative disagreements, 0 for unchanged queries.
+    frequencies: (N,) weights > 0 of the queries; None for equal weights.
+    The result is 0 if there are no queries.
     """
     return float(np.average(disagreements, weights=frequencies)) if len(disagreements) else 0.0
 
@@ -149,10 +170,14 @@ def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the factors A / a that scale n differences, and the weights w a of the scaled differences.
+    """Return the factors by which n differences are scaled, and the weights of the scaled differences.
 
-    disagreements: (n,) relative disagreements a > 0. weights: (n,) weights w > 0. mean: mean relative disagreement A of
-        the log. The returned weights are None if they are equal up to `ALIKE`.
+    With the relative disagreement a and the weight w of a query, the factor is mean / a and the new weight is w * a.
+    The weights are None if they are all equal up to `ALIKE`.
+
+    disagreements: (n,) relative disagreements a > 0.
+    weights: (n,) weights w > 0.
+    mean: mean relative disagreement of the log (`mean_disagreement`).
     """
     of_products = weights * disagreements
     are_alike = len(of_products) == 0 or float(np.ptp(of_products)) <= ALIKE * float(of_products.max())

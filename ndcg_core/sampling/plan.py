@@ -32,11 +32,18 @@ pairs of systems of five collections the planned variance of the mean is then wi
 class Population:
     """The queries of a log from which a sample is to be drawn for judging.
 
-    disagreements: (N,) disagreement of each query's rankings. relative: (N,) `relative_disagreements` of these.
-    weights:
-        (N,) weight of each query in the mean, > 0; None for equal weights. deviation: standard deviation of the
-        difference of one query picked at random from the whole log, in the metric's unit.
     A query is drawn with a probability proportional to relative * weight; a query with 0 is never drawn.
+
+    Attributes
+    ----------
+    disagreements : (N,) array of float
+        Disagreement of the rankings of each query, >= 0.
+    relative : (N,) array of float
+        Relative disagreement of each query, from `relative_disagreements`.
+    weights : (N,) array of float or None
+        Weight of each query in the mean, > 0; None for equal weights.
+    deviation : float
+        Standard deviation of the difference of a query picked at random from the whole log, in the metric's unit.
     """
 
     disagreements: FloatArray
@@ -46,12 +53,15 @@ class Population:
 
     @property
     def sizes(self) -> FloatArray:
-        """Return the (N,) sizes of the queries, to which their probabilities of being drawn are proportional."""
+        """Return the (N,) sizes of the queries: relative disagreement * weight.
+
+        The probabilities of drawing the queries are proportional to the sizes.
+        """
         return self.relative if self.weights is None else self.relative * self.weights
 
     @property
     def spread(self) -> FloatArray:
-        """Return (N,) expected squares of the differences, in the metric's unit squared."""
+        """Return the (N,) expected squares of the queries' differences, in the metric's unit squared."""
         expected = self.disagreements**STEEPNESS
         total = float(expected.mean()) if len(expected) else 0.0
         variance: FloatArray = expected * (self.deviation**2 / total if total > 0 else 1.0)
@@ -67,11 +77,12 @@ class Population:
 
 
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
-    """Estimate from judged queries the standard deviation of a difference at a disagreement of 1.
+    """Estimate the standard deviation of a query's difference at a disagreement of 1, from judged queries.
 
-    differences: one (n,) array of judged queries' differences for each candidate, n >= 2. relative, disagreements: (n,)
-        as in `Population`, some above 0. The part of a difference that the mean explains, in proportion to the
-        relative disagreement, is subtracted first.
+    The part of each difference that the mean explains, in proportion to the relative disagreement, is subtracted first.
+
+    differences: for each candidate, the (n,) differences of the judged queries, n >= 2.
+    relative, disagreements: (n,) arrays as in `Population`; some numbers must be above 0.
     """
     residuals = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))
@@ -80,9 +91,10 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """Return the (N,) probabilities of drawing each query: min(1, t * size), with t such that they sum to `count`.
+    """Return the (N,) probabilities of drawing each query if `count` queries are drawn.
 
-    If `count` is at least the number of sizes above 0, these queries have the probability 1.
+    They are min(1, t * size), with t such that they sum to `count`. If no more than `count` sizes are above 0, the
+    queries with these sizes have the probability 1.
     """
     probabilities = np.zeros(len(sizes))
     indices = np.flatnonzero(sizes > 0)
@@ -101,7 +113,10 @@ def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
 
 
 def drawn_standard_error(population: Population, count: int) -> tuple[float, float]:
-    """Estimate the standard error of the mean over the log from `count` drawn queries, with its degrees of freedom."""
+    """Estimate the standard error of the mean over the log from `count` queries that are drawn by size.
+
+    Return (standard error in the metric's unit, degrees of freedom of the error).
+    """
     probability = expected_probabilities(population.sizes, count)
     has_chance = probability > 0
     weights, probability = population.normalised_weights[has_chance], probability[has_chance]
@@ -110,7 +125,10 @@ def drawn_standard_error(population: Population, count: int) -> tuple[float, flo
 
 
 def random_standard_error(population: Population, count: int) -> tuple[float, float]:
-    """Estimate the standard error of the mean of `count` random queries, and the degrees of freedom of that error."""
+    """Estimate the standard error of the mean over the log from `count` queries drawn with equal probabilities.
+
+    Return (standard error in the metric's unit, degrees of freedom of the error).
+    """
     weights = population.normalised_weights
     variance = float((np.square(weights) * population.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))
@@ -124,11 +142,14 @@ def queries_to_decide(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """Return the fewest queries that detect a mean difference `effect` > 0 with a given power.
+    """Return the smallest number of queries to draw so that a mean difference of `effect` is detected.
 
-    None if even all queries of the population are too few. error: function that estimates the standard error:
-        `drawn_standard_error` or `random_standard_error`. alpha: level of the two-sided test, in (0, 1). power: in
-        (alpha, 1).
+    Return None if even all queries of the population are too few.
+
+    effect: mean difference > 0, in the metric's unit.
+    error: function that estimates the standard error: `drawn_standard_error` or `random_standard_error`.
+    alpha: level of the two-sided test, in (0, 1).
+    power: probability of detecting the effect, in (alpha, 1).
     """
 
     def is_enough(count: int) -> bool:
