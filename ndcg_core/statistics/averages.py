@@ -37,9 +37,9 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def quantile_share(statistic: str) -> float | None:
-    """Return the share of a percentile, such as .95 for "p95".
+    """Return the share of a percentile, such as .95 for "p95"; None for "mean".
 
-    None for "mean". Raises ValueError for other names.
+    Raises ValueError for other names.
     """
     if statistic == MEAN:
         return None
@@ -49,9 +49,11 @@ def quantile_share(statistic: str) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
-    """Return the quantile: the smallest value v such that values <= v have at least the given share of the weight.
+    """Return a quantile: the smallest value v such that values <= v have at least the given share of the weight.
 
-    values: n >= 1. share: in (0, 1). weights: > 0; None for equal weights.
+    values: at least one number. share: in (0, 1). weights: > 0; None for equal weights.
+    Raises ValueError if there are no values.
+
     This is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50
     (1996); `numpy.quantile(method="inverted_cdf")` agrees. A rounding error of `ROUNDING` of the weight is tolerated,
     so that 95 of 100 equal values are a share of .95.

@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Sequence[float] | Array) -> float | None:
     """Compute Krippendorff's ordinal alpha of grades by several judges.
 
-    units: for each grade, the number of the document that was judged. values: the grades. Judges need not judge every
-        document; a document with one grade does not count. The result is None if no document has two grades, or if all
-        grades of such documents are equal.
+    units: for each grade, the number of the document that was judged.
+    values: the grades. Judges need not judge every document; a document with only one grade does not count.
+    The result is None if no document has two grades, or if all grades of such documents are equal.
     """
     _, unit = np.unique(np.asarray(units), return_inverse=True)
     levels, level = np.unique(np.asarray(values, dtype=float), return_inverse=True)
@@ -34,8 +34,10 @@ def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Seque
 def alpha_from_coincidences(coincidences: Array) -> float | None:
     """Compute Krippendorff's ordinal alpha from a matrix of coincidences.
 
-    coincidences: (levels x levels), rising; how often a document has the two grades, from two judges. The distance of
-    two grades is the number of given grades that lie between them. The result is None if alpha is undefined.
+    coincidences: (levels x levels) matrix, with the grades in rising order. An entry is how often documents have the
+        two grades from two different judges.
+    The distance of two grades is the number of given grades that lie between them. The result is None if alpha is
+    undefined because there are no two different grades.
     """
     totals = coincidences.sum(axis=1)
     midranks = np.cumsum(totals) - totals / 2
@@ -47,9 +49,10 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 
 
 def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
-    """Return how often two judges gave each pair of grades, as a (levels x levels) matrix.
+    """Count how often two judges gave each pair of grades, and return a (levels x levels) matrix.
 
-    first, second: grades of the same documents by the two judges. Levels are the grades that occur, rising.
+    first, second: grades of the same documents by the first judge (rows of the matrix) and the second judge (columns).
+    Levels are the grades that occur, in rising order.
     """
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, indices = np.unique(grades, return_inverse=True)
@@ -59,10 +62,11 @@ def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | A
 
 
 def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
-    """Compute Cohen's kappa from a `confusion_matrix`; None if it is empty, or all grades are equal.
+    """Compute Cohen's kappa from a matrix of `confusion_matrix`.
 
-    weights: weight of a disagreement: "linear" for the number of levels between the grades, "quadratic" for its square,
-        None for 1.
+    weights: how much a disagreement counts: "linear" for the number of levels between the grades, "quadratic" for the
+        square of this number, None for 1.
+    The result is None if the matrix is empty, or if all grades are equal.
     """
     distances = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
     cost = {None: distances > 0, "linear": distances, "quadratic": distances**2}[weights]

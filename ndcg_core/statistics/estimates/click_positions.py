@@ -39,10 +39,16 @@ BARELY = 1e-6  # clicks that join ranks between which no document moved
 
 
 class ClickCounts(NamedTuple):
-    """The numbers of impressions and clicks of each document at each rank, as columns of n rows.
+    """The numbers of impressions and clicks of documents at ranks, as columns of n rows.
 
-    document, rank: indices of the document and of the rank, from 0 without gaps. impressions: > 0. clicks: from 0 to
-        `impressions`.
+    Attributes
+    ----------
+    document, rank : (n,) array of int
+        Index of the document and of the rank, both from 0 without gaps.
+    impressions : (n,) array of float
+        How often the document was shown at the rank, > 0.
+    clicks : (n,) array of float
+        How often it was clicked there, from 0 to `impressions`.
     """
 
     document: IntArray
@@ -52,10 +58,11 @@ class ClickCounts(NamedTuple):
 
 
 def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
-    """Fit the position-based model by maximum likelihood; return (documents,) attractions and (ranks,) examinations.
+    """Fit the position-based click model by maximum likelihood.
 
-    All values are in [0, 1], and 0 for a document or a rank without a click. Only products of the two factors are
-    identified, so the examination of the most examined rank is set to 1.
+    Return the (documents,) attractions and the (ranks,) examinations, whose product is the probability of a click. All
+    values are in [0, 1], and 0 for a document or a rank without a click. Only products of the two factors are
+    identified, so the examination of the most examined rank is set to 1. most_rounds: largest number of iterations.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
     examination = np.zeros(int(counts.rank.max(initial=-1)) + 1)
@@ -68,7 +75,7 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
     skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Return the negative log likelihood per click, and the gradient.
+        """Return the negative log likelihood divided by the number of clicks, and its gradient.
 
         logs: logarithms of the examinations of the clicked ranks.
         """
@@ -96,13 +103,24 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
 
 
 class JoinedFit(NamedTuple):
-    """The position-based model fitted to the ranks that can be compared through documents shown at several of them.
+    """The position-based click model of ranks that can be compared, because documents were shown at several of them.
 
-    rank: indices of these ranks, rising. examination: examination of each of these ranks, relative to the first one
-        (1); others can be above 1. doubt: standard deviation of the logarithm of each examination. document: indices of
-        the documents shown at these ranks, rising. attraction: click probability of each document at the first of these
-        ranks. left_out: share of the impressions that are at other ranks. is_identified: whether documents were shown
-        at several ranks, and the top rank is included.
+    Attributes
+    ----------
+    rank : array of int
+        Indices of these ranks, rising.
+    examination : array of float
+        Examination of each of these ranks relative to the first of them, whose value is 1; others can be above 1.
+    doubt : array of float
+        Standard deviation of the logarithm of each examination.
+    document : array of int
+        Indices of the documents shown at these ranks, rising.
+    attraction : array of float
+        Click probability, in [0, 1], of each document at the first of these ranks.
+    left_out : float
+        Share of the impressions that are at other ranks.
+    is_identified : bool
+        True if documents were shown at several ranks and the top rank is among these ranks.
     """
 
     rank: IntArray
@@ -115,10 +133,10 @@ class JoinedFit(NamedTuple):
 
 
 def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
-    """Fit the position-based model to the largest set of ranks whose examinations the log can compare.
+    """Fit the position-based click model to the largest set of ranks whose examinations the log can compare.
 
-    If no document was shown at two ranks, or nothing was clicked, each attraction is the plain click rate, and
-    `is_identified` is False.
+    If no document was shown at two ranks, or nothing was clicked, all ranks are used: each attraction is then the plain
+    click rate of the document, each examination is 1, and `is_identified` is False.
     """
     documents, ranks = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.rank))
     if len(counts.document) == documents or not counts.clicks.sum():
@@ -151,10 +169,10 @@ def fit_joined(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit
 def log_ratio_variances(
     counts: ClickCounts, attraction: FloatArray, examination: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the clicked ranks, and a matrix of variances of log ratios of examinations.
+    """Return the indices of the clicked ranks, and how uncertain the examination of each is relative to each other one.
 
-    The matrix has, for any two of these ranks, the variance of log(examination / examination). At most `MOST_RANKS`
-    ranks with the most clicks are returned.
+    The second result is a square matrix: for two of the ranks, the variance of the logarithm of the ratio of their
+    examinations. At most the `MOST_RANKS` ranks with the most clicks are returned.
 
     Notes
     -----
@@ -184,11 +202,14 @@ def log_ratio_variances(
 
 
 def best_attraction(counts: ClickCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
-    """Return the (documents,) attractions of maximum likelihood, given the examination of each row of `counts`.
+    """Return the (documents,) attractions of maximum likelihood if the examinations are known.
 
-    near: (documents,) starting values. The attraction x solves clicks = sum of (impressions - clicks) x examination /
-        (1 - x examination), whose right side rises with x, by Newton's method with bisection; x is 1 if the right side
-        is never too large, and 0 without a click.
+    examination: examination of the rank in each row of `counts`.
+    near: (documents,) values from which the iteration starts.
+
+    The attraction x solves clicks = sum of (impressions - clicks) x examination / (1 - x examination), whose right side
+    rises with x, by Newton's method with bisection. It is 1 if even x = 1 does not make the right side too large, and 0
+    for a document without a click.
     """
     size, document = len(near), counts.document
     clicks = np.bincount(document, counts.clicks, size)

@@ -37,9 +37,14 @@ AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and dra
 
 
 class Tails(NamedTuple):
-    """The error probabilities of an interval, each in (0, 0.5).
+    """The two error probabilities of an interval, each in (0, 0.5).
 
-    low: probability that the whole interval lies above the true value. high: probability that it lies below.
+    Attributes
+    ----------
+    low : float
+        Probability that the whole interval lies above the true value.
+    high : float
+        Probability that the whole interval lies below the true value.
     """
 
     low: float
@@ -47,9 +52,14 @@ class Tails(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The weights and the clusters of a sample of queries.
+    """The weights and the clusters of a sample of n queries.
 
-    weights: (n,) > 0; None for equal weights. members: (n,) index of each query's cluster; None without clusters.
+    Attributes
+    ----------
+    weights : (n,) array of float or None
+        Weight of each query, > 0; None for equal weights.
+    members : (n,) array of int or None
+        Index of the cluster of each query; None without clusters.
     """
 
     weights: FloatArray | None = None
@@ -61,9 +71,10 @@ PLAIN = Sample()
 
 
 def least_queries(share: float, tail: float) -> int:
-    """Return the smallest n with share^n <= tail, at which the interval of a quantile has an upper bound.
+    """Return the smallest number of queries at which the interval of a quantile has a finite upper bound.
 
-    share: the quantile, in (0, 1). tail: probability that the interval lies below. For p95 at .025 the result is 72.
+    This is the smallest n with share^n <= tail; for p95 and a tail of .025 it is 72.
+    share: the quantile, in (0, 1). tail: probability that the whole interval lies below the true quantile.
     """
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
@@ -71,13 +82,16 @@ def least_queries(share: float, tail: float) -> int:
 def draw_quantile_bounds(
     values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
-    """Return random lower and upper bounds of quantiles, as two arrays (draws x systems x shares).
+    """Draw random lower and upper bounds of quantiles, and return them as two (draws x systems x shares) arrays.
 
-    The part of the population beyond all observed queries lies below them for the lower bounds, and above them for the
-    upper bounds. A quantile in that part is -inf or inf. values: (n x systems), rows sorted by query_id; the systems
-    share their draws. shares: the quantiles to draw, in (0, 1). draws: number of draws, reduced for many queries: at
-    most AT_MOST numbers, but at least LEAST draws. The result depends on the values, seed and draws alone: each block
-    of draws has its own generator.
+    A draw gives random weights to the queries and to a part of the population beyond all of them. This part lies below
+    all values for the lower bounds, and above all values for the upper bounds. A quantile in that part is -inf or inf.
+    The result depends only on the values, shares, sample, seed and number of draws.
+
+    values: (n x systems) values, rows sorted by query_id. All systems get the same random weights.
+    shares: the quantiles, in (0, 1).
+    draws: number of draws. It is reduced for many queries: to at most AT_MOST random numbers, but at least LEAST draws.
+    sample: weights and clusters of the queries.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
@@ -108,24 +122,27 @@ def draw_quantile_bounds(
 def _weights_beyond(share: FloatArray, quantile: float) -> tuple[float, float]:
     """Return two mean weights: of the queries up to a quantile, and of the queries from the quantile on.
 
-    The part of the population beyond the observed queries gets these weights. share: (n,) weights over their mean, in
-    the order of the values. quantile: in (0, 1).
+    The part of the population beyond the observed queries gets these weights.
+    share: (n,) weights over their mean, in the order of the queries' values. quantile: in (0, 1).
     """
     index = min(int(np.searchsorted(np.cumsum(share), quantile * share.sum())), len(share) - 1)
     return float(share[: index + 1].mean()), float(share[index:].mean())
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:
-    """Return the interval between a quantile of the lower bounds and a quantile of the upper bounds.
+    """Return the interval from a low quantile of the lower bounds to a high quantile of the upper bounds.
 
-    low, high: (draws,) lower and upper bounds. The quantiles are `tails.low` and 1 - `tails.high`.
+    low, high: (draws,) random lower and upper bounds. The quantiles are `tails.low` and 1 - `tails.high`.
     """
     below, above = (math.floor(tail * len(low)) for tail in tails)
     return Interval(float(np.sort(low)[below]), float(np.sort(high)[len(high) - 1 - above]))
 
 
 def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> Interval:
-    """Return Student's interval of the mean of (n,) values; (-inf, inf) for fewer than two queries or clusters."""
+    """Return Student's confidence interval of the mean of (n,) values.
+
+    Return (-inf, inf) if there are fewer than two queries or clusters.
+    """
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:
         return Interval(-math.inf, math.inf)

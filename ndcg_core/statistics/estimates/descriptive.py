@@ -87,9 +87,10 @@ class Descriptive:
 
 
 def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -> Descriptive:
-    """Compute the descriptive statistics of the n >= 2 differences of a column.
+    """Compute descriptive statistics of a column of n >= 2 paired differences.
 
-    moments: of the differences (`paired.moments_of`). level: level of the relative change's interval, in (0, 1).
+    moments: moments of the differences, from `paired.moments_of`.
+    level: level of the interval of the relative change, in (0, 1).
     """
     relative, low, high = _relative_change(pairs, moments, level)
     spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else moments
@@ -110,8 +111,9 @@ def describe_differences(pairs: Paired, moments: Moments, level: float = 0.95) -
 def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[float | None, float | None, float | None]:
     """Return the mean difference / |baseline's mean| with an interval, as (value, low, high).
 
-    All None if the baseline's values are unknown or their mean is 0. The interval's error comes from the residuals d -
-    (mean of d / mean of b) b. For metrics that are never negative the low end is at least -1.
+    Return (None, None, None) if the baseline's values are unknown or their mean is 0. The standard error comes from the
+    residuals d - (mean of d / mean of b) b of the differences d and the baseline's values b. For metrics that are never
+    negative the low end is at least -1.
     """
     baseline, limits = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())
@@ -129,9 +131,10 @@ def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[flo
 
 
 def _find_carriers(pairs: Paired, moments: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
-    """Return the values of `top_share` and `carriers` in `Descriptive`; None and empty if the mean is 0.
+    """Return which queries contribute most to the mean difference: `top_share` and `carriers` of `Descriptive`.
 
-    For drawn queries, the differences in `carriers` are unscaled.
+    Return (None, ()) if the mean is 0. If the queries were drawn from a log, the differences in `carriers` are those
+    before scaling.
     """
     if abs(moments.mean) <= TIE_TOLERANCE:
         return None, ()
@@ -148,12 +151,14 @@ def _find_carriers(pairs: Paired, moments: Moments) -> tuple[float | None, tuple
 
 
 def wilcoxon(values: NDArray[np.float64]) -> float:
-    """Compute the two-sided p-value, in [0, 1], of the signed-rank test of n >= 0 differences; 1 without a win or loss.
+    """Compute the two-sided p-value, in [0, 1], of Wilcoxon's signed-rank test of n >= 0 differences.
 
-    values: ties are exactly 0. Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share
-        their average rank. Up to 50 differing queries, p is the share of all patterns of signs whose |W+ - its mean|
-        reaches the observed one; beyond, the normal approximation with tie correction, without continuity correction
-        (Cureton 1967).
+    The p-value is 1 if all differences are 0. Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine
+    decimals share their average rank. Up to 50 differing queries, p is the share of all patterns of signs whose |W+ -
+    its mean| is at least the observed one. Beyond, it is the normal approximation with tie correction, without
+    continuity correction (Cureton 1967).
+
+    values: (n,) differences; ties are exactly 0.
 
     Notes
     -----
@@ -178,9 +183,10 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Return the share of all patterns of signs whose rank sum is at least as far from the mean as the observed one.
+    """Return the share of all patterns of signs whose rank sum is at least as far from its mean as the observed one.
 
-    doubled_ranks: twice the ranks, which ties make fractional. doubled: twice the rank sum of the wins.
+    doubled_ranks: twice the ranks; doubling makes the fractional ranks of ties whole. doubled: twice the observed rank
+    sum of the wins.
     """
     unit = int(np.gcd.reduce(doubled_ranks))
     ranks = (doubled_ranks // unit).tolist()

@@ -13,11 +13,11 @@ from ndcg_core.statistics.verdicts.record import Labels
 def describe_judged_shares(
     full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float
 ) -> Labels:
-    """Return the record of the judged shares of two systems, with the mean difference on fully judged queries.
+    """Return the judged shares of two systems, and the mean difference on queries without unjudged results.
 
-    full: the column of the queries that are fully judged for both systems. baseline_judged, candidate_judged: mean
-    share of judged results of each system, or None. alpha: in (0, 1); the interval has the level 1 - alpha and is
-    Student's t.
+    full: the differences of the queries that are fully judged for both systems.
+    baseline_judged, candidate_judged: mean share of judged results of each system, or None if unknown.
+    alpha: in (0, 1). The interval of the mean difference has the level 1 - alpha and is Student's t.
     """
     (pairs,) = sort_by_query([full])
     of = moments_of(pairs)

@@ -34,10 +34,19 @@ class Interval(NamedTuple):
 class Moments(NamedTuple):
     """The mean, deviation and degrees of freedom of n paired differences.
 
-    n: number of queries or clusters, >= 2. mean: (weighted) mean difference. deviation: >= 0, the standard
-        deviation (n - 1 in the divisor); with weights, the number for which deviation / sqrt(n) is the standard error.
-    freedom: degrees of freedom, > 0; n - 1, or fewer because of weights or long tails.
-    widest: largest possible |true mean|, > 0: the width of the metric's range; infinite if unknown.
+    Attributes
+    ----------
+    n : int
+        Number of queries or clusters, >= 2.
+    mean : float
+        (Weighted) mean difference.
+    deviation : float
+        Standard deviation of the differences, >= 0, with n - 1 in the divisor. With weights, the number for which
+        deviation / sqrt(n) is the standard error of the mean.
+    freedom : float
+        Degrees of freedom, > 0: n - 1, or fewer because of weights or long tails.
+    widest : float
+        Largest possible |true mean|, > 0: the width of the metric's range; infinite if unknown.
     """
 
     n: int
@@ -47,7 +56,7 @@ class Moments(NamedTuple):
     widest: float = math.inf
 
     def clip(self, value: float) -> float:
-        """Return the value, limited to [-widest, widest], where the true mean must lie."""
+        """Return the value limited to [-widest, widest], the range in which the true mean must lie."""
         return min(max(value, -self.widest), self.widest)
 
     @property
@@ -63,16 +72,17 @@ def compute_moments(
     *,
     long_tailed: bool = False,
 ) -> Moments:
-    """Compute the moments of n >= 2 differences, each with a weight > 0 if weights are given.
+    """Compute the moments of n >= 2 differences.
 
-    members: index of each difference's cluster, 0 to G - 1; None if queries are the units. A cluster is one weighted
-        unit: its value is the (weighted) mean within, its weight the sum of the weights; n is G >= 2, and the
-        mean stays that of the differences. (This error is robust to clusters; with equal clusters it equals CR1, with
-        unequal ones its coverage is better: docs/calibration.md.)
+    differences: (n,) finite numbers.
+    weights: (n,) weights > 0; None for equal weights.
+    members: (n,) index of each difference's cluster, 0 to G - 1; None if queries are the units. A cluster is one
+        weighted unit: its value is the (weighted) mean of its differences, its weight the sum of their weights. Then n
+        is G >= 2, and the mean is still the mean of the differences. This error is robust to clusters; with equal
+        clusters it equals CR1, with unequal ones its coverage is better (docs/calibration.md).
     long_tailed: whether the degrees of freedom are reduced for tails longer than normal (`freedom_of_long_tails`).
 
-    Raises ValueError for n < 2, NaN, infinity, weights that are not above 0, or another number of weights than of
-    differences.
+    Raises ValueError for n < 2, NaN, infinity, weights that are not above 0, or a wrong number of weights.
 
     Notes
     -----
@@ -103,7 +113,10 @@ def compute_moments(
 
 
 def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -> Moments:
-    """Compute the moments of n values with unequal weights. share: the weights over their mean."""
+    """Compute the moments of n values with unequal weights.
+
+    share: (n,) weights over their mean.
+    """
     n = len(values)
     mean = exact_sum(share * values) / n
     freedom = max(1.0, effective_number(share) - 1)
@@ -120,8 +133,8 @@ def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -
 def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> float:
     """Return the degrees of freedom of a variance estimated from n values with long tails.
 
-    residuals: (n,) from the mean, weighted if weights count, not all 0. freedom: degrees of freedom for normal values,
-        > 0.
+    residuals: (n,) differences of the values from their mean, times the weights if there are any; not all 0.
+    freedom: degrees of freedom if the values were normal, > 0.
 
     Notes
     -----
@@ -137,16 +150,21 @@ def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> flo
 def cluster_means(
     values: NDArray[np.float64], shares: NDArray[np.float64] | None, members: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the (G,) weighted means of the values in each cluster, and the (G,) weights of the clusters."""
+    """Return the (G,) weighted means of the values in each cluster, and the (G,) weights of the clusters.
+
+    shares: (n,) weights over their mean; None for equal weights. members: (n,) index of each value's cluster, 0 to G -
+    1.
+    """
     weights = np.bincount(members, shares).astype(np.float64)
     return np.bincount(members, values if shares is None else shares * values) / weights, weights
 
 
 def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """Return Pearson's r of the clusters' means and the logarithms of the weights, and the two-sided p-value of r.
+    """Return Pearson's correlation r of the clusters' means with the logarithms of their weights, and its p-value.
 
-    means, weights: (G,), from `cluster_means`. The p-value is Student's t with G - 2 degrees of freedom. The result is
-        (0, 1) for fewer than four clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
+    The p-value is two-sided, from Student's t with G - 2 degrees of freedom. The result is (0, 1) for fewer than four
+    clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
+    means, weights: (G,) arrays from `cluster_means`.
     """
     x, y = np.log(weights), means - means.mean()
     x = x - x.mean()
@@ -191,14 +209,17 @@ def mean_difference(differences: Differences) -> float:
 def interval_from_moments(moments: Moments, level: float = 0.95) -> Interval:
     """Return the confidence interval of the mean: mean -/+ t((1 + level) / 2, freedom) * error.
 
-    level: in (0, 1), else ValueError; with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. The interval
-        has width 0 if the differences do not vary. Measured coverage at .95 with n = 10 / 25 / 50: .975 / .952 / .952.
+    level: in (0, 1). With the level 1 - 2 a, each bound is also a one-sided bound of level 1 - a.
+    Raises ValueError for another level.
+
+    The interval has width 0 if the differences do not vary, and is clipped to possible means (`moments.widest`).
+    Measured coverage at .95 with n = 10 / 25 / 50: .975 / .952 / .952.
     """
     return interval_from_half_width(moments, half_width(moments, level))
 
 
 def t_p_value(moments: Moments) -> float:
-    """Return the two-sided p-value, in [0, 1], of Student's t against a mean of 0.
+    """Return the two-sided p-value, in [0, 1], of Student's t test that the mean is 0.
 
     If all differences are equal, the p-value is 1 for a mean of 0, else 0.
     """
@@ -208,10 +229,11 @@ def t_p_value(moments: Moments) -> float:
 
 
 def not_worse_p_value(moments: Moments, margin: float) -> float:
-    """Return the one-sided p-value against a mean of -margin or less: P(T >= (mean + margin) / error).
+    """Return the one-sided p-value, in [0, 1], of the t test that the mean is -margin or less (non-inferiority).
 
-    margin: > 0, in the unit of the mean (non-inferiority). p < alpha exactly if the lower one-sided (1 - alpha) bound
-        is above -margin.
+    It is P(T >= (mean + margin) / error), and below alpha exactly if the lower one-sided (1 - alpha) bound is above
+    -margin.
+    margin: > 0, in the unit of the mean.
     """
     if moments.error == 0:
         return 0.0 if moments.mean > -margin else 1.0
@@ -233,11 +255,12 @@ def half_width(moments: Moments, level: float, comparisons: int = 1) -> float:
 
 
 def joint_half_width(moments: Moments, quantile: float, level: float) -> float | None:
-    """Return the half-width, in standard errors, of a simultaneous interval of a family; None if n is too small.
+    """Return the half-width, in standard errors, of an interval that holds together with those of a family.
 
     quantile: c, the quantile of the largest |sum| / norm over the family (`hypothesis_tests.procedures`). As a t
         statistic it is c * sqrt((n - 1) / (n - c^2)), so that n must exceed c^2.
-    level: level of all intervals together, in (0, 1). The result is at least `half_width`.
+    level: level of all intervals together, in (0, 1). The result is at least `half_width`, that of a single interval.
+    Return None if n is too small.
     """
     single = half_width(moments, level)
     if moments.deviation == 0:
@@ -248,7 +271,10 @@ def joint_half_width(moments: Moments, quantile: float, level: float) -> float |
 
 
 def interval_from_half_width(moments: Moments, reach: float) -> Interval:
-    """Return mean -/+ reach * error, in the unit of the differences, clipped to possible means (`moments.widest`)."""
+    """Return the interval mean -/+ reach * error, clipped to possible means (`moments.widest`).
+
+    reach: half-width of the interval, in standard errors.
+    """
     margin = reach * moments.error
     return Interval(moments.clip(moments.mean - margin), moments.clip(moments.mean + margin))
 
@@ -256,8 +282,8 @@ def interval_from_half_width(moments: Moments, reach: float) -> Interval:
 def detectable_effect(moments: Moments, reach: float, power: float = 0.8) -> float:
     """Return the mean difference that a test finds with the given power: (reach + t(power, freedom)) * error.
 
-    reach: half-width of the test's interval, in standard errors. For a single test the result is that of
-    `minimal_detectable_effect`. (Bloom 1995.)
+    reach: half-width of the test's interval, in standard errors. For a single test `minimal_detectable_effect` gives an
+    equal result. (Bloom 1995.)
     """
     return (reach + _t_quantile(power, moments.freedom)) * moments.deviation / math.sqrt(moments.n)
 
@@ -267,8 +293,11 @@ def minimal_detectable_effect(
 ) -> float:
     """Return the mean difference that a two-sided t test at level alpha finds with the given power.
 
-    n: number of queries, >= 2. standard_deviation: s, of the differences, >= 0. alpha, power: in (0, 1). freedom:
-        degrees of freedom, > 0, if weights leave fewer than n - 1. Raises ValueError for values out of range.
+    n: number of queries, >= 2.
+    standard_deviation: standard deviation s of the differences, >= 0.
+    alpha, power: in (0, 1).
+    freedom: degrees of freedom, > 0, if weights leave fewer than n - 1; None for n - 1.
+    Raises ValueError for values out of range.
 
     Notes
     -----
@@ -287,7 +316,10 @@ def minimal_detectable_effect(
 
 
 def deviation_of_interval(n: int, width: float, level: float) -> float:
-    """Return the standard deviation of n >= 2 differences that have a Student's t interval of a given width."""
+    """Return the standard deviation that n >= 2 differences must have for Student's t interval to have a given width.
+
+    width: high - low, in the unit of the differences. level: level of the interval, in (0, 1).
+    """
     return width / 2 * math.sqrt(n) / _t_quantile((1 + level) / 2, n - 1)
 
 
@@ -312,6 +344,6 @@ def _check_differences(differences: Differences, at_least: int) -> NDArray[np.fl
 
 
 def check_probability(name: str, value: float) -> None:
-    """Raise ValueError unless a value lies between 0 and 1; the message uses the name."""
+    """Raise ValueError unless a value lies between 0 and 1, both excluded. name: name of the value, for the message."""
     if not 0 < value < 1:
         raise ValueError(f"{name} == {value}, must lie between 0 and 1")

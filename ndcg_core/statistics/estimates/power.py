@@ -87,12 +87,15 @@ def queries_needed(
 
 
 def queries_to_detect(moments: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """Return the number of queries with which a family's test detects `effect`, if the test now detects `mde`.
+    """Return the number of queries with which the test of a family detects `effect`, if it now detects `mde`.
 
-    None if 10^12 are not enough, or if no single test could detect `mde`.
-    moments: of the observed differences, deviation > 0. mde: minimal detectable effect, > 0, of the family's test with
-        these queries. The adjustment for the family is expressed as the two-sided level at which a single test detects
-        `mde`: for one comparison, the test's own alpha.
+    The adjustment for the family is expressed as the two-sided level at which a single test detects `mde`. For a family
+    of one comparison this is the test's own alpha.
+
+    moments: moments of the observed differences, with a deviation > 0.
+    mde: minimal detectable effect, > 0, of the family's test with the observed queries.
+    effect: mean difference to detect, > 0, in the metric's unit.
+    Return None if 10^12 queries are not enough, or if no single test could detect `mde`.
     """
     reach = mde / moments.error - float(stdtrit(moments.freedom, power))
     level = 2 * (1 - float(stdtr(moments.freedom, reach)))
@@ -154,9 +157,10 @@ def queries_to_hold(
 ) -> int | None:
     """Estimate the number of queries with which a guardrail is shown to hold with the probability `power`.
 
-    values: (n,) observed differences, n >= 2, none below -largest_loss. margin: > 0, in the metric's unit.
-        largest_loss: the most that one query can lose. The result is None if the observed mean is at or below -margin,
-        or if more than ten million queries would be needed.
+    values: (n,) observed differences, n >= 2, none below -largest_loss.
+    margin: > 0, in the metric's unit. The guardrail holds if the mean difference is shown to be above -margin.
+    largest_loss: the most that one query can lose, in the metric's unit.
+    Return None if the observed mean is at or below -margin, or if ten million queries are not enough.
     """
     mean = float(values.mean())
     if mean <= -margin:
@@ -169,9 +173,10 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def excess(n: float) -> float:
-        """Return by how many standard deviations at least a share `power` of samples of n queries pass the guardrail.
+        """Return by how much the samples of n queries pass the guardrail, in standard normal deviations.
 
-        Negative if fewer samples pass. The result rises about as sqrt(n).
+        The result is 0 if exactly a share `power` of the samples passes, above 0 if more do, and below 0 if fewer do.
+        It rises about as sqrt(n).
         """
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_at_most_zero(x, counts, loss)
@@ -211,8 +216,9 @@ def _bin_values(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _chances_at_most_zero(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
     """Compute, for each row of counts, the probability that a random sum is at most 0, by saddle point approximation.
 
-    The sum is that of G_i x_i and E * loss, with G_i of Gamma(count_i) and E of the exponential distribution. loss: <
-    0.
+    The sum is sum of G_i x_i + E * loss. G_i has a Gamma distribution with the shape count_i, and E an exponential
+    distribution.
+    x: (k,) values. counts: (rows, k) how often each value occurs. loss: a number < 0.
     """
     values = np.append(x, loss) / max(float(np.abs(x).max()), -loss)
     c = np.column_stack([counts, np.ones(len(counts))]).astype(np.float64)

@@ -51,12 +51,27 @@ LEAST_DIFFERING = 30  # careful units with a difference; with fewer, rare ones, 
 class ProxySample:
     """The differences of one comparison on N queries with proxy judgments, some of them also judged carefully.
 
-    proxy: (N,) proxy differences. careful: (N,) careful differences; any number for a query without one.
-    is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether the query has a careful difference.
-    shares: (N,) weights > 0; None for equal weights. members: (N,) index of each query's cluster; None without
-        clusters.
-    known_mean: mean of the proxy differences of all queries, if known; None to estimate it from the other queries.
-    widest: largest possible |mean difference|.
+    Proxy judgments come from a model or from clicks; careful judgments come from people.
+
+    Attributes
+    ----------
+    proxy : (N,) array of float
+        Difference of each query by the proxy judgments.
+    careful : (N,) array of float
+        Difference of each query by the careful judgments; any number for a query without such a difference.
+    is_careful : (N,) array of bool
+        True if the query is judged carefully.
+    is_scored : (N,) array of bool
+        True if the query has a difference by the careful judgments.
+    shares : (N,) array of float or None
+        Weights > 0; None for equal weights.
+    members : (N,) array of int or None
+        Index of each query's cluster; None without clusters.
+    known_mean : float or None
+        Mean of the proxy differences of all queries, if known; None to estimate it from the queries that are not judged
+        carefully.
+    widest : float
+        Largest possible |mean difference|; infinite if unknown.
     """
 
     proxy: FloatArray
@@ -72,8 +87,12 @@ class ProxySample:
 class Balance(NamedTuple):
     """A test of whether carefully judged queries differ from the other queries in their proxy values.
 
-    careful, others: mean proxy value of the carefully judged and of the other queries. p_value: p-value of Welch's t
-        test of equal means, in [0, 1].
+    Attributes
+    ----------
+    careful, others : float
+        Mean proxy value of the carefully judged queries, and of the other queries.
+    p_value : float
+        p-value, in [0, 1], of Welch's t test of equal means.
     """
 
     careful: float
@@ -84,15 +103,18 @@ class Balance(NamedTuple):
 def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
     """Estimate the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
 
-    careful: differences by the careful judgments. proxy: differences of all queries by the proxy judgments, 0 for
-        queries that the proxy judgments cannot score; weights and clusters are taken from this column.
+    careful: differences by the careful judgments.
+    proxy: differences of all queries by the proxy judgments, 0 for queries that the proxy judgments cannot score.
+        Weights and clusters are taken from this column.
     judged: ids of all carefully judged queries: a subset of the queries of `proxy` that includes those of `careful`.
     alpha: in (0, 1).
 
-    The result is None for fewer than four careful units or fewer than two others, or if the careful differences do not
-    vary. It is a record with a reason instead of a difference if fewer than LEAST_DIFFERING careful units differ: the
-    interval would not hold. Raises ValueError for bad columns (as `verdicts.comparison.compare_family`), and for a
-    careful query without a proxy difference.
+    Return None if there are fewer than four careful units (queries or clusters) or fewer than two other units, or if
+    the careful differences do not vary. Return a record that has a reason instead of a difference if fewer than
+    LEAST_DIFFERING careful units differ, or if the proxy differences are in proportion to the careful ones: the
+    interval would not hold.
+    Raises ValueError if the values of a column are invalid (as in `verdicts.comparison.compare_family`), or if a
+    careful query has no proxy difference.
     """
     (pairs,) = sort_by_query([proxy])
     by_id = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
@@ -110,11 +132,16 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
 def correct_drawn(
     careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
 ) -> ProxyCorrected | None:
-    """Estimate the corrected difference if the careful queries were drawn from a log with unequal probabilities.
+    """Estimate the difference from careful and proxy judgments, if the careful queries were drawn from a log.
 
-    careful: careful differences of the drawn queries, with scales and weights. proxy: (n,) proxy differences of these
-        queries, unscaled, in the column's order. known_mean: mean of the proxy differences over the whole log. queries:
-        number of queries of the log with proxy judgments.
+    The queries may have been drawn with unequal probabilities.
+
+    careful: differences by the careful judgments of the drawn queries, with scales and weights.
+    proxy: (n,) differences of these queries by the proxy judgments, unscaled, in the order of `careful`.
+    known_mean: mean of the proxy differences over the whole log.
+    queries: number of queries of the log with proxy judgments.
+    alpha: in (0, 1). The interval has the level 1 - alpha.
+    Return None or a record without a difference in the cases of `correct_difference` that concern careful units.
     """
     sample = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, sample])
@@ -125,11 +152,11 @@ def correct_drawn(
 
 
 def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
-    """Estimate the difference of one comparison corrected by proxy judgments, with its (1 - alpha) interval.
+    """Estimate the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
 
-    None if there are too few careful or other units, or if the careful differences do not vary. A record with a reason
-    instead of a difference if fewer than LEAST_DIFFERING careful units differ, or if the proxy differences are in
-    proportion to the careful ones.
+    Return None if there are too few careful units or too few others, or if the careful differences do not vary. Return
+    a record that has a reason instead of a difference if fewer than LEAST_DIFFERING careful units differ, or if the
+    proxy differences are in proportion to the careful ones.
     """
     moments = _careful_moments(sample)
     rest = ~sample.is_careful
@@ -188,7 +215,10 @@ def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | 
 
 
 def _record_refusal(sample: ProxySample, why: str) -> ProxyCorrected:
-    """Return a record without a difference, with the reason `why`."""
+    """Return a record that has a reason instead of a difference.
+
+    why: the reason, in words.
+    """
     careful = int(np.count_nonzero(sample.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(sample.proxy), None, 0.0, 0.0, why_none=why)
 
@@ -196,9 +226,9 @@ def _record_refusal(sample: ProxySample, why: str) -> ProxyCorrected:
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     """Test whether the carefully judged queries can be a random sample, by comparing proxy values.
 
-    proxy: proxy values of all queries. judged: ids of the carefully judged queries, which are compared with all other
-    queries. The p-value is 1 if the values do not vary, or if there are fewer than two units (queries or clusters) on
-    one side.
+    proxy: proxy values of all queries.
+    judged: ids of the carefully judged queries, which are compared with all other queries.
+    The p-value is 1 if the values do not vary, or if there are fewer than two units (queries or clusters) on one side.
     """
     (pairs,) = sort_by_query([proxy])
     judged_ids = set(judged)
@@ -222,7 +252,10 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
 
 
 def _careful_moments(sample: ProxySample) -> Moments | None:
-    """Return the moments of the careful differences; None if there are too few, or if one has nearly all the weight."""
+    """Return the moments of the careful differences.
+
+    Return None if there are fewer than two units, or if one query has nearly all the weight.
+    """
     scored = sample.is_scored
     shares = None if sample.shares is None else sample.shares[scored]
     if np.count_nonzero(scored) < 2 or (shares is not None and has_dominant_weight(shares)):
@@ -241,14 +274,20 @@ def _mean_and_residuals(values: FloatArray, weights: FloatArray) -> tuple[float,
 
 
 def _sum_by_cluster(values: FloatArray, sample: ProxySample) -> FloatArray:
-    """Return the sums of the queries' values within clusters; without clusters the values themselves."""
+    """Return the sums of the values within clusters; without clusters the values themselves.
+
+    values: (N,) one value per query. The result has one sum per cluster.
+    """
     if sample.members is None:
         return values
     return np.bincount(sample.members, values).astype(np.float64)
 
 
 def _effective_units(sample: ProxySample, chosen: NDArray[np.bool_]) -> float:
-    """Return the effective number of units (queries, or clusters) among the chosen queries."""
+    """Return the effective number of units (queries, or clusters) among the chosen queries; 0 if none is chosen.
+
+    chosen: (N,) True for the queries that count.
+    """
     if not chosen.any():
         return 0.0
     weights = _sum_by_cluster(chosen.astype(np.float64) if sample.shares is None else chosen * sample.shares, sample)
