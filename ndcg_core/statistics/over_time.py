@@ -44,12 +44,21 @@ SHARES = (2 / 6, 1 / 6, 2 / 6)  # of the six orders, by how many of the other tw
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The p-values of one repetition of a test, before the level of the repetition is known.
+    """The p-values of one test in a series of repeated tests, before the level of the test is known.
 
-    p_adjusted: p-value adjusted over the family of the evaluation, from `resamples` flips. p_t: p-value of the t test,
-        not adjusted; None if unknown. family_size: number of comparisons that p_adjusted covers, >= 1.
-    p_bounded: p-value by Gaffke's bound, not adjusted; None if the largest loss of a query is unknown, if p_adjusted
-        shows no difference, or if the evaluation did not store it.
+    Attributes
+    ----------
+    p_adjusted : float
+        p-value adjusted over the family of the evaluation.
+    p_t : float or None
+        p-value of the t test, not adjusted; None if unknown.
+    family_size : int
+        Number of comparisons that p_adjusted covers, >= 1.
+    resamples : int
+        Number of random flips from which p_adjusted was computed.
+    p_bounded : float or None
+        p-value of Gaffke's test, not adjusted; None if the largest loss of a query is unknown, if p_adjusted shows no
+        difference, or if the evaluation did not store it.
     """
 
     p_adjusted: float
@@ -59,11 +68,12 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """Return the p-value to compare with a level: the larger of the test's p-value and that of Gaffke's bound.
+        """Return the p-value to compare with a level, in (0, 1].
 
-        The test's p-value is p_adjusted. Sign flips cannot show a p-value below 1 / (resamples + 1). If the level and
-        p_adjusted are both below `RESOLUTION` / (resamples + 1), the p-value of the t test replaces p_adjusted, unless
-        it is unknown. The p-values of the t test and of Gaffke's bound are multiplied by the family size (Bonferroni).
+        It is the larger one of p_adjusted and the p-value of Gaffke's test. Sign flips cannot show a p-value below
+        1 / (resamples + 1). If the level and p_adjusted are both below `RESOLUTION` / (resamples + 1), the p-value of
+        the t test, if known, replaces p_adjusted. The p-values of the t test and of Gaffke's test are multiplied by the
+        family size (Bonferroni); the result is at most 1.
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION
@@ -72,20 +82,22 @@ class Evidence:
 
 
 def spend_alpha(alpha: float, test_number: int) -> float:
-    """Return the level of the repeated test with the number 1, 2, 3 …; the levels of all tests sum to alpha.
+    """Return the level of one of a series of repeated tests; the levels of all tests sum to alpha.
 
-    Half of alpha falls as 1 / number^1.5, so that early tests find what a single evaluation would. The other half is
-    spent by years of 365 tests, 6 / (pi^2 y^2) of it in year y, evenly over the tests of the year.
+    Half of alpha falls as 1 / number^1.5, so that early tests have nearly the power of a single evaluation. The other
+    half
+    is divided among years of 365 tests: year y gets 6 / (pi^2 y^2) of it, spread evenly over its tests.
+    test_number: number of the test, from 1.
     """
     year = (test_number - 1) // YEAR + 1
     return alpha / 2 * (1 / (ZETA * test_number * math.sqrt(test_number)) + 6 / (math.pi * year) ** 2 / YEAR)
 
 
 def monitor_tests(tests: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
-    """Return the (level, p-value) of each repeated test of one comparison; a test detects a difference if p <= level.
+    """Return the (level, p-value) of each repeated test of one comparison.
 
-    tests: the tests in order of time. The chance that any of the tests detects a difference if there is none is at most
-    alpha.
+    A test detects a difference if p-value <= level. If there is no difference, the probability that any of the tests
+    detects one is at most alpha. tests: the evidence of the tests, in order of time.
     """
     levels = [spend_alpha(alpha, number) for number in range(1, len(tests) + 1)]
     return [(level, each.p_value_at(level)) for level, each in zip(levels, tests, strict=True)]
@@ -96,11 +108,15 @@ def detectable_at(
 ) -> float | None:
     """Return the mean difference that a test at a level detects with a given power.
 
-    None if even a difference of largest_loss is not detected. queries: number of queries, >= 2. deviation: standard
-    deviation of the queries' differences, > 0. largest_loss: the most that one query can lose, or None if unknown. If
-    the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample: half its values
-    are one deviation above its mean, half below, and only a share 1 - power of samples has a lower mean. The larger
-    result is returned.
+    Return None if even a difference of largest_loss is not detected.
+
+    queries: number of queries, >= 2.
+    deviation: standard deviation of the queries' differences, > 0.
+    largest_loss: the most that one query can lose; None if unknown.
+
+    If the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample, and the
+    larger result is returned. Of such a sample half the values are one deviation above its mean and half below, and
+    only a share 1 - power of samples has a lower mean.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:
@@ -124,8 +140,14 @@ def detectable_at(
 class Split(NamedTuple):
     """The change of a mean between two evaluations, split by cause.
 
-    before, now: the two means. parts: the change due to each of `CAUSES`, in that order; they sum to now - before.
-    of_queries: (causes x queries), the contribution of each query to each part.
+    Attributes
+    ----------
+    before, now : float
+        The two means.
+    parts : tuple of float
+        The change due to each of `CAUSES`, in that order; the parts sum to now - before.
+    of_queries : (causes x queries) array of float
+        Contribution of each query to each part.
     """
 
     before: float
@@ -135,10 +157,20 @@ class Split(NamedTuple):
 
 
 class CombinedMean:
-    """One of the eight means: of the old or new ranking, under the old or new judgments, over the old or new queries.
+    """A mean over queries that combines the old or new ranking, the old or new judgments, and the old or new query set.
 
-    values, weights: value and weight of each query; the weight is 0 if the query is not in the set. is_shared: whether
-    a query is in both sets.
+    There are eight such means.
+
+    Attributes
+    ----------
+    values, weights : (queries,) array of float
+        Value and weight of each query; the weight is 0 if the query is not in the set.
+    is_shared : (queries,) array of bool
+        True if the query is in the old and in the new set.
+    total : float
+        Sum of the weights.
+    value : float
+        The weighted mean.
     """
 
     def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:
@@ -147,11 +179,11 @@ class CombinedMean:
         self.value = exact_sum(weights * values) / self.total
 
     def contributions(self, cause: str, middle: float) -> Values:
-        """Return the contribution of each query to the difference between the mean and `middle`.
+        """Return the (queries,) contributions of the queries to the mean minus `middle`.
 
-        cause: one of `CAUSES`. If the query set is the cause, queries in only one of the two sets contribute their
-        difference from the mean of the shared queries, so that shared queries contribute nothing while their weights
-        keep their proportions.
+        cause: the cause, one of `CAUSES`, for which the contributions are used. If it is the query set, a query in only
+        one of the two sets contributes its difference from the mean of the shared queries. Shared queries then
+        contribute nothing to the change as long as their weights keep their proportions.
         """
         shared = np.where(self.is_shared, self.weights, 0.0)
         total = exact_sum(shared)
@@ -163,12 +195,14 @@ class CombinedMean:
 
 
 def split_change(values: Values, weights: Values) -> Split | None:
-    """Split the change of a mean between two evaluations by cause; None if one of the eight means has no query.
+    """Split the change of a mean between two evaluations by cause: new rankings, new judgments and new queries.
 
-    values: array (ranking, judgments, query), index 0 for old and 1 for new; NaN if the ranking has no value by the
-        judgments. For a query in only one of the sets, only the value of that evaluation is used: its effect belongs to
-        the query set.
-    weights: array (query set, query); 0 if the query is not in the set.
+    Return None if one of the eight combinations of old and new has no query.
+
+    values: (2 rankings x 2 judgments x queries), index 0 for old and 1 for new; NaN if the ranking has no value by the
+        judgments. For a query in only one of the sets, only the value of that evaluation is used, so that its effect
+        belongs to the query set.
+    weights: (2 query sets x queries); 0 if the query is not in the set.
     """
     unshared = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)

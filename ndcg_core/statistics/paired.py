@@ -87,12 +87,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The units that tests sample and flip: queries, or clusters of queries.
+    """The u units that tests sample and flip: queries, or clusters of queries.
 
-    names: u query ids, or u names of clusters in the order of their smallest query ids. values: (u,) differences, or
-        (weighted) means of clusters. shares: (u,) weights over their mean (of a cluster: the sum of its queries'
-        weights); None for equal weights. flippable: (u,) numbers whose signs the test flips: shares * differences, or
-        their sums over clusters. members: (n,) index of each query's unit; None if every query is a unit.
+    Attributes
+    ----------
+    names : tuple of str
+        Query ids, or names of clusters in the order of their smallest query ids.
+    values : (u,) array of float
+        Differences, or (weighted) means of the differences of clusters.
+    shares : (u,) array of float or None
+        Weights over their mean; the weight of a cluster is the sum of its queries' weights. None for equal weights.
+    flippable : (u,) array of float
+        Numbers whose signs the test flips: shares * differences, or their sums over clusters.
+    members : (n,) array of int or None
+        Index of the unit of each of the n queries; None if every query is a unit.
     """
 
     names: tuple[str, ...]
@@ -104,10 +112,23 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """The checked and scaled differences of one column, query ids rising, ties exactly 0.
+    """The checked and scaled differences of one column, sorted by query id, with ties exactly 0.
 
-    shares: (n,) weights over their mean; None for equal weights. units: the units that tests flip. query_ids,
-    differences, baseline_values, scales: as in `Column`, but scaled and in the order of query_ids.
+    Attributes
+    ----------
+    column : Column
+        The column as it was given.
+    query_ids : tuple of str
+        The n query ids, rising.
+    differences, baseline_values : (n,) array of float
+        Differences and baseline's values, multiplied by the scales, if any, and in the order of `query_ids`.
+        `baseline_values` is None if unknown.
+    shares : (n,) array of float or None
+        Weights over their mean; None for equal weights.
+    units : Units
+        The units that tests flip.
+    scales : (n,) array of float or None
+        The scales, in the order of `query_ids`; None if the queries were not drawn by disagreement.
     """
 
     column: Column
@@ -120,15 +141,15 @@ class Paired:
 
     @property
     def is_clustered(self) -> bool:
-        """Return whether the units are clusters, even if each has one query."""
+        """Return whether clusters are given, so that they are the units, even if each of them has only one query."""
         return self.column.clusters is not None
 
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     """Return the columns checked, scaled and sorted by query id (by code points, like UTF-8 bytes).
 
-    Raises ValueError for NaN or infinity, a repeated query_id, a number of values or weights other than the number of
-    query ids, weights that are not above 0, and clusters for only some columns.
+    Raises ValueError if a value is NaN or infinite, a query id is repeated, a weight is not above 0, the number of
+    values, weights or clusters is not the number of query ids, or only some columns have clusters.
     """
     orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
     checked: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
@@ -161,16 +182,18 @@ def count_flippable_units(pairs: Paired) -> int:
 
 
 def has_dominant_weight(weights: FloatArray) -> bool:
-    """Return whether one weight is nearly the sum of all, so that the variance would be a rounding error."""
+    """Return whether one weight is nearly the sum of all weights, so that the variance would be only rounding error."""
     heaviest = float(weights.max())
     return math.fsum(weights.tolist()) - heaviest < LEAST_OTHERS * heaviest
 
 
 def moments_of(pairs: Paired) -> Moments | None:
-    """Compute the moments of a column's differences; None for fewer than two units, or if one has nearly all weight.
+    """Compute the moments of a column's differences.
 
-    For drawn queries the degrees of freedom are fewer than n - 1, because each difference is divided by the
-    disagreement of the query's rankings, which makes a few of them large (docs/draw.md).
+    Return None if there are fewer than two units, or if one unit has nearly all the weight. If the queries were drawn
+    by
+    disagreement, the degrees of freedom are reduced for long tails: each difference is divided by the disagreement of
+    the query's rankings, which makes a few of them large (docs/draw.md).
     """
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
     if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):
@@ -190,10 +213,10 @@ def mean_of(pairs: Paired) -> float | None:
 
 
 def baseline_mean(pairs: Paired) -> float | None:
-    """Return the baseline's (weighted) mean over the queries of a column; None if it is unknown.
+    """Return the baseline's (weighted) mean over the queries of a column.
 
-    For drawn queries the mean is over the queries whose results differ: baseline values of the other queries are not 0,
-    unlike their differences.
+    Return None if it is unknown. If the queries were drawn from a log, the mean is over the log's queries whose results
+    differ: on the other queries the differences are 0, but the baseline's values are not.
     """
     if pairs.baseline_values is None or not pairs.query_ids:
         return None
@@ -202,14 +225,17 @@ def baseline_mean(pairs: Paired) -> float | None:
 
 
 def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
-    """Return (u,) residuals of the units from the mean, each times the unit's share; all 0 if nothing varies."""
+    """Return the (u,) residuals of the units: (value - mean) * share.
+
+    All are 0 if the differences do not vary.
+    """
     if moments.deviation == 0:
         return np.zeros(len(pairs.units.names))
     return weigh(pairs.units.values - moments.mean, pairs.units.shares)
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """Return the names of the units that any column has, in the order of their smallest query ids."""
+    """Return the names of all units that occur in at least one column, in the order of their smallest query ids."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))
@@ -223,7 +249,10 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
 
 
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
-    """Arrange one array of values per column in a (units x columns) table, with 0 if the column lacks the unit."""
+    """Arrange values of units in a (units x columns) table, with 0 if a column lacks the unit.
+
+    paired: the columns. values: one array per column, in the order of the column's units. units: names of all units.
+    """
     rows = {unit: row for row, unit in enumerate(units)}
     indices = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))
@@ -233,9 +262,10 @@ def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: t
 
 
 def _number_clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the clusters in the order of their smallest query ids, and the index of each query's cluster.
+    """Return the names of the clusters, and the index of the cluster of each query.
 
-    indices: order of the queries. Raises ValueError unless there is one cluster per query id.
+    The clusters are in the order of their smallest query ids.
+    indices: indices that sort the queries by id. Raises ValueError unless there is one cluster per query id.
     """
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
@@ -247,7 +277,10 @@ def _number_clusters(column: Column, indices: NDArray[np.intp]) -> tuple[tuple[s
 
 
 def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
-    """Combine the units of queries into units of clusters. members: (n,) index of each query's cluster."""
+    """Combine the units of queries into units of clusters.
+
+    names: names of the clusters. members: (n,) index of each query's cluster.
+    """
     if len(names) == len(members):
         return replace(of_queries, names=names)
     sums = set_ties_to_zero(np.bincount(members, of_queries.flippable).astype(np.float64))
@@ -257,7 +290,10 @@ def _make_cluster_units(names: tuple[str, ...], members: NDArray[np.intp], of_qu
 
 
 def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
-    """Return the query ids of a column in rising order, and their indices; raise ValueError for a repeated id."""
+    """Return the query ids of a column in rising order, and the indices that sort them.
+
+    Raises ValueError if a query id is repeated.
+    """
     order = sorted(range(len(column.query_ids)), key=column.query_ids.__getitem__)
     rising = tuple(column.query_ids[index] for index in order)
     for query_id, following in pairwise(rising):
@@ -267,9 +303,9 @@ def _sort_rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:
 
 
 def _check_values(column: Column, noun: str, column_values: Differences) -> FloatArray:
-    """Return the values of a column as an array; raise ValueError unless there is one finite value per query.
+    """Return the values of a column as an array.
 
-    noun: word for one value in messages.
+    noun: word for one value in messages. Raises ValueError unless there is one finite value per query.
     """
     values = np.asarray(column_values, dtype=np.float64)
     if values.shape != (len(column.query_ids),):

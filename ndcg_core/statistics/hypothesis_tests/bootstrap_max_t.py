@@ -32,10 +32,17 @@ AT_ONCE = 2**20  # drawn units in memory at once
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult:
-    """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order of the columns.
+    """The p-values of k columns and the quantiles for their intervals, as `bootstrap_max_t` computes them.
 
-    p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the quantile of
-        the largest |t| over all columns, with the linearised error in t; infinite if there are too few resamples.
+    Attributes
+    ----------
+    p_value : tuple of float
+        Two-sided p-value of each column, in (0, 1].
+    p_adjusted : tuple of float
+        Family-wise adjusted p-value of each column, in [p_value, 1].
+    quantiles : tuple of float
+        For each level, the quantile of the largest |t| over all columns, with the linearised error in t; infinite if
+        there are too few resamples.
     """
 
     p_value: tuple[float, ...]
@@ -54,15 +61,20 @@ def bootstrap_max_t(
     workers: int | None = None,
     least_values: int = 1,
 ) -> BootstrapResult:
-    """Compute two-sided p-values of k means, family-wise adjusted p-values, and bounds for simultaneous intervals.
+    """Test k means as a family by the studentised bootstrap.
 
-    means: k means. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the
-        caller.
-    shares: (units x k), weights over their mean, 0 if a column lacks the unit; None for all 1.
-    levels: levels of simultaneous intervals, in (0, 1). resamples, seed, workers: as in `sign_flip`.
-    least_values: a column with fewer differing units has p = 1 and is left out of every maximum.
+    Return two-sided p-values, family-wise adjusted p-values, and quantiles for simultaneous intervals.
 
-    Raises ValueError for wrong settings, as `sign_flip` does.
+    means: the k means.
+    residuals: (units x k), share * (value - mean); 0 if a column lacks the unit. The caller sorts the rows.
+    shares: (units x k), weights over their mean; 0 if a column lacks the unit. None if all are 1.
+    levels: levels of simultaneous intervals, in (0, 1).
+    resamples: number of resamples, >= 1.
+    seed: seed of the random draws, >= 0.
+    workers: number of threads, >= 1; None for the number of processors.
+    least_values: a column with fewer units whose value is not 0 has p = 1 and is left out of every maximum.
+
+    Raises ValueError if resamples, seed or workers are out of range.
 
     Notes
     -----
@@ -104,10 +116,11 @@ def bootstrap_max_t(
 
 
 def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callable[[FloatArray], FloatArray]:
-    """Return a function from (units x resamples) counts to (columns x resamples) |t| around the observed means.
+    """Return a function that computes |t| around the observed means from the counts of drawn units.
 
-    |t| is |A| / sqrt(C - 2 m D + m^2 E) with m = A / B. Over the drawn units A is the sum of residuals, B of shares, C
-    of squared residuals, D of residual * share, E of squared shares; without shares B = E = units and D = A.
+    The function takes (units x resamples) counts and returns (columns x resamples) |t|. |t| is
+    |A| / sqrt(C - 2 m D + m^2 E) with m = A / B. Over the drawn units A is the sum of residuals, B of shares, C of
+    squared residuals, D of residual * share, E of squared shares; without shares B = E = units and D = A.
     """
     units = len(residuals)
     scaled = np.ldexp(residuals, -np.frexp(np.abs(residuals).max(axis=0))[1])  # squares of small numbers keep digits
@@ -134,16 +147,20 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
 
 
 def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """Return a table rounded to multiples of 2^-exponent, as whole numbers and transposed, and the exponents.
+    """Return a table, transposed, in whole multiples of 2^-exponent, and the exponent of each of its columns.
 
-    There is one exponent per column of the table, with which sums over `units` draws are exact.
+    The exponents are chosen so that sums over `units` draws are exact.
     """
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
 def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
-    """Yield tables (units x resamples) of how often each resample of a block draws each unit, `units` in total."""
+    """Yield tables of how often each resample draws each unit, for one block of the resamples.
+
+    A table is (units x resamples), and each of its columns sums to `units`. A block has at most BLOCK resamples.
+    resamples: number of resamples in all blocks.
+    """
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     remaining, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
     while remaining > 0:
@@ -159,10 +176,11 @@ def draw_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[F
 
 
 def _count_reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return two counts of resamples per column, and the largest |t| of every resample.
+    """Return how many resamples reach the observed |t| of each column, and the largest |t| of every resample.
 
-    A resample counts if its |t| reaches the observed one: in the column (row 0), or in this or any later column (row
-    1). t: (columns x resamples) |t|. reach: (columns,) observed |t|.
+    The first result has two rows of counts. In row 0 a resample counts if its |t| in the column reaches the observed
+    one. In row 1 it counts if its |t| in the column or in any later column does.
+    t: (columns x resamples) |t|. reach: (columns, 1) observed |t|.
     """
     from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
     return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]

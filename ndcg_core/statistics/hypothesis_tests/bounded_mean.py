@@ -31,10 +31,15 @@ _MOST = 2_048  # distinct factors at most
 def not_worse_p_value(
     values: FloatArray, margin: float, largest_loss: float, shares: FloatArray | None = None
 ) -> float:
-    """Compute the one-sided p-value, in [0, 1], against a mean of -margin or less, by Gaffke's bound.
+    """Compute the one-sided p-value, in [0, 1], of Gaffke's test that the mean is -margin or less.
 
-    values: (n,) differences of the units, n >= 1, none below -largest_loss. shares: (n,) weights over their mean, if
-        the mean is weighted; the added query then has the largest weight.
+    The test adds one unit with the largest loss to the sample, and gives the units random weights.
+
+    values: (n,) differences of the units, n >= 1, none below -largest_loss.
+    margin: in the unit of the values.
+    largest_loss: the most that one unit can lose, > 0.
+    shares: (n,) weights over their mean, if the mean is weighted; None for equal weights. The added unit then has the
+        largest weight.
     """
     distances, heaviest = values + margin, 1.0
     if shares is not None:
@@ -43,11 +48,15 @@ def not_worse_p_value(
 
 
 def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Compute the two-sided p-value against a mean of 0, by Gaffke's bound: twice the smaller one-sided p-value.
+    """Compute the two-sided p-value, in [0, 1], of Gaffke's test that the mean is 0.
 
-    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side. shares: (n,) weights over
-        their mean, or None. If all n values are v > 0, p is 2 (1 + v / largest_loss)^-n: rare losses that a sample does
-        not show can outweigh its mean, so that p is small only if n times the mean is several times largest_loss.
+    It is twice the smaller one-sided p-value, at most 1.
+
+    values: (n,) differences of the units, n >= 1, each in [-largest_loss, largest_loss].
+    shares: (n,) weights over their mean; None for equal weights.
+
+    Rare losses that a sample does not show can outweigh its mean, so that p is small only if n times the mean is
+    several times largest_loss. For example, if all n values are v > 0, p is 2 (1 + v / largest_loss)^-n.
     """
     total = float(values.sum() if shares is None else shares @ values)
     return min(1.0, 2 * not_worse_p_value(values if total > 0 else -values, 0.0, largest_loss, shares))
@@ -56,7 +65,9 @@ def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray 
 def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: FloatArray | None = None) -> float:
     """Compute Gaffke's lower one-sided (1 - alpha) bound of the mean, in [-largest_loss, max(values)).
 
-    The one-sided p-value against a margin is below alpha exactly if the bound is above -margin.
+    The one-sided p-value for a margin is below alpha exactly if the bound is above -margin.
+    values: (n,) differences of the units, n >= 1, none below -largest_loss. shares: (n,) weights over their mean, or
+    None.
     """
     low, high = -largest_loss, float(values.max())
     if high <= low:
@@ -82,10 +93,11 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
 def queries_to_rule_out(
     margin: float, alpha: float = 0.05, largest_loss: float = 1.0, shares: FloatArray | None = None
 ) -> int:
-    """Return the number of queries that rule out a loss of the margin if the difference of each query is 0.
+    """Return the smallest number of queries that rule out a loss of the margin if the difference of each query is 0.
 
-    The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights
-    over their mean; the result is then the number of queries with equally unequal weights.
+    The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05.
+    shares: (n,) weights over their mean, as an example of how unequal the weights of the queries are; None for equal
+        weights.
     """
     if margin >= largest_loss:
         return 1
@@ -95,10 +107,10 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """Return the normal approximation of the lower bound, and the standard deviation of the weighted mean.
+    """Return the normal approximation of Gaffke's lower bound, and the standard deviation of the weighted mean.
 
-    The mean is that of the values and one largest loss, with random weights. target: the quantile of the standard
-    normal distribution at the level of the bound.
+    The mean is the mean of the values and one largest loss, with random weights.
+    target: the quantile of the standard normal distribution at the level of the bound.
     """
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
@@ -145,10 +157,10 @@ def _chance_not_positive(factors: FloatArray) -> float:
 
 
 def _count_distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct factors other than 0, rising, and the number of each. factors: as in `_chance_not_positive`.
+    """Return the distinct factors other than 0, rising, and how often each occurs.
 
-    If there are more than _MOST factors, they are moved to a grid of _MOST points, each split between its two
-    neighbours, so that the mean stays and the spread grows by less than one part in a million of the range.
+    If there are more than _MOST distinct factors, they are moved to a grid of _MOST points. Each is split between its
+    two neighbours, so that the mean stays and the spread grows by less than one part in a million of the range.
     """
     x, counts = np.unique(factors[factors != 0], return_counts=True)
     if len(x) <= _MOST:
@@ -165,8 +177,8 @@ def _count_distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:
     """Find the saddle point c < 0 of the integral in `_chance_not_positive` by Newton's method with bisection.
 
-    It lies in (1 / x[0], 0), with counts @ (x / (1 - c x)) = 1 / c. x: distinct factors in rising order, x[0] < 0 and
-    counts @ x > 0.
+    The saddle point lies in (1 / x[0], 0) and satisfies counts @ (x / (1 - c x)) = 1 / c.
+    x: distinct factors in rising order, with x[0] < 0. counts: how often each factor occurs, with counts @ x > 0.
     """
     low, high = 1 / float(x[0]), 0.0
     c = max(low / 2, -1 / math.sqrt(float(counts @ np.square(x))))

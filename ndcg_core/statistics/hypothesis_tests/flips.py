@@ -44,11 +44,24 @@ def set_ties_to_zero(differences: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The columns of a family that have any difference, rounded to whole quanta, sorted by falling |statistic|.
+    """The columns of a family of tests that have any difference, rounded to whole multiples of a quantum.
 
-    order: (c,) indices of the columns in the table. rows: (r,) indices of the rows on which any column differs.
-    quantised: (c, r) differences in whole quanta. totals: (c,) sum of each column, in quanta. differing: (c,) number of
-    rows on which each column differs. scale: (c,) 1 / root of each column's sum of squares.
+    The columns are sorted by |statistic|, largest first.
+
+    Attributes
+    ----------
+    order : (c,) array of int
+        Indices of the columns in the table of differences.
+    rows : (r,) array of int
+        Indices of the rows of the table on which any column differs.
+    quantised : (c, r) array of float
+        Differences in quanta, as whole numbers.
+    totals : (c,) array of float
+        Sum of each column, in quanta.
+    differing : (c,) array of float
+        Number of rows on which each column differs.
+    scale : (c,) array of float
+        1 / root of the sum of squares of each column.
 
     Notes
     -----
@@ -89,24 +102,27 @@ def standardise_family(table: FloatArray) -> Family:
 def quantum_bits(column: FloatArray, differing: int) -> int:
     """Return the exponent q of the quantum 2^-q to which a column is rounded so that every sum is exact.
 
-    Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
-    quantum depends on the number of differing rows, not of all rows, so that rows that only other columns need change
-    nothing.
+    Otherwise sums that are equal in exact arithmetic would differ by 1e-17 in floating point, and `>=` would miss such
+    ties. The quantum depends on the number of differing rows and not on all rows. Rows that only other columns need
+    therefore have no effect.
     """
     return min(_FINEST, math.floor(EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
 
 
 def enumerated_bits(rows: int, block: int) -> BitTiles:
-    """Yield the 256 patterns of signs of one block of all patterns: the bits of the numbers from 256 * block on."""
+    """Yield the 256 patterns of signs of one block of all 2^rows patterns, as a tile of (rows x 256) bits.
+
+    The patterns are the bits of the numbers from 256 * block on.
+    """
     patterns = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
     yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)
 
 
 def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
-    """Yield 256 random patterns of signs, as tiles of (rows x 256) bits with the indices of their rows in `rows`.
+    """Yield 256 random patterns of signs, as tiles of bits with the indices of their rows in `rows`.
 
-    Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
-    (seed, block, row number) and not on which other rows differ.
+    The tiles together are (rows x 256) bits. The bits of a row depend on (seed, block, row number) and not on which
+    other rows differ, because words are drawn for every row of the table, also for those without a difference.
     """
     generator = np.random.SFC64(np.random.SeedSequence([seed, block]))
     end = int(rows[-1]) + 1
@@ -121,10 +137,13 @@ def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
 def reduce_flips(
     family: Family, take: Callable[[FloatArray], Any], resamples: int, seed: int, workers: int | None
 ) -> tuple[int, list[Any]]:
-    """Apply `take` to the sums of a family under sign flips; return the number of flips, and one result per block.
+    """Apply a function to the sums of a family's columns under sign flips.
 
-    If few rows differ, every pattern of signs is used once; otherwise `resamples` patterns are drawn. take: a function
-    of the (columns x flips) signed sums in quanta, which it may overwrite.
+    Return the number of flips, and the results of the function, one per block of flips. Every pattern of signs is used
+    once if at most `ENUMERABLE` rows differ; otherwise `resamples` random patterns are drawn.
+
+    take: function of the (columns x flips) signed sums in quanta. It may overwrite them.
+    resamples, seed, workers: as in `sign_flip`.
     """
     flips, bits = resamples, partial(draw_bits, seed, family.rows)
     if len(family.rows) <= ENUMERABLE:
@@ -139,8 +158,9 @@ def reduce_flips(
 def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int | None) -> list[Any]:
     """Apply `work` to ranges of blocks of flips in threads, and return one result per thread.
 
-    flips, rows: sizes from which the number of threads is chosen. workers: largest number of threads; None for the
-        number of processors of the process. Each range has every k-th block, with k the number of threads.
+    With k threads, each range has every k-th block.
+    flips, rows: sizes of the work, from which the number of threads is chosen.
+    workers: largest number of threads; None for the number of processors of the process.
     """
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers or count_processors(), len(blocks), 1 + flips * rows // WORTH)
@@ -153,7 +173,10 @@ def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int
 
 
 def _signed_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
-    """Yield, block by block, the (columns x flips) sums of every column under every flip."""
+    """Yield, for each block of flips, the (columns x flips) sums of the signed differences, in quanta.
+
+    bits: function of a block that yields its patterns of signs. flips: number of flips in all blocks.
+    """
     flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK))
     product = np.empty((len(family.totals), _BLOCK))
     for block in blocks:

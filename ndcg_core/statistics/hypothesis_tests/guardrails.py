@@ -33,10 +33,19 @@ GAFFKE, STUDENT = "gaffke", "t"
 class Bound(NamedTuple):
     """The evidence that a mean difference is above -margin.
 
-    p_value: one-sided p-value against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in
-        the metric's unit; None if nothing differs and the range is unknown.
-    method: `gaffke` or `t`. is_shown_worse: whether the upper bound shows a mean below -margin.
-    needed: number of units that rule out a loss of the margin if all of them are ties; None if unknown.
+    Attributes
+    ----------
+    p_value : float
+        One-sided p-value of the test that the mean is -margin or less.
+    low : float or None
+        Lower one-sided (1 - alpha) bound of the mean, in the metric's unit; None if nothing differs and the metric's
+        range is unknown.
+    method : str
+        How `p_value` and `low` are computed: "gaffke", or "t" if the largest loss of a query is unknown.
+    is_shown_worse : bool
+        True if the upper bound shows that the mean is below -margin.
+    needed : int or None
+        Number of units that rule out a loss of the margin if all of them are ties; None if unknown.
     """
 
     p_value: float
@@ -47,10 +56,11 @@ class Bound(NamedTuple):
 
 
 def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
-    """Return the evidence on whether the mean difference of a column is above -margin, or below -margin.
+    """Return the evidence that the mean difference of a column is above -margin, or that it is below.
 
-    pairs: a column of at least two units. Raises ValueError for a difference below -largest_loss, and for a margin that
-    is not above 0.
+    pairs: a column of at least two units. moments: the moments of its differences.
+    margin: > 0, in the metric's unit. alpha: level of the one-sided bounds, in (0, 1).
+    Raises ValueError if a difference is below -largest_loss, or if margin or largest_loss is not above 0.
     """
     worst = pairs.column.largest_loss
     if not 0 < margin < math.inf:
@@ -83,9 +93,11 @@ def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bo
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """Return the first guardrail verdict that applies: not testable, not worse, identical, worse, loss not ruled out.
+    """Conclude the verdict on a guardrail.
 
-    No number of differing queries is required: the bound allows for few of them.
+    It is the first of these that applies: not testable, not worse, worse, identical, loss not ruled out. No number of
+    differing queries is required, because the bound allows for few of them.
+    bound: the evidence of `bound_of`; None if the guardrail cannot be tested.
     """
     if facts.test is None or bound is None:
         return conclude_not_testable(facts)
@@ -100,12 +112,15 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 
 
 def shows_difference(p_value: float | None, facts: Facts) -> bool:
-    """Return whether a p-value shows a difference, as for primary metrics: at most alpha, and enough units differ."""
+    """Return whether a p-value shows a difference: it is at most alpha, and enough units differ.
+
+    The rule is that of primary metrics. Return False if the p-value is None.
+    """
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """Return notes on a guardrail's result, as sentences; empty if there is no bound (identical systems)."""
+    """Return notes on a guardrail's result, as sentences; () if `bound` is None because it was not tested."""
     if bound is None:
         return ()
     notes = []
@@ -126,8 +141,8 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
 def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: float) -> int | None:
     """Estimate the number of units with which an undecided guardrail is decided with 80 % probability.
 
-    The units are like those observed. None if no number suffices. If the measured loss is within the margin, the
-    guardrail must be shown to hold; otherwise it must be shown to be worse.
+    The units are assumed to be like the observed ones. If the measured loss is within the margin, the guardrail must be
+    shown to hold; otherwise it must be shown to be worse. Return None if no number of units suffices.
     """
     worst = pairs.column.largest_loss
     if moments.mean > -margin and np.isfinite(worst):
@@ -143,11 +158,13 @@ def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: flo
 
 
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
-    """Return whether Gaffke's bounds, too, lie within the smallest effect on both sides, as equivalence requires.
+    """Return whether rare large losses and gains are ruled out, as a verdict of equivalence requires.
 
-    narrow: the simultaneous interval. level: level of the bounds. The result is True if Gaffke's bounds have nothing to
-    decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect, or if the largest loss
-    of a query is unknown, is exceeded, or is at most the smallest effect.
+    They are if Gaffke's bounds lie within the smallest effect on both sides. Return True, too, if Gaffke's bounds have
+    nothing to decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect, or if the
+    largest loss of a query is unknown, is exceeded, or is at most the smallest effect.
+
+    narrow: the simultaneous interval of the mean. level: level of Gaffke's one-sided tests.
     """
     margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
     if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
@@ -157,15 +174,18 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 
 
 def difference_p_value(pairs: Paired) -> float | None:
-    """Compute the two-sided p-value of the mean difference by Gaffke's bound; None if the largest loss is unknown."""
+    """Compute the two-sided p-value of the mean difference by Gaffke's test.
+
+    Return None if the largest loss of a query is unknown, or if a unit exceeds it.
+    """
     values = _bounded_values(pairs)
     return None if values is None else bounded.bounded_p_value(values, pairs.column.largest_loss, pairs.units.shares)
 
 
 def _bounded_values(pairs: Paired) -> FloatArray | None:
-    """Return the values of the units, clipped to the largest loss on both sides.
+    """Return the values of the units, clipped to [-largest loss, largest loss].
 
-    None if the largest loss is unknown, or if a value exceeds it by more than rounding.
+    Return None if the largest loss is unknown, or if a value exceeds it by more than rounding.
     """
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
@@ -177,8 +197,8 @@ def unseen_losses(pairs: Paired, alpha: float) -> int | None:
     """Return M if losses on one query in M could matter and yet be missing in the sample; else None.
 
     If one query in M = n / -log(alpha) has the largest loss (n / 3 at .05), a sample of n queries has no such query
-    with probability alpha. None if n is so large that the mean loss would be less than the smallest effect, if there is
-    no smallest effect, if the largest loss is unknown, or if there are fewer than two units.
+    with probability alpha. Return None if the mean loss would then be at most the smallest effect, if there is no
+    smallest effect, if the largest loss is unknown, or if there are fewer than two units.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

@@ -41,7 +41,10 @@ AT_LEAST = 100
 
 
 class FamilyTest(NamedTuple):
-    """The settings of a family's test, as for `verdicts.comparison.compare_family`. size: number of tested columns."""
+    """The settings of the test of a family of comparisons, as for `verdicts.comparison.compare_family`.
+
+    The field `size` is the number of tested columns.
+    """
 
     alpha: float
     seed: int = DEFAULT_SEED
@@ -53,9 +56,9 @@ class FamilyTest(NamedTuple):
     size: int = 0
 
     def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
-        """Return the settings with the number of resamples for a bootstrap of `units` x `columns`.
+        """Return the settings for a bootstrap of a (units x columns) table, with fewer resamples if the table is large.
 
-        A large family has fewer resamples, but at least `AT_LEAST` / alpha, or all of them if these are fewer.
+        The number of resamples is at least `AT_LEAST` / alpha, unless the settings have fewer.
         """
         affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
         least = math.ceil(AT_LEAST / self.alpha)
@@ -70,8 +73,11 @@ class FamilyTest(NamedTuple):
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
     """Return the p-value of each column by sign flips of the column's own units.
 
-    Random flips belong to row numbers: units that only other columns have would shift the rows of a column. p_values:
-    (columns,) p-values that are already right for columns with exactly the units `done`; overwritten for other columns.
+    A column must be flipped without units that only other columns have, because these would shift its rows, and random
+    flips belong to row numbers.
+
+    p_values: (columns,) p-values, which are overwritten except for columns whose units are exactly `done`.
+    done: names of the units for which `p_values` are right already.
     """
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
@@ -82,7 +88,11 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
 
 
 def sign_flip_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test a family by sign flips: p_value from each column alone, p_adjusted by step-down max-T."""
+    """Test a family by sign flips.
+
+    p_value comes from each column alone, and p_adjusted from step-down max-T over all columns. Return one result per
+    column, in order.
+    """
     units = all_units(paired)
     flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.drawing)
     p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
@@ -107,7 +117,11 @@ def sign_flip_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
 
 
 def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test a family by the studentised bootstrap: p_value, p_adjusted and half-widths come from shared resamples."""
+    """Test a family by the studentised bootstrap.
+
+    p_value, p_adjusted (step-down max-T) and half-widths come from shared resamples. Return one result per column, in
+    order.
+    """
     units = all_units(paired)
     residuals = units_table(
         paired, [centre_units(pairs, each) for pairs, each in zip(paired, moments, strict=True)], units
@@ -134,9 +148,10 @@ def bootstrap_family(paired: Sequence[Paired], moments: Sequence[Moments], how: 
 
 
 def _studentised(moments: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """Return a half-width in standard errors, converted from a bootstrap quantile; None if the quantile is infinite.
+    """Convert the half-width of an interval from the error of the bootstrap to the standard error of the mean.
 
-    quantile: half-width in linearised errors. linear_error: the linearised error. The result is at least `half_width`.
+    The result is in standard errors and at least `half_width`. Return None if the quantile is infinite.
+    quantile: half-width in linearised errors. linear_error: the linearised error, in the unit of the differences.
     """
     if moments.deviation == 0:
         return half_width(moments, level)
@@ -144,7 +159,10 @@ def _studentised(moments: Moments, quantile: float, linear_error: float, level: 
 
 
 def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
-    """Return the stricter result of a sign-flip test and a bootstrap test: larger p_adjusted and wider intervals."""
+    """Combine the results of a sign-flip test and a bootstrap test, and return the stricter result.
+
+    It has the larger p_adjusted and the wider intervals, and the p_value of the sign-flip test.
+    """
     larger = max((flipped, resampled), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, resampled.reaches, strict=True)
     return replace(
@@ -163,7 +181,11 @@ def _interval_levels(alpha: float) -> tuple[float, ...]:
 
 
 def _widths(moments: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[HalfWidths]:
-    """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
+    """Return the half-widths of the intervals of every column, in standard errors.
+
+    quantiles: for each level of `_interval_levels`, the quantile of the family's largest statistic; None for
+    Bonferroni's adjustment.
+    """
     levels = _interval_levels(alpha)
     if quantiles is None:
         return [HalfWidths(*(half_width(each, level, len(moments)) for level in levels)) for each in moments]
@@ -191,10 +213,10 @@ def _weights_table(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArr
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return k >= 0 p-values adjusted for the false discovery rate (Benjamini-Hochberg), in the order given.
+    """Return p-values adjusted for the false discovery rate by Benjamini and Hochberg's method, in the order given.
 
-    The i-th smallest p-value is multiplied by k / i, and is at most the adjusted value of any larger p-value. Valid for
-    independent and positively dependent tests.
+    The i-th smallest of k p-values is multiplied by k / i; the result is limited to 1 and to the adjusted value of any
+    larger p-value. The method is valid for independent and positively dependent tests.
     """
     values = np.asarray(p_values, dtype=np.float64)
     falling = np.argsort(values, kind="stable")[::-1]
@@ -205,7 +227,10 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test the columns of a family by sign flips, with p-values adjusted by Benjamini-Hochberg."""
+    """Test the columns of a family by sign flips, with p-values adjusted by Benjamini and Hochberg's method.
+
+    Return one result per column, in order.
+    """
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [count_flippable_units(pairs) <= ENUMERABLE for pairs in paired]
     words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
@@ -218,10 +243,10 @@ def false_discovery_family(paired: Sequence[Paired], moments: Sequence[Moments],
 
 
 def adjust_family(paired: Sequence[Paired], moments: Sequence[Moments], how: FamilyTest) -> list[TestResult]:
-    """Test the columns of a family and return one result per column, in order; empty without columns.
+    """Test the columns of a family and return one result per column, in order; [] without columns.
 
-    An exploratory family is tested by sign flips with Benjamini-Hochberg, any other by sign flips and the bootstrap,
-    each with max-T.
+    An exploratory family is tested by sign flips with Benjamini and Hochberg's adjustment. Any other family is tested
+    by sign flips and by the bootstrap, each with step-down max-T, and the stricter results count.
     """
     if not paired:
         return []
@@ -240,14 +265,16 @@ def simultaneous_quantiles(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Return, per level, the quantile over sign flips of the largest |sum| / norm of any comparison.
+    """Return, for each level, a quantile of the largest |sum| / norm of any comparison under random sign flips.
 
     residuals: (n queries x k comparisons), each column centred on its mean; 0 if a column does not have the query.
-    levels: levels of the k intervals together, in (0, 1). resamples, seed, workers: as in `sign_flip`.
-    shares: (n x k), weights over their mean by which the residuals were multiplied, 0 if a column does not have the
+    levels: levels of the k intervals together, in (0, 1).
+    shares: (n x k), weights over their mean by which the residuals were multiplied; 0 if a column does not have the
         query. With shares, each flip's t statistic has the weighted standard error of
-        `mean_difference.compute_moments`;
-        it is converted to the unweighted |sum| / norm, z, by t = z sqrt((n - 1) / (n - z^2)).
+        `mean_difference.compute_moments`. It is converted to z, the unweighted |sum| / norm, by t = z sqrt((n - 1) / (n
+        - z^2)).
+    resamples, seed, workers: as in `sign_flip`.
+    Raises ValueError for values that are not finite, and for settings out of range.
 
     Notes
     -----
@@ -271,16 +298,19 @@ def simultaneous_quantiles(
 
 
 def _largest_statistic(scale: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return, per flip, the largest |sum| / norm over a family's columns; `sums` is overwritten."""
+    """Return the (flips,) largest |sum| / norm over a family's columns.
+
+    scale: (columns,) 1 / norm. sums: (columns x flips) sums, which are overwritten.
+    """
     return np.asarray((np.abs(sums, out=sums) * scale[:, np.newaxis]).max(axis=0))
 
 
 def _prepare_weighted_maximum(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
-    """Return the family with the columns to sum, and a function from their flipped sums to the largest z.
+    """Return a family whose columns are to be summed under flips, and a function from their sums to the largest z.
 
-    The columns are the residuals, followed by the products residual * share. The function takes their (columns x flips)
-    sums. z is the weighted |t| of a comparison, converted by t = z sqrt((n - 1) / (n - z^2)); the largest is taken over
-    the comparisons of the family.
+    The columns are the residuals, followed by the products residual * share. The function takes the (columns x flips)
+    sums and returns, per flip, the largest z of any comparison. z is the weighted |t|, converted by
+    t = z sqrt((n - 1) / (n - z^2)).
     """
     own = shares.T[family.order]
     n, second = (each[:, np.newaxis] for each in (np.count_nonzero(own, axis=1).astype(np.float64), _squares(own)))

@@ -38,11 +38,18 @@ COLUMNS = 512
 class SignFlip:
     """The result of `sign_flip`; every tuple has one entry per column, in the order of the columns.
 
-    p_value: two-sided, in (0, 1]; 1 for a column without a difference.
-    p_adjusted: family-wise over all columns, in (0, 1]; never below p_value.
-    statistic: sum of the differences over the root of their sum of squares, signed, without unit; 0 without a
-        difference.
-    enumerated: whether p_value is exact, from every pattern of signs. jointly_enumerated: whether p_adjusted is exact.
+    Attributes
+    ----------
+    p_value : tuple of float
+        Two-sided p-value, in (0, 1]; 1 for a column without a difference.
+    p_adjusted : tuple of float
+        p-value adjusted family-wise over all columns, in [p_value, 1].
+    statistic : tuple of float
+        Sum of the differences / root of their sum of squares, signed, without unit; 0 without a difference.
+    enumerated : tuple of bool
+        True if p_value is exact, from every pattern of signs.
+    jointly_enumerated : bool
+        True if p_adjusted is exact, from every pattern of signs.
     """
 
     p_value: tuple[float, ...]
@@ -61,15 +68,16 @@ def sign_flip(
 ) -> SignFlip:
     """Compute two-sided sign-flip p-values of k columns of differences, each alone and adjusted over all k.
 
-    differences: (n queries x k comparisons), in the metric's unit, rows sorted by query_id by the caller (flips belong
-        to row numbers). A magnitude of TIE_TOLERANCE or less is a tie.
-    resamples: number of flips m >= 1. All patterns of signs are enumerated instead for a column that differs on 16 rows
-        or fewer, and for a family whose columns together differ on 16 rows or fewer.
-    seed: >= 0. p_value depends on the column's differences, seed and resamples alone. The flips of a larger m begin
-        with those of a smaller one.
+    differences: (n queries x k comparisons), in the metric's unit. The caller sorts the rows by query_id, because flips
+        belong to row numbers. A magnitude of TIE_TOLERANCE or less is a tie.
+    resamples: number of random flips, >= 1. They are replaced by all patterns of signs for a column that differs on 16
+        rows or fewer, and for a family whose columns together differ on 16 rows or fewer.
+    seed: seed of the random flips, >= 0. A larger number of flips begins with the flips of a smaller one.
     workers: number of threads >= 1; None for the number of processors of the process.
 
-    Raises ValueError for a shape other than n x k, for NaN and infinity (with their index), and for wrong settings.
+    p_value depends only on the column's differences, seed and resamples.
+    Raises ValueError for a shape other than n x k, for NaN and infinity (with their index), and for settings out of
+    range.
     """
     check_settings(resamples, seed, workers)
     table = set_ties_to_zero(check_differences(differences))
@@ -100,7 +108,10 @@ def sign_flip_p_values(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Compute the unadjusted p-value of `sign_flip` for every column; faster for many columns."""
+    """Compute the two-sided sign-flip p-value of every column, not adjusted for the other columns.
+
+    The p-values are those of `sign_flip`, with equal parameters and errors; they are computed faster for many columns.
+    """
     table, p_values = np.asarray(differences), list[float]()
     for start in range(0, table.shape[1], COLUMNS):
         part = table[:, start : start + COLUMNS]
@@ -113,9 +124,10 @@ def monotone_p_values(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """Return the adjusted p-values, raised to at least p_value and the p_adjusted of any larger |statistic|.
+    """Return the adjusted p-values, raised so that they are monotone in |statistic|.
 
-    All sequences have k numbers; the result is in the same order. (Westfall and Young, algorithm 4.1: its last step.)
+    Each is at least the column's p_value, and at least the p_adjusted of any column with a larger |statistic|. All
+    sequences have k numbers in the order of the columns. (Westfall and Young, algorithm 4.1: its last step.)
     """
     raised = np.maximum(p_adjusted, p_value)
     order = np.lexsort((-raised, -np.abs(statistic)))  # of equal statistics the larger p first: then both get it
@@ -124,9 +136,9 @@ def monotone_p_values(
 
 
 def _replace_by_exact(family: Family, p_values: FloatArray) -> FloatArray:
-    """Return the p-values, with exact ones for columns that differ on at most `ENUMERABLE` rows.
+    """Return a copy of the p-values with exact ones for columns that differ on at most `ENUMERABLE` rows.
 
-    An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
+    An exact p-value is a share of all patterns of signs. The patterns include the observed one, so that no 1 is added.
     """
     corrected = p_values.copy()
     for index in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
@@ -140,9 +152,10 @@ def _replace_by_exact(family: Family, p_values: FloatArray) -> FloatArray:
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
-    """Return two counts of flips per column.
+    """Count the flips that reach the observed |sum|, and return two rows of counts, one count per column.
 
-    A flip counts if the |sum| reaches the observed one: in the column (row 0), or in this or a later column (row 1).
+    In row 0 a flip counts if it reaches the observed |sum| in the column. In row 1 it also counts if a later column
+    reaches the standardised |sum| of this column. sums: (columns x flips) sums, which are overwritten.
     """
     np.abs(sums, out=sums)
     reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
