@@ -170,7 +170,8 @@ def check_guardrails(
     Raises
     ------
     ValueError
-        For bad columns as in `compare_family`, a column without smallest_effect, and a difference below -largest_loss.
+        For NaN or infinity, a repeated query_id, a wrong number of differences, settings out of range, a column without
+        smallest_effect, and a difference below -largest_loss.
 
     Notes
     -----
@@ -276,7 +277,10 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
 
 
 def _make_facts(pairs: Paired, moments: Moments | None, test: TestResult | None, size: int, how: FamilyTest) -> Facts:
-    """Collect the numbers from which the verdict on a column is concluded. size: number of tested columns."""
+    """Collect the numbers from which the verdict on a column is concluded.
+
+    moments: None if they cannot be computed. test: None if the column was not tested. size: number of tested columns.
+    """
     alpha = how.alpha
     narrow = _interval(moments, test.reaches.narrow if test else None)
     return Facts(
@@ -305,7 +309,7 @@ def _interval(moments: Moments | None, reach: float | None) -> Interval | None:
 def _detectable_difference(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
     """Return the mean difference that a family's test detects with the power `POWER`.
 
-    Without half-widths in the test result, the adjustment is Bonferroni's. size: number of tested columns.
+    If `test` has no half-widths, the family is adjusted for by Bonferroni's method. size: number of tested columns.
     """
     reach = test.reaches.wide if test else None
     if reach is None:
@@ -314,10 +318,10 @@ def _detectable_difference(moments: Moments, test: TestResult | None, size: int,
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
-    """Return the number of queries with which the family's test finds the smallest effect.
+    """Return the number of queries with which the family's test detects the smallest effect.
 
-    None for any conclusion other than "undecided", without a smallest effect, if the differences do not vary, if only
-    rare losses are open, or if no number suffices.
+    Return None if the conclusion is not "undecided", if there is no smallest effect, if the differences do not vary, if
+    only rare losses are open, or if no number of queries suffices.
     """
     if (
         conclusion is not Verdict.UNDECIDED
@@ -332,7 +336,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
 
 
 def _describe_clusters(pairs: Paired) -> Clusters | None:
-    """Describe the clusters of a column; None if every query is a unit, or if there is no query."""
+    """Describe the clusters of a column. Return None if it has no clusters or no query."""
     if not pairs.is_clustered or not pairs.query_ids:
         return None
     count = len(pairs.units.names)
@@ -342,7 +346,7 @@ def _describe_clusters(pairs: Paired) -> Clusters | None:
 
 
 def verdict_notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
-    """Return the notes on a verdict, as sentences; often empty."""
+    """Return notes on a verdict, as sentences; often empty. They say, for example, that the sample is small."""
     if facts.test is None or facts.differing == 0:
         return ()
     texts = []
@@ -382,7 +386,10 @@ def _is_near_alpha(test: TestResult, alpha: float) -> bool:
 
 
 def unit_notes(pairs: Paired, moments: Moments | None) -> tuple[str, ...]:
-    """Return notes on the sampled units: weights that leave few units or reverse the sign, few or skewed clusters."""
+    """Return notes on the sampled units, as sentences: on few or skewed clusters, and on weights.
+
+    moments: None gives no notes.
+    """
     if moments is None:
         return ()
     return (*_cluster_notes(pairs), *_weight_notes(pairs, moments))

@@ -11,8 +11,16 @@ from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Ve
 class Clusters:
     """The clusters of queries that a comparison's tests flip as single units.
 
-    count: >= 1. differing: number of clusters that the test can flip. smallest, largest: numbers of queries in one
-        cluster, >= 1. effective: number of equally weighted clusters with as much information, in [1, count].
+    Attributes
+    ----------
+    count : int
+        Number of clusters, >= 1.
+    differing : int
+        Number of clusters that the test can flip.
+    smallest, largest : int
+        Number of queries in the smallest and in the largest cluster, >= 1.
+    effective : float
+        Number of equally weighted clusters with as much information, in [1, count].
     """
 
     count: int
@@ -24,18 +32,32 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class ProxyCorrected:
-    """A mean difference from a few careful judgments and many proxy ones (`estimates.prediction_powered`).
+    """A mean difference from a few careful judgments, corrected by many proxy judgments.
 
-    difference: mean difference by the careful judgments, corrected by the proxy ones, in the metric's unit.
-    low, high: bounds of the (1 - alpha) interval, not adjusted for the family, never wider than Student's t interval of
-        the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted.
-    careful_queries: number of queries scored by careful judgments. cheap_queries: number of queries with proxy
-        judgments, including the careful ones.
-    correlation: correlation of careful and proxy differences, in [-1, 1]; None if the proxy differences do not vary.
-    share: factor of the proxy differences, >= 0; 0 if they are useless.
-    saved: number of further careful queries that would give an equally narrow interval, >= 0.
-    seen_queries: number of queries left out, since the proxy judge may have seen their careful grades; None if unknown.
-    why_none: reason for the absence of a difference; else None.
+    Attributes
+    ----------
+    difference : float or None
+        Mean difference by the careful judgments, corrected by the proxy judgments, in the metric's unit; None if
+        `why_none` gives a reason.
+    low, high : float or None
+        Bounds of the (1 - alpha) interval, not adjusted for the family. It is never wider than Student's t interval of
+        the careful judgments alone.
+    p_value : float or None
+        Two-sided p-value, in [0, 1], not adjusted for the family.
+    careful_queries : int
+        Number of queries that the careful judgments score.
+    cheap_queries : int
+        Number of queries with proxy judgments, including the carefully judged queries.
+    correlation : float or None
+        Correlation of careful and proxy differences, in [-1, 1]; None if the proxy differences do not vary.
+    share : float
+        Factor by which the proxy differences are multiplied, >= 0; 0 if they do not help.
+    saved : float
+        Number of further careful queries that would give an equally narrow interval, >= 0.
+    seen_queries : int or None
+        Number of queries left out because the proxy judge may have seen their careful grades; None if unknown.
+    why_none : str or None
+        Reason if there is no difference; else None.
     """
 
     difference: float | None
@@ -53,18 +75,25 @@ class ProxyCorrected:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """The effect of two systems' unjudged results on the conclusion about one metric (`verdicts.tipping`).
+    """The effect of two systems' unjudged results on the conclusion about one metric.
 
-    documents: number of unjudged documents, >= 0, over all queries, that either system returns within the metric's
-        depth.
-    state: the state on judged results, or a weaker one of the same direction, that still holds at
-        `label_factor`; UNKNOWN if the direction does not hold, or if the measure has no expected value. A state that is
-        open on judged results stays open.
-    label_factor: >= 1, the factor by which unjudged results may gain more or less often than judged ones.
-    tipping_factor: the smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
-    low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;
-        None if the metric has no bounds in closed form.
-    is_declared: whether the judgments are declared complete, so that unjudged results are not relevant.
+    Attributes
+    ----------
+    documents : int
+        Number of unjudged documents, over all queries, that at least one system returns within the metric's depth.
+    state : State
+        The state on judged results, or a weaker state of the same direction, that still holds at `label_factor`.
+        UNKNOWN if the direction does not hold, or if the measure has no expected value. A state that is open on judged
+        results stays open.
+    label_factor : float
+        Factor >= 1 by which unjudged results are assumed to gain more often, or less often, than judged results.
+    tipping_factor : float or None
+        Smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
+    low, high : float or None
+        Lowest and highest mean difference over all grades of the unjudged results, in the metric's unit; None if the
+        metric has no bounds in closed form.
+    is_declared : bool
+        True if the user has declared the judgments complete, so that unjudged results are not relevant.
     """
 
     documents: int
@@ -80,11 +109,17 @@ class Unjudged:
 class Labels:
     """The judged shares of two systems' results, with the mean difference on fully judged queries.
 
-    baseline_judged, candidate_judged: mean share, in [0, 1], of judged results within the metric's cutoff, over the
-        queries that the system answered; None if it answered none.
-    full_queries: number of queries, >= 0, on which neither system returns an unjudged result within the cutoff.
-    full_difference: (weighted) mean difference on fully judged queries; None without such a query. full_low, full_high:
-        bounds of the (1 - alpha) interval of full_difference, by Student's t; None for fewer than two units.
+    Attributes
+    ----------
+    baseline_judged, candidate_judged : float or None
+        Mean share, in [0, 1], of judged results within the metric's cutoff, over the queries that the system answered;
+        None if it answered none.
+    full_queries : int
+        Number of fully judged queries, on which neither system returns an unjudged result within the cutoff.
+    full_difference : float or None
+        (Weighted) mean difference on fully judged queries; None without such a query.
+    full_low, full_high : float or None
+        Bounds of the (1 - alpha) interval of `full_difference`, by Student's t; None for fewer than two units.
     """
 
     baseline_judged: float | None
@@ -96,7 +131,7 @@ class Labels:
 
     @property
     def lead(self) -> float:
-        """Return the candidate's judged share minus the baseline's, in [-1, 1]; 0 if one is unknown."""
+        """Return the candidate's judged share minus the baseline's, in [-1, 1]; 0 if a share is unknown."""
         if self.baseline_judged is None or self.candidate_judged is None:
             return 0.0
         return self.candidate_judged - self.baseline_judged

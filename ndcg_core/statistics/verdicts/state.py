@@ -29,12 +29,12 @@ class State(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Return whether the state shows harm."""
+        """Return whether the state shows harm: the candidate is worse."""
         return self in (State.WORSE, State.WORSE_BY_MORE)
 
     @property
     def is_gain(self) -> bool:
-        """Return whether the state shows a gain."""
+        """Return whether the state shows a gain: the candidate is better."""
         return self in (State.BETTER, State.BETTER_BY_MORE)
 
     @property
@@ -43,11 +43,11 @@ class State(StrEnum):
         return self in (State.OPEN, State.UNKNOWN)
 
     def has_same_direction(self, other: "State") -> bool:
-        """Return whether another state, under other assumptions, agrees with this one except for its size.
+        """Return whether another state agrees with this one, whatever the size of the difference.
 
-        Gains agree with gains, and harms with harms. The states without a direction are compared as in the body: SAME
-        and SMALLER agree with each other and with HOLDS, HOLDS only with HOLDS and SAME, OPEN and UNKNOWN only with
-        themselves.
+        The other state is that of the comparison under other assumptions. Gains agree with gains, and harms with harms.
+        SAME and SMALLER agree with SAME, SMALLER and HOLDS; HOLDS agrees with HOLDS and SAME; OPEN and UNKNOWN agree
+        only with themselves.
         """
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)

@@ -31,14 +31,18 @@ Assumed = tuple[FloatArray, FloatArray]
 def find_tipping(
     column: Column, row: Comparison, label_factor: float, assume: Callable[[float, int], Assumed]
 ) -> tuple[float | None, State]:
-    """Return the tipping factor of a comparison, and the state that holds at `label_factor`.
+    """Find how much better or worse unjudged results must be than judged ones to change the state of a comparison.
 
-    The tipping factor is the smallest of `FACTORS` at which the state changes; None if no factor changes it. The state
-    is the measured state, a weaker one of the same direction, or UNKNOWN. A state that is open on judged results stays
-    open, with the factor None. column: the differences if unjudged results gain nothing. row: the comparison made from
-    these differences. label_factor: >= 1, the factor at which the state must hold.
-    assume: function of a factor and of the system to which it is adverse (`CANDIDATE` or `BASELINE`); it returns the
-    expected differences.
+    Return the tipping factor, and the state that holds at `label_factor`. The tipping factor is the smallest of
+    `FACTORS` at which the direction of the state changes, or None if no factor changes it. The state is the state on
+    judged results, a weaker one of the same direction, or UNKNOWN. A state that is open on judged results stays open,
+    with the factor None.
+
+    column: the differences if unjudged results gain nothing.
+    row: the comparison made from these differences.
+    label_factor: >= 1, the factor at which the state must hold.
+    assume: function of a factor and of the system to which it is adverse (`CANDIDATE` or `BASELINE`). It returns the
+        expected differences and their variances.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_undecided:
@@ -60,10 +64,10 @@ def find_tipping(
 
 
 def weakest_state(states: Iterable[State]) -> State:
-    """Return the weakest of states that have one direction.
+    """Return the weakest of one or more states that have the same direction.
 
-    "Better" is weaker than "better by more", and "worse" is weaker than "worse by more". If the first state is another
-    one, it is returned.
+    "Better" is weaker than "better by more", and "worse" is weaker than "worse by more". Return the first state if none
+    of the others is weaker.
     """
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
@@ -74,8 +78,8 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     """Return the state of a comparison under assumed grades of unjudged results.
 
     Nothing is resampled: the critical values `row.reach` and `row.narrow_reach`, in standard errors, come from the
-    family's tests on the measured differences. The standard error includes the assumed differences and the random
-    grades.
+    family's tests on the measured differences. The standard error includes the spread of the assumed differences and
+    the randomness of the assumed grades.
     """
     furthest = column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
     assumed_differences, variances = assumed
@@ -106,9 +110,10 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
 
 
 def _is_shown(moments: Moments, row: Comparison) -> bool:
-    """Return whether a mean differs significantly from 0, by the critical value of the measured differences.
+    """Return whether a mean differs significantly from 0.
 
-    If the measured difference is shown, the critical value is at most its distance from 0 in standard errors.
+    The critical value is that of the family's test on the measured differences. If the measured difference is shown,
+    the critical value is at most the measured difference in standard errors.
     """
     critical = _reach(row.reach, moments, row, 1)
     if row.measured_error and row.difference is not None and (row.conclusion.is_detected or row.conclusion.is_harm):
@@ -117,8 +122,8 @@ def _is_shown(moments: Moments, row: Comparison) -> bool:
 
 
 def _reach(reach: float | None, moments: Moments, row: Comparison, sides: int) -> float:
-    """Return the half-width of an interval, in standard errors: `reach`, or by Bonferroni if `reach` is None.
+    """Return the half-width of an interval in standard errors: `reach`, or by Bonferroni's method if `reach` is None.
 
-    sides: 1 for level 1 - alpha, 2 for 1 - 2 alpha.
+    sides: 1 for an interval of level 1 - alpha, 2 for an interval of level 1 - 2 alpha.
     """
     return half_width(moments, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach

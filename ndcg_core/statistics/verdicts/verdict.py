@@ -21,7 +21,7 @@ SMALL_SAMPLE = 30
 
 
 class Verdict(StrEnum):
-    """The conclusion of a comparison; the last three values are only for guardrails, which are one-sided."""
+    """The conclusion of a comparison. The last three values are only for guardrails, whose tests are one-sided."""
 
     IMPROVED = "improved"
     """p_adjusted <= alpha, and the mean difference is above 0."""
@@ -64,22 +64,25 @@ class Verdict(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Return whether harm is shown: regressed, or worse for a guardrail."""
+        """Return whether harm is shown: the verdict is regressed, or worse for a guardrail."""
         return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
-        """Return whether only guardrails have the verdict: not worse, loss not ruled out, worse."""
+        """Return whether only guardrails can have the verdict: it is not worse, loss not ruled out, or worse."""
         return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
-        """Return whether the verdict proves a guardrail: "not worse"."""
+        """Return whether the verdict proves that a guardrail holds: it is "not worse"."""
         return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Return whether the verdict leaves a guardrail unproven: it is neither "not worse" nor "identical"."""
+        """Return whether the verdict does not prove that a guardrail holds.
+
+        That is so unless the verdict is "not worse" or "identical".
+        """
         return self.traits.fails_margin
 
 
@@ -96,10 +99,24 @@ class Tone(StrEnum):
 class Traits(NamedTuple):
     """The properties of a verdict on which other code bases its decisions.
 
-    favours: 1 for the candidate, -1 for the baseline, 0 for neither. is_open: whether the verdict leaves open which
-    system is better. is_guardrail: whether only guardrails have the verdict. is_harm: whether the verdict shows harm.
-    fails_margin: whether the verdict does not prove a guardrail. tells_difference: whether a reason for a decision
-    includes the difference. mark: one character, or empty if another verdict's mark is used. tone: the colour class.
+    Attributes
+    ----------
+    favours : int
+        1 if the verdict favours the candidate, -1 if the baseline, 0 if neither.
+    is_open : bool
+        True if the verdict leaves open which system is better.
+    is_guardrail : bool
+        True if only guardrails can have the verdict.
+    is_harm : bool
+        True if the verdict shows that the candidate is worse.
+    fails_margin : bool
+        True if the verdict does not prove that a guardrail holds.
+    tells_difference : bool
+        True if a sentence that gives the verdict as a reason includes the difference.
+    mark : str
+        One character that stands for the verdict; empty if the mark of another verdict is used.
+    tone : Tone
+        Colour class of the verdict.
     """
 
     favours: int = 0
@@ -135,7 +152,7 @@ class Size(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """The reason why a verdict could not be reached."""
+    """The reason why a verdict could not be reached, or why it proves little."""
 
     FEW_QUERIES = "few_queries"
     """Not testable: fewer than `least_queries`."""
@@ -154,9 +171,18 @@ class Obstacle(StrEnum):
 class Conclusion(NamedTuple):
     """A verdict with its qualifiers.
 
-    size: for improved and regressed, the size of the difference; None without a smallest effect or if the simultaneous
-    interval covers it. underpowered: for undecided, whether the mde is above the smallest effect. obstacle: the reason,
-    for not testable, for undecided with zero variance, and for a guardrail with too few queries; else None.
+    Attributes
+    ----------
+    kind : Verdict
+        The verdict.
+    size : Size or None
+        For improved and regressed, the size of the difference; None without a smallest effect, or if the simultaneous
+        interval contains it.
+    underpowered : bool
+        For undecided, True if the minimal detectable effect is above the smallest effect.
+    obstacle : Obstacle or None
+        The reason for not testable, for undecided if the differences do not vary, and for a guardrail with too few
+        queries; else None.
     """
 
     kind: Verdict
@@ -169,9 +195,14 @@ _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Ver
 
 
 class HalfWidths(NamedTuple):
-    """The half-widths, in standard errors, of a family's simultaneous intervals; None if there is no such interval.
+    """The half-widths, in standard errors, of the simultaneous intervals of a family of comparisons.
 
-    wide: half-width at level 1 - alpha, for sizes and the mde. narrow: half-width at 1 - 2 alpha, for equivalence.
+    Attributes
+    ----------
+    wide : float or None
+        Half-width at level 1 - alpha, for sizes and detectable effects; None if there is no such interval.
+    narrow : float or None
+        Half-width at level 1 - 2 alpha, for equivalence; None if there is no such interval.
     """
 
     wide: float | None = None
@@ -185,12 +216,25 @@ ALONE = HalfWidths()
 class TestResult:
     """The result of a test procedure for one comparison.
 
-    p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
-        error. reaches: half-widths of the simultaneous intervals; all None for guardrails, which are tested alone.
-    factor: with Benjamini-Hochberg p_adjusted / p_value, by which the Monte-Carlo error is scaled; else 1. resamples:
-        number of resamples drawn for p_adjusted. harm: for a guardrail, the adjusted p-value of the two-sided test;
-        else
-        None.
+    Attributes
+    ----------
+    p_value : float
+        p-value of the comparison, not adjusted, in [0, 1].
+    p_adjusted : float
+        p-value adjusted over the family, in [p_value, 1].
+    procedure : str
+        How the p-values were computed, in words.
+    certain : bool
+        True if p_adjusted has no Monte-Carlo error.
+    reaches : HalfWidths
+        Half-widths of the simultaneous intervals; None for guardrails, which are tested alone.
+    factor : float
+        With Benjamini and Hochberg's adjustment p_adjusted / p_value, by which the Monte-Carlo error is multiplied;
+        else 1.
+    resamples : int
+        Number of resamples drawn for p_adjusted.
+    harm : float or None
+        For a guardrail, the adjusted p-value of the two-sided test for harm; else None.
     """
 
     p_value: float
@@ -207,18 +251,38 @@ class TestResult:
 class Facts:
     """The numbers from which a verdict is concluded.
 
-    queries: number of queries. clusters: number of clusters; None if every query is a unit. differing: number of units
-        that the test can flip. moments: moments of the differences; None for fewer than two.
-    together, narrow: simultaneous intervals of the mean at 1 - alpha and at 1 - 2 alpha, or None.
-    test: result of the test; None if there are too few queries for one.
-    mde: minimal detectable effect in this family; None if nothing varies.
-    smallest_effect: the smallest effect that matters, or a guardrail's margin. least_queries: with fewer queries there
-        is no test; >= 2.
-    unseen: M, if losses of `largest_loss` on one query in M would reach the smallest effect, and are missing in such a
-        sample with a chance of 5 %; else None. largest_loss: the most that one query can lose; math.inf if unknown.
-    rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
-        that rare harm cannot hide; True if the largest loss is unknown.
-    is_drawn: whether the queries were drawn from a log, and the differences scaled.
+    Attributes
+    ----------
+    queries : int
+        Number of queries.
+    differing : int
+        Number of units (queries or clusters) that the test can flip.
+    moments : Moments or None
+        Moments of the differences; None for fewer than two units, or if one unit has nearly all the weight.
+    together, narrow : Interval or None
+        Simultaneous intervals of the mean at the levels 1 - alpha and 1 - 2 alpha.
+    test : TestResult or None
+        Result of the test; None if the column was not tested.
+    mde : float or None
+        Minimal detectable effect in the family; None if the differences do not vary.
+    smallest_effect : float or None
+        Smallest effect that matters, or a guardrail's margin.
+    alpha : float
+        Level of the test.
+    least_queries : int
+        With fewer queries there is no test; >= 2.
+    clusters : int or None
+        Number of clusters; None if every query is a unit.
+    rules_out_rare : bool
+        True if the bound for bounded differences lies within the smallest effect on both sides, too, so that rare harm
+        cannot hide. Also True if the largest loss is unknown.
+    unseen : int or None
+        M, if losses of `largest_loss` on one query in M would exceed the smallest effect, and yet are missing in such a
+        sample with a probability of alpha; else None.
+    is_drawn : bool
+        True if the queries were drawn from a log by disagreement, and the differences scaled.
+    largest_loss : float
+        The most that one query can lose; ``math.inf`` if unknown.
     """
 
     queries: int
@@ -244,17 +308,26 @@ class Facts:
 
 
 def unit_names(clusters: int | None) -> tuple[str, str]:
-    """Return the name of a sampled unit, singular and plural. clusters: number of clusters, or None for queries."""
+    """Return the word for a sampled unit, singular and plural.
+
+    clusters: number of clusters; None if the units are queries.
+    """
     return ("query", "queries") if clusters is None else ("cluster", "clusters")
 
 
 def least_differing(alpha: float) -> int:
-    """Return the fewest differing queries that can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""
+    """Return the smallest number of differing queries with which a sign-flip test can reach alpha.
+
+    It is the least number with 2^(1 - number) <= alpha, and at least TESTABLE.
+    """
     return max(TESTABLE, math.ceil(1 - math.log2(alpha)))
 
 
 def conclude(facts: Facts) -> Conclusion:
-    """Return the first verdict in docs/statistics.md that applies; guardrails are concluded by `guardrail_verdict`."""
+    """Conclude the verdict on a comparison that is no guardrail: the first one in docs/statistics.md that applies.
+
+    Guardrails are concluded by `guardrail_verdict`.
+    """
     if facts.test is None or facts.moments is None:
         return conclude_not_testable(facts)
     if facts.differing == 0:
@@ -286,8 +359,9 @@ def sentence(
 ) -> str:
     """Return a conclusion in words, such as ``improved, by more than 0.02``.
 
-    The numbers are those of `Facts`. needed: units without a difference that would rule out a loss of smallest_effect.
-    Raises ValueError if the words need a smallest_effect and there is none.
+    queries, differing, least_queries, mde, smallest_effect, clusters: as in `Facts`.
+    needed: number of units without a difference that would rule out a loss of smallest_effect.
+    Raises ValueError if the words need a smallest_effect and it is None.
     """
     kind, size, underpowered, obstacle = conclusion
     if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
@@ -329,9 +403,10 @@ def sentence(
 
 
 def format_effect(effect: float, margin: float | None = None) -> str:
-    """Format an effect > 0 with three decimals, or with two significant digits if three decimals would be 0.000.
+    """Format an effect > 0 with three decimals.
 
-    More decimals are used if the effect would otherwise look equal to a margin that it does not equal.
+    Two significant digits are used instead if three decimals would be 0.000. More decimals are used if the effect would
+    otherwise look equal to a margin that it does not equal.
     """
     decimals = 3 if round(effect, 3) > 0 else 1 - math.floor(math.log10(effect))
     while margin is not None and effect != margin and round(effect, decimals) == margin and decimals < 15:
@@ -347,9 +422,10 @@ def conclude_not_testable(facts: Facts) -> Conclusion:
 
 
 def size_of(together: Interval | None, margin: float | None) -> Size | None:
-    """Return the size of a difference that is shown, relative to the smallest effect, by its simultaneous interval.
+    """Return the size of a difference that is shown, compared with the smallest effect.
 
-    None without a smallest effect or an interval, or if the interval contains the smallest effect.
+    together: the simultaneous interval of the mean. margin: the smallest effect.
+    Return None if one of them is None, or if the interval contains the smallest effect in either direction.
     """
     if margin is None or together is None:
         return None
@@ -359,5 +435,5 @@ def size_of(together: Interval | None, margin: float | None) -> Size | None:
 
 
 def is_within(interval: Interval | None, margin: float) -> bool:
-    """Return whether an interval lies between -margin and margin; False without an interval."""
+    """Return whether an interval lies between -margin and margin; False if the interval is None."""
     return interval is not None and -margin < interval.low and interval.high < margin
