@@ -183,9 +183,9 @@ class Costs:
     Attributes
     ----------
     values : tuple of CostValue
-        The values by system, cost and statistic, in the configured order.
+        One value per cost, system and statistic, sorted in this order; each is in the configured order.
     differences : tuple of CostDifference
-        The differences of every candidate.
+        One difference from the baseline per cost, candidate and statistic, sorted in this order.
     """
 
     values: tuple[CostValue, ...]

@@ -159,23 +159,28 @@ def measured_state(row: Comparison) -> State:
 
 
 def robust_state(row: Comparison) -> State:
-    """Return the state of a comparison that holds for all assumed values of unjudged results.
+    """Return the state of a comparison that holds whatever the unjudged results are worth, within limits.
 
-    The assumed values are those within the label factor. UNKNOWN if the effect of unjudged results was not computed.
+    The limits are those of the label factor f >= 1: unjudged results may gain up to f times more or less often than
+    judged ones. UNKNOWN if the effect of unjudged results was not computed.
     """
     return State.UNKNOWN if row.unjudged is None else row.unjudged.state
 
 
 def can_be_reversed(row: Comparison) -> bool:
-    """Return whether unjudged results could reverse a comparison that is decided as measured.
+    """Return whether a comparison is decided on judged results, but unjudged results could reverse it.
 
-    True also if the effect of unjudged results is unknown. False for an undecided comparison.
+    If the effect of unjudged results is unknown, they are assumed to reverse it. False for an undecided comparison.
     """
     return not measured_state(row).is_undecided and robust_state(row).is_undecided
 
 
 def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """Return the decision and its reason from the primary comparisons, if none is harm or undecided."""
+    """Return a decision and its reason from the primary comparisons of one candidate.
+
+    The caller makes sure that no comparison shows harm and none is undecided. The decision is to ship, to ship if
+    cheap, or "nothing changed".
+    """
     better = [row for row in rows if robust_state(row).is_gain]
     enough = [row for row in better if robust_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
@@ -211,10 +216,10 @@ def needed_queries_text(row: Comparison) -> str:
 
 
 def size_doubt_text(row: Comparison) -> str:
-    """Return in words that a gain is not shown to exceed the smallest effect, or "".
+    """Return a clause which says that a gain is not shown to exceed the smallest effect, or "".
 
-    Empty if the gain is shown to exceed it, if there is no gain or no smallest effect, or if unjudged results could
-    reverse the gain.
+    The text is "" if the gain is shown to exceed the smallest effect, if there is no gain or no smallest effect, and if
+    unjudged results could reverse the gain.
     """
     if not measured_state(row).is_gain or measured_state(row) is robust_state(row) is State.BETTER_BY_MORE:
         return ""
@@ -225,9 +230,9 @@ def size_doubt_text(row: Comparison) -> str:
 
 
 def describe_tipping(row: Comparison) -> str:
-    """Return in words by which assumption on unjudged results a verdict turns.
+    """Return a clause on how good unjudged results must be to turn a verdict.
 
-    Such as ``turns if unjudged results of old are 1.3 times as good as …``.
+    Such as ``turns if unjudged results of old are 1.3 times as good as …``. The clause says so if this is not known.
     """
     factor = row.unjudged.tipping_factor if row.unjudged else None
     if factor is None:

@@ -21,10 +21,19 @@ class Omission:
 class LedgerRow:
     """The counts of one stage: read = used + the sum of the counts in left_out.
 
-    stage: name of the stage, a constant of this module. about: the system of a ranking or of answers, or the metric of
-    scores; else None. read: number of rows of files and logs in the stages JUDGMENTS, CLICKS and RANKING; number of
-    judged queries in the others. SCORED starts from the queries that DRAWN uses. used: number of rows or queries that
-    the stage used. left_out: numbers left out, by reason.
+    Attributes
+    ----------
+    stage : str
+        Name of the stage, a constant of this module.
+    about : str or None
+        The system of a ranking or of answers, or the metric of scores; else None.
+    read : int
+        Number of rows of files and logs in the stages JUDGMENTS, CLICKS and RANKING; number of judged queries in the
+        other stages.  SCORED starts from the queries that DRAWN uses.
+    used : int
+        Number of rows or queries that the stage used.
+    left_out : tuple of Omission
+        The numbers of rows or queries that were left out, by reason.
     """
 
     stage: str

@@ -52,7 +52,8 @@ def format_percent_below(share: float, limit: float) -> str:
 def format_probability(value: float | None) -> str:
     """Return a probability with four decimals, or with one significant digit if it is below 0.0001.
 
-    A dash for None and 0: a p-value is 0 only in a t test of differences without variance, which has none to show.
+    A dash for None and for 0. A p-value is 0 only in a t test whose differences are all equal, so that there is nothing
+    to test.
     """
     if value is None or value == 0:
         return "–"

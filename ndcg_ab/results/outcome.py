@@ -114,9 +114,10 @@ class GateResult:
     reasons: tuple[str, ...] = ()
 
     def reasons_for(self, *systems: str) -> str:
-        """Return why the condition of the gate fails for the given systems; "" if it passed or fails only for others.
+        """Return why the condition of the gate fails for any of the given systems.
 
-        If the condition concerns no single system, the message is returned.
+        "" if the condition holds, or fails only for other systems. If the condition concerns no single system, the
+        result is the message.
         """
         if self.passed or not self.systems:
             return "" if self.passed else self.message
@@ -129,12 +130,22 @@ class GateResult:
 class Input:
     """An input that an evaluation read.
 
-    name: the file name of judgments and queries, or the system of a ranking. kind: `judgments`, `cheap judgments`,
-    `queries`, `intended` or `ranking`.
-    version: version of a system, if configured. origin: a path, or module:function. rows: number of rows.
-    digest: the first 32 hex digits of the SHA-256 of the content, independent of row order and file format.
-    read: if the input was not read now, because it has not changed, the earlier time of reading, ISO 8601, UTC; else
-        None.
+    Attributes
+    ----------
+    name : str
+        The system of a ranking; for other inputs the file name, or another name of the source.
+    kind : str
+        `judgments`, `cheap judgments`, `careful unseen`, `ranking`, `queries`, `intended` or `scores`.
+    version : str or None
+        Configured version of a system or of judgments; None without one.
+    origin : str
+        A path, module:function, or another name of the source for messages.
+    rows : int
+        Number of rows.
+    digest : str
+        The first 32 hex digits of the SHA-256 of the content, independent of row order and file format.
+    read : str or None
+        If the input was not read now because it has not changed, the earlier time of reading, ISO 8601, UTC; else None.
     """
 
     name: str
@@ -184,8 +195,14 @@ class SystemSummary:
 class LeftOut:
     """The primary comparisons, repeated without the judgments that one system alone contributed.
 
-    system: the system that contributed the hidden judgments. hidden: number of judged documents left out, >= 0.
-    comparisons: the comparisons by the other judgments; not testable, and without queries, if no judgment remains.
+    Attributes
+    ----------
+    system : str
+        The system that contributed the judgments.
+    hidden : int
+        Number of these judgments, each of one document for one query.
+    comparisons : tuple of Comparison
+        The comparisons by the other judgments; if no judgment remains, they have 0 queries and are not testable.
     """
 
     system: str
@@ -197,15 +214,24 @@ class LeftOut:
 class FunctionJudge:
     """The numbers of grades by a judge function, and its agreement with the judgments in files.
 
-    function: module:function. judged: number of documents that the function alone graded, >= 0. unsaid: number of
-    documents
-        without a judgment for which the function returned no grade.
-    compared: number of sampled documents that both the files and the function grade; at most 200, 0 without files.
-    equal: number of compared documents with equal grades. mean_difference: mean of the function's grade minus the
-    files'
-        grade; None if no document is compared.
-    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: ordinal alpha, 1 at best, 0 at chance level. Both are
-        None if all grades are equal, or if no document is compared.
+    Attributes
+    ----------
+    function : str
+        The function, as module:function.
+    judged : int
+        Number of documents that only the function graded.
+    unsaid : int
+        Number of documents without a judgment for which the function returned no grade.
+    compared : int
+        Number of sampled documents that both the files and the function grade; at most 200, 0 without files.
+    equal : int
+        Number of compared documents with equal grades.
+    mean_difference : float or None
+        Mean of the function's grade minus the grade in the files; None if no document is compared.
+    cohen_kappa : float or None
+        At most 1, 0 at chance level; None if all grades are equal, or if no document is compared.
+    krippendorff_alpha : float or None
+        Of ordinal grades: at most 1, 0 at chance level; None if all grades are equal, or if no document is compared.
     """
 
     function: str
@@ -220,18 +246,36 @@ class FunctionJudge:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The complete result of an evaluation: metrics in the configured order, and systems in the given order.
+    """The complete result of an evaluation.
 
-    parity_queries: number of queries that the Python core computed again; None if another tool computed the scores.
-    judges: agreement of several judges; None if there are not several.
-    changes: changes of each candidate in the top ranks; empty if the rankings are not on this machine.
-    left_out: the primary comparisons without the judgments that each system alone contributed, if judgments name
-    systems as their sources.
-    function_judge: work of a judge function; None without one.
-    costs: costs of requests; None if they were not recorded.
-    if_all_decided: the decisions that would be different if every metric were primary, for an evaluation in which by
-    default only the first one is.
-    ledger: numbers of rows or queries that each stage read, used and left out.
+    Attributes
+    ----------
+    metrics : tuple of Metric
+        The metrics, in the configured order.
+    systems : tuple of SystemSummary
+        One summary per system and metric.  The systems are in the given order.
+    comparisons : tuple of Comparison
+        The comparisons of all families: primary and secondary metrics, guardrails, gates, slices and pairs.
+    parity_queries : int or None
+        Number of queries that the Python core computed again; None if another tool computed the scores.
+    gates : tuple of GateResult
+        One result per condition of the gate; empty without a gate.
+    judges : Judges or None
+        Agreement of several judges; None if no document has several judges.
+    changes : tuple of Changes
+        Changes of each candidate in the top ranks; empty if the rankings are not on this machine.
+    left_out : tuple of LeftOut
+        The primary comparisons without the judgments that each system alone contributed; empty if judgments do not name
+        systems as their sources.
+    function_judge : FunctionJudge or None
+        Work of a judge function; None without one.
+    if_all_decided : tuple of Decision
+        If by default only the first metric decides, the decisions that would be different if every metric did; else
+        empty.
+    ledger : tuple of LedgerRow
+        Numbers of rows or queries that each stage read, used and left out.
+    costs : Costs or None
+        Costs of requests; None if they were not recorded.
     """
 
     baseline: str
@@ -281,10 +325,10 @@ class Outcome:
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
     def _decision_on(self, candidate: str) -> Decision:
-        """Return the decision on a candidate from comparisons and failed gates.
+        """Return the decision on a candidate from its comparisons, its costs and the failed gates.
 
-        Gates count that concern the candidate. A failure of the baseline concerns every candidate, except a drop of the
-        baseline since the previous evaluation.
+        A failed gate counts if it concerns the candidate. A gate that the baseline fails concerns every candidate,
+        unless it fails because the baseline dropped since the previous evaluation.
         """
         told = {
             gate.name: gate.reasons_for(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
@@ -325,7 +369,7 @@ class Outcome:
         return [row for row in self.comparisons if row.family == PAIRS]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as content for JSON; equal inputs give equal bytes."""
+        """Return the outcome as content for JSON, with the decisions; equal outcomes give equal content."""
         content: dict[str, Any] = {"schema": SCHEMA}
         for field in dataclasses.fields(self):
             content[field.name] = encode(getattr(self, field.name))
@@ -340,7 +384,10 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
-        """Restore the outcome from the content that `to_dict` returned."""
+        """Restore the outcome from the content that `to_dict` returned.
+
+        Unknown keys are ignored. Raise KeyError, TypeError or ValueError if the content does not fit.
+        """
         kinds = field_types(cls)  # type: ignore[arg-type]  # a class is hashable
         fields = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
         return cls(**fields, parity_queries=content["parity"] and content["parity"]["queries"])

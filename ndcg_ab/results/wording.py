@@ -19,14 +19,15 @@ def queries_text(count: int, kind: str = "") -> str:
 
 
 def is_lead(labels: Labels) -> bool:
-    """Return whether the judged shares of two systems differ by at least `LEAD`."""
+    """Return whether the shares of judged results of two systems differ by at least `LEAD`."""
     return abs(labels.lead) >= LEAD - SLACK
 
 
 def fully_judged_text(labels: Labels) -> str:
-    """Return the difference on the queries on which all results of both systems are judged, in words.
+    """Return in words the difference on the queries on which every result of both systems is judged.
 
-    Such as ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``, or that there is no such query.
+    Such as ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``. If there are no such queries, the
+    text says so.
     """
     if labels.full_difference is None:
         return "no query is judged fully for both"
@@ -37,7 +38,7 @@ def fully_judged_text(labels: Labels) -> str:
 def fully_judged_difference(labels: Labels) -> str:
     """Return the difference on fully judged queries with its interval: ``-0.0049 (-0.1398 … +0.1301)``.
 
-    A dash without such queries; no interval if it is unknown.
+    A dash if no query is fully judged. The interval is left out if it is unknown.
     """
     if labels.full_difference is None:
         return "–"
