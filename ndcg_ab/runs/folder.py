@@ -90,9 +90,9 @@ class RunFolder(Store):
         return self.pulled / f"answers_{key}"
 
     def asked_since(self, force: bool) -> float | None:
-        """Return the Unix time since which stored answers of a judge function may be reused.
+        """Return the Unix time before which stored answers of a judge function are outdated.
 
-        None if every stored answer may be reused. force: only answers of this run may be reused.
+        None if every stored answer may be reused. force: True if only answers of this run may be reused.
         """
         if not force:
             return None
@@ -104,8 +104,8 @@ class RunFolder(Store):
     def add(self, entry: StoreEntry, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         """Store an input in the working folder, from the cache or by reading it from its source.
 
-        Return a sentence for the user if the input came from the cache, else None. An input that was read is added to
-        the cache if its content did not change meanwhile. read: reads the source.  force: do not use the cache.
+        Return a sentence for the user if the input came from the cache, else None. An input that was read is prepared
+        for the cache, unless its source changed while it was read. read: reads the source. force: do not use the cache.
         """
         before = self.current_content(entry)
         path = self.path(entry.key)

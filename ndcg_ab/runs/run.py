@@ -25,11 +25,12 @@ FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
 def open_run(
     evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
 ) -> Iterator[Context]:
-    """Yield the context of an evaluation that will be stored, with a working folder.
+    """Yield the context of an evaluation that will be stored; its working folder exists during the block.
 
-    An error raised in the block before the bundle exists is recorded as a failed night, and raised again. say: called
-    with the name of each step.  force: read and compute everything again instead of reusing earlier results.  at: the
-    nominal time, from which dates in the configuration are filled in; by default now.
+    If an error is raised before the bundle of results exists, it is recorded as a failed night and raised again. say:
+    called with the name of each step. force: read and compute everything again instead of reusing earlier results. at:
+    the nominal time of the evaluation, which fills dates in the configuration; by default now. Raise InputError if the
+    configured tracker is unknown.
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
@@ -64,8 +65,8 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
 def complete_run(run: Context, call: Call = Stage.perform) -> None:
     """Perform the remaining stages of a run.
 
-    An error while the page is drawn or published is not raised but recorded in `run.pending`. call: performs one part
-    of a stage.
+    If the page cannot be drawn or published, the error is not raised but recorded in `run.pending`. call: a function
+    that performs one part of a stage, in place of `Stage.perform`.
     """
     run_stages(run, UNTIL_KEPT, call)
     with record_errors_as_pending(run):
@@ -99,9 +100,10 @@ def is_worth_retrying(error: BaseException) -> bool:
 
 
 def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
-    """Perform one part of a stage and return its result.
+    """Perform one part of a stage, with retries if the stage uses an outside service.
 
-    A stage that uses an outside service is retried after an error for which `is_worth_retrying` is True.
+    Return the message of the stage, or None without one. After an error for which `is_worth_retrying` is True, the part
+    is tried again, as often as the configuration says; then the last error is raised.
     """
     prefect = run.evaluation.prefect
     if not stage.outside:

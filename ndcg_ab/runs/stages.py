@@ -34,7 +34,8 @@ def find_reusable_bundle(run: Context, _: str) -> None:
 def compare_with_previous(run: Context, _: str) -> None:
     """Compare every system with its results in the previous evaluation, and set `run.since_last`.
 
-    Also writes the per-query values to a file of the bundle.
+    The values per query are written to a file of the working folder. The second argument, the part of the stage, is
+    unused.
     """
     store = folder_of(run)
     scores = store.folder / bundles.SCORES
