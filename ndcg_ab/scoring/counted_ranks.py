@@ -31,9 +31,8 @@ UNJUDGED = RankedDoc("", 0)  # placeholder for every unjudged document; no docum
 class Order(NamedTuple):
     """The kind of key by which results are sorted; the result with the highest key is first.
 
-    by_rank: True if the key is the negative of `rank_given`, False if it is the score. in_single: whether scores are
-    compared as
-        32-bit floats.
+    by_rank: True if the key is the negative of the column `rank_given`, False if it is the score. in_single: True if
+    scores are rounded to 32-bit floats before they are compared.
     """
 
     by_rank: bool
@@ -48,8 +47,9 @@ def result_order(metric: Metric) -> Order:
 class TiedGroup:
     """The judged documents of one ranking that have equal keys, with counts of the other results.
 
-    above: number of results with a higher key. size: number of results with an equal key. between: number of the latter
-    whose doc_id comes after 0, 1, 2 … of `doc_ids`.
+    doc_ids: ids of the judged documents, sorted. above: number of results with a higher key. size: number of results
+    with this key, judged or not. between: counts of the `size` results by their doc_id; item i counts results whose
+    doc_id is greater than or equal to exactly i of `doc_ids`.
     """
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
@@ -143,10 +143,10 @@ RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_giv
 
 
 def sort_keys(rows: pa.Table, order: Order) -> Keys:
-    """Return the sort key of each result, larger first.
+    """Return the sort key of each result, larger first: the score, or the negative rank.
 
-    order: the kind of key. The rank is used if the order is by rank, or if a score is missing. Raises ValueError if a
-    rank is missing then.
+    order: the kind of key. Ranks are also used if a score is missing. Raise ValueError if ranks are used and one is
+    missing.
     """
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
@@ -164,8 +164,9 @@ def count_long_answers(
 ) -> dict[Answer, LongAnswer]:
     """Read results twice, and return the counted answer of each (system_id, query_id).
 
-    pieces: function that starts reading the results from the beginning; results of other answers are ignored. grades:
-    query_id -> doc_id -> grade.
+    pieces: a function that starts reading the results from the beginning. answers: the answers to count; results of
+    other answers are ignored. grades: query_id -> doc_id -> grade. Raise ValueError if only some results of an answer
+    have a score, or if a rank is missing that is needed.
     """
     orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
     counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
@@ -182,10 +183,10 @@ def count_long_answers(
 def results_of_answers(
     pieces: Iterable[pa.Table], answers: Mapping[Answer, object]
 ) -> Iterator[tuple[Answer, pa.Table]]:
-    """Yield (answer, results) for each answer that a piece has results of.
+    """Yield the results of each answer in each piece, as (answer, table).
 
-    answers: the answers to yield; results of others are skipped. An answer is yielded once for each piece that it is
-    in.
+    An answer whose results are in several pieces is yielded once per piece. answers: the answers to yield, as keys;
+    results of other answers are skipped. The tables have the columns of `RESULT`.
     """
     for piece in pieces:
         if not piece.num_rows:

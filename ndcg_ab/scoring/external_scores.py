@@ -56,8 +56,8 @@ Values = dict[str, float]  # query_id -> value
 def add_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
     """Return the evaluation with systems and primary metric filled in from the scores.
 
-    What the configuration names is kept. Raises InputError if the scores lack a configured system or metric, or if the
-    primary metric is not clear.
+    Systems and metrics in the configuration are not changed. Raise InputError if the scores lack a configured system or
+    metric, or if they have several metrics and none is configured as primary.
     """
     table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
@@ -161,7 +161,8 @@ def list_names(names: Sequence[str]) -> str:
 def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled], queries: Queries) -> list[Finding]:
     """Put the scores into the engine's tables, and return findings about them.
 
-    evaluation: with systems and primary metric filled in. Raises InputError if two compared systems share no query.
+    evaluation: with systems and primary metric filled in. Raise InputError if a system has no value of a metric, or
+    shares no query with the baseline.
     """
     metrics = [metric for metric in evaluation.metric_list if isinstance(metric, ExternalMetric)]
     systems = [system.name for system in evaluation.systems]
@@ -211,7 +212,7 @@ GIVEN = (
 
 
 def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
-    """Return the values (query_id -> value) by (system_id, metric)."""
+    """Return the values as a mapping (system_id, metric) -> query_id -> value."""
     values: dict[tuple[str, str], Values] = {}
     columns = (table[name].to_pylist() for name in ("system_id", "metric", "query_id", "value"))
     for system, metric, query_id, value in zip(*columns, strict=True):
@@ -274,9 +275,9 @@ def check_negated(metrics: Sequence[ExternalMetric]) -> Iterator[Finding]:
 def check_shared(
     evaluation: Evaluation, metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Yield a finding for each system that lacks values of a metric for some queries.
+    """Yield a finding for each system and metric without values for some queries that other systems have.
 
-    values: (system, metric) -> query_id -> value. Raises InputError if a system has no value of a metric, or shares no
+    values: (system, metric) -> query_id -> value. Raise InputError if a system has no value of a metric, or shares no
     query with the baseline.
     """
     systems, baseline = [system.name for system in evaluation.systems], evaluation.baseline_name
@@ -310,9 +311,10 @@ def check_means(
     values: dict[tuple[str, str], Values],
     means: dict[tuple[str, str], Values],
 ) -> Iterator[Finding]:
-    """Yield findings on means in the scores that differ by more than rounding from the mean of the queries' values.
+    """Yield a finding for each mean in the scores that disagrees with the mean of the queries' values.
 
-    values, means: (system, metric) -> query_id -> value.
+    A mean agrees if it differs only by rounding; a sum over the queries is accepted, too. values: (system, metric) ->
+    query_id -> value. means: (system, metric) -> a mapping whose first value is the mean in the scores.
     """
     for metric in metrics:
         for system in systems:
@@ -334,7 +336,7 @@ def check_means(
 def check_rounding(
     systems: Sequence[str], metrics: Sequence[ExternalMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Yield findings on metrics whose values have so few decimals that small differences are lost."""
+    """Yield a finding for each metric whose values have only 3 or 4 decimals, so that small differences are lost."""
     for metric in metrics:
         found = [value for name in systems for value in values.get((name, metric.source_name), {}).values()]
         digits = count_decimals(np.array(found))

@@ -106,9 +106,9 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return the table `pulled_answer`, with one row per query of each reduced ranking.
+    """Return the table `pulled_answer`, with one row per system and query of the reduced rankings.
 
-    The columns are the number of documents, and the lowest and highest rank and score of the whole ranking.
+    A row has the number of documents, and the lowest and highest rank and score, of all results for the query.
     """
     return stack_by_system(
         ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
@@ -142,7 +142,7 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
 
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return the titles and URLs of documents, one row per document, from the first system that returned it."""
+    """Return the titles and URLs of documents, one row per document, from the first system whose source gave them."""
     documents: dict[str, dict[str, Any]] = {}
     for pulled in rankings.values():
         for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
@@ -188,7 +188,10 @@ def read_by_system(
 
 
 def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
-    """Return the index at which each run of equal codes begins, followed by the number of codes; [0] without codes."""
+    """Return the index at which each run of equal codes begins, and then the number of codes.
+
+    For example [0, 2, 3] for the codes 7, 7, 5; [0] without codes.
+    """
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
@@ -202,7 +205,7 @@ def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, .
 
 
 def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the index of each row's id in the list of distinct ids, and this list."""
+    """Return the index of each id in a list of the distinct ids, and this list."""
     whole = ids.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()

@@ -35,9 +35,9 @@ SCHEMAS = {
 
 
 def rank_rule(metric: Metric) -> str:
-    """Return the name of a metric's rank rule, such as ``doc_id_desc/double/zero``: ties, precision and unjudged.
+    """Return the name of a metric's rank rule: its choices for ties, score precision and unjudged results.
 
-    ``>=0`` follows if negative = unjudged.
+    Such as ``doc_id_desc/double/zero``. ``>=0`` follows if negative grades count as unjudged.
     """
     least = ">=0" if metric.negative == "unjudged" else ""
     return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
@@ -50,7 +50,10 @@ def gain_rule(metric: Metric) -> str:
 
 
 def relevance_rule(metric: Metric) -> str:
-    """Return the name of the gain rule that decides whether a query has relevant documents."""
+    """Return the name of the gain rule by which a document is relevant, so that its query can be scored.
+
+    It is the metric's own gain rule, unless the gain names another.
+    """
     gain = metric.effective_gain
     return (GAINS[gain].relevance if isinstance(gain, str) else None) or gain_rule(metric)
 
@@ -62,9 +65,10 @@ def discount_rule(metric: Metric) -> str:
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
-    """Return, by table name, the tables of metrics and of the distinct rules that the metrics use.
+    """Return the tables from which the SQL computes the metrics, by table name.
 
-    The rules are for ranks, gains and discounts.
+    One table has the metrics; the others have each distinct rank rule, gain rule and discount rule, the gain tables,
+    and ranks to fill up ideals.
     """
     rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
     # Coverage (judged@k) is computed for every metric.

@@ -20,11 +20,11 @@ LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up;
 
 
 def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> NeededResults | None:
-    """Return which part of each ranking the metrics and checks need.
+    """Return which part of each ranking the metrics and the checks need.
 
-    None if they need all of the ranking, or if the judgments are on a cluster. systems: number of compared systems. The
-    part includes one rank more than any metric counts (to detect a tie at the last rank), and the judged documents of
-    some queries (to detect ids that never match).
+    None if all of each ranking is needed, or if the judgments are on a cluster. The part has one rank more than any
+    metric counts, to detect ties at the last rank. It also has the judged documents of some queries, to detect document
+    ids that never match. systems: number of compared systems.
     """
     if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None
@@ -34,7 +34,7 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
-    """Return the ids of the judged documents of each of some queries, by query_id."""
+    """Return query_id -> ids of the judged documents, for the given queries that have judgments."""
     rows = select_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
     rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
     rows = rows.combine_chunks()
@@ -51,8 +51,8 @@ def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, p
 def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
     """Return whether a ranking answers enough judged queries to check that document ids match the judgments.
 
-    The check is made by the table `met_query` on the first `FIRST_QUERIES` judged queries that the ranking answers.
-    With at most `LOOKED_AT` judged queries, the result is always True.
+    Enough are `FIRST_QUERIES` of the first `LOOKED_AT` judged queries. The result is True if there are no more judged
+    queries than `LOOKED_AT`.
     """
     judged = sorted(judgments.query_ids)
     if len(judged) <= LOOKED_AT:
@@ -61,10 +61,10 @@ def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
 
 
 def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
-    """Return the part of a ranking in memory that metrics need, with the ranks of relevant documents.
+    """Return the part of a ranking that the metrics need, with the ranks of relevant documents by the first metric.
 
-    The ranks are by the first metric. None if all of the ranking is needed, or if the ranking is not in memory.
-    systems: number of compared systems.
+    None if all of the ranking is needed, if it is not in memory, if its rows are not regular, or if it answers too few
+    judged queries for the check of document ids. systems: number of compared systems.
     """
     needed = find_needed_results(metrics, judgments, systems)
     if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):

@@ -39,9 +39,9 @@ def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
 
 
 def sample_size(systems: int) -> int:
-    """Return the number of queries to recompute: `SAMPLE` for up to 20 systems, else fewer, at least `LEAST`.
+    """Return the number of queries to recompute: `SAMPLE` for up to 20 systems, fewer for more.
 
-    For more than 20 systems the sample has about `ANSWERS` pairs of system and query.
+    For more systems, queries times systems is about `ANSWERS`; but at least `LEAST` queries are recomputed.
     """
     return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
 
@@ -84,11 +84,14 @@ class Recomputation:
 
 @paused_garbage_collection()
 def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
-    """Recompute a sample of queries with `ndcg_core`, and return the number of queries compared.
+    """Recompute a sample of queries with `ndcg_core`, and return the number of queries in the sample.
 
-    Metrics that another tool computed are left out; 0 if there are no others. Answers are processed one at a time, and
-    for long answers only the ranks of judged documents are counted, so that memory does not depend on the number of
-    answers. Raises ParityError with query, system, metric and the two values at the first difference above 1e-9.
+    Raise ParityError at the first value that differs from that of the SQL by more than 1e-9. Metrics that another tool
+    computed are left out; 0 if there are no others.
+
+    Notes
+    -----
+    Answers are processed in batches. For long answers only the ranks of judged documents are counted.
     """
     metrics = own_metrics(metrics)
     if not metrics:
@@ -138,10 +141,11 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
 def batch_answers(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield batches (systems, queries) of answers that are read together.
+    """Yield batches of answers that are read together, each as (systems, queries).
 
     A batch has at most about `BATCH_RESULTS` results, unless a single answer has more. returned: number of results of
-    each answer. is_uniform: whether one batch may hold several systems.
+    each answer. is_uniform: True if a batch may have several systems with the same queries; False if the systems differ
+    in the queries to read.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -189,9 +193,10 @@ def relevant_depth(metrics: Sequence[Metric]) -> int | None:
 
 
 def reachable_results(rows: pa.Table, depth: int | None) -> pa.Table:
-    """Return the results that can be within the top `depth` ranks of their answer; all results if depth is None.
+    """Return the results that can be within the top `depth` ranks of their answer, sorted by answer.
 
-    rows: results of several answers. An answer may lack results that cannot be within its top ranks.
+    All results if `depth` is None. rows: results of several answers; results that cannot reach these ranks may be
+    missing.
     """
     codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")
@@ -226,7 +231,7 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
 def reachable_mask(keys: Sequence[NDArray[np.floating[Any]]], depth: int) -> NDArray[np.bool_]:
     """Return a mask of the results of one answer that can be within the top `depth` ranks by any of the keys.
 
-    keys: from `order_keys`. Their 32-bit scores keep all results that tie at the last rank in any precision.
+    keys: from `order_keys`. Scores are compared as 32-bit floats, so that results that tie at the last rank are kept.
     """
     is_reachable = np.zeros(len(keys[0]), dtype=bool)
     for values in keys:

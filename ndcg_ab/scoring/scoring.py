@@ -21,10 +21,24 @@ STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_
 class PulledInputs(NamedTuple):
     """The inputs of an evaluation, as they were read.
 
-    judgments: the judgments; None if another tool computed the scores. queries: the query file's rows. rankings: the
-        rankings by system name; empty if another tool computed the scores. scores: the scores of other tools. proxy:
-        the proxy judgments, or None. files, by_function: if a function judges documents, the judgments of each file,
-        and the judgments by the function. unseen: the query ids of `careful_unseen`, or None.
+    Attributes
+    ----------
+    judgments : Pulled or None
+        All judgments; None if another tool computed the scores.
+    queries : Queries
+        The texts and attributes of the queries; empty without a query file.
+    rankings : dict of str to Pulled
+        The rankings by system name; empty if another tool computed the scores.
+    scores : tuple of Pulled
+        The scores of another tool; else empty.
+    proxy : Pulled or None
+        The proxy judgments; None without them.
+    files : tuple of Pulled
+        The judgments of each configured source.
+    by_function : Pulled or None
+        The judgments by a judge function; None without one.
+    unseen : Pulled or None
+        Ids of queries that people judged after the proxy model was fixed (`careful_unseen`); None if not configured.
     """
 
     judgments: Pulled | None
@@ -40,10 +54,10 @@ class PulledInputs(NamedTuple):
 def open_engine_for(
     evaluation: Evaluation | None, spill: Path | None = None, resources: Resources | None = None
 ) -> Engine:
-    """Open the engine that an evaluation configures, with its limits of threads and memory.
+    """Open the engine of an evaluation, with the configured limits of threads and memory.
 
-    evaluation: None to open an engine without a configuration. spill: folder for temporary files; None for the
-    evaluation's folder. resources: the limits, if evaluation is None.
+    evaluation: None to open an engine without a configuration, with the limits in `resources`. spill: folder for
+    temporary files; None for the configured folder.
     """
     if evaluation is None:
         limits = resources or Resources()
@@ -54,7 +68,11 @@ def open_engine_for(
 
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
-    """Compute the score tables of all metrics in SQL. summed_up: whether summaries per system are computed, too."""
+    """Compute the score tables of all metrics in SQL.
+
+    summed_up: True to compute the summaries per system, too. Raise InputError if a metric cannot be computed, such as
+    for a grade that is not in its gain table.
+    """
     refuse_missing_gains(engine, metrics)
     engine.build("query_score", *["coverage"] * summed_up, released=STEPS)
     add_external_values(engine, metrics_of_other_tools(metrics))
@@ -62,7 +80,10 @@ def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool 
 
 
 def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """Raise InputError if a gain table lacks a grade above 0 that occurs, or if a gain is too large to add up."""
+    """Raise InputError if a gain table has no entry for a grade above 0 in the judgments.
+
+    Raise InputError also if a gain is too large to add up.
+    """
     impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
     for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
         raise InputError(
