@@ -26,10 +26,18 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 class Remark:
     """A finding of a source about the data that it read, with a count and examples.
 
-    code: the code of the finding (docs/findings.md). count: the number of rows, queries or documents that the remark is
-    about. examples: up to five, each a location and its content: ``run.txt, line 7: tag 'b'``. message: the sentence
-    for the user; None if code and count say everything. total: the number of rows that the source read, for remarks
-    about a part of them.
+    Attributes
+    ----------
+    code : str
+        Code of the finding (docs/findings.md).
+    count : int
+        Number of rows, queries or documents that the remark is about.
+    examples : tuple of str
+        Up to five, each a location and its content: ``run.txt, line 7: tag 'b'``.
+    message : str or None
+        The sentence for the user; None if the sentence can be written from `code` and `count`.
+    total : int or None
+        Number of rows that the source read, if the remark is about a part of them; else None.
     """
 
     code: str
@@ -67,7 +75,10 @@ def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
 
 
 def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
-    """Return a table of query ids with a reference, in its metadata, to the remote table of these queries' rows."""
+    """Return a table of query ids whose metadata name the remote table with the rows of these queries.
+
+    table: one row per query. remote: the table on the cluster.
+    """
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: remote.to_json().encode()})
 
 
@@ -75,9 +86,16 @@ def with_remote_table(table: pa.Table, remote: RemoteTable) -> pa.Table:
 class CostRequest:
     """Settings for recording the costs of the requests of a source.
 
-    names: the costs to record, such as latency_ms. warm_up: number of requests before those that are counted. seed: the
-    seed of the random order of the requests. all_cold: whether all requests count as warm-up, because they are repeated
-    later.
+    Attributes
+    ----------
+    names : tuple of str
+        The costs to record, such as latency_ms.
+    warm_up : int
+        Number of requests that are sent first and are not counted.
+    seed : int
+        Seed of the random order of the requests.
+    all_cold : bool
+        Whether no request is counted, because all of them are repeated later.
     """
 
     names: tuple[str, ...]
@@ -90,11 +108,24 @@ class CostRequest:
 class PullRequest:
     """The queries that are sent to a source, and the settings for reading the source.
 
-    texts: query_id -> text. attributes: query_id -> {column: value}, for the columns that the source names. folder:
-    where the source may store answers during the run, so that a retry does not repeat requests; None: nowhere. writer:
-    receives the rows. costs: the costs to record, for which queries are sent in random order; None: record none, and
-    keep the order of the queries. resources: the threads and memory that the source may use; None: everything. say:
-    receives progress messages.
+    Attributes
+    ----------
+    texts : mapping of str to str
+        Query id -> text.
+    attributes : mapping
+        Query id -> {column: value}, for the columns that the source names.
+    folder : Path or None
+        Folder in which the source may store answers during the run, so that a retry does not repeat requests; None if
+        it must not store any.
+    writer : TableWriter
+        Receives the rows and returns them as a table, in memory or on disk.
+    costs : CostRequest or None
+        The costs to record; queries are then sent in random order.  None to record none and keep the order of the
+        queries.
+    resources : Resources or None
+        The threads and memory that the source may use; None for no limit.
+    say : callable
+        Is called with progress messages.
     """
 
     texts: Mapping[str, str]
@@ -110,9 +141,16 @@ class PullRequest:
 class PullResult:
     """The rows that a source returned, with titles and costs if the source has them.
 
-    table: the rows, in memory or `TableOnDisk`. documents: titles and addresses of documents in the columns of
-    `DOCUMENT`; they change no result and no digest. costs: one row per request and cost in the columns of
-    `ndcg_ab.sources.costs.COST`, if costs were requested and the source records them; they change no digest.
+    Attributes
+    ----------
+    table : pyarrow.Table or TableOnDisk
+        The rows.
+    documents : pyarrow.Table or None
+        Titles and addresses of documents in the columns of `DOCUMENT`, which change no result and no digest; None
+        without titles.
+    costs : pyarrow.Table or None
+        One row per request and cost in the columns of `ndcg_ab.sources.costs.COST`, which change no digest; None if no
+        costs were requested or recorded.
     """
 
     table: Any
@@ -171,30 +209,32 @@ class Source(ABC):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the rows that answer a request, with documents and costs if the source has them.
 
-        A source overrides this method, or `pull` if it only needs the texts of queries.
+        A source overrides this method, or `pull` if it only needs the texts of queries. Raise InputError if the data
+        break a rule, and SilentError if the source did not answer and a retry may succeed.
         """
         return PullResult(self.pull(layout, pull.texts))
 
     def check(self, layout: Layout) -> None:
         """Raise InputError if the source cannot be read.
 
-        By default all rows are read; of a file only the first record is read.
+        By default all rows are read. A source that is a file only reads its first record.
         """
         self.pull(layout, {})
 
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
-        """Return the rows of a ranking that the evaluation needs, or None if all rows must be read.
+        """Return the part of a ranking that the evaluation needs, or None if all rows must be read.
 
-        needed: says which rows are needed. pull: its writer receives the rows, in a file beside that of a complete
-        ranking.
+        By default None. needed: the part that is needed. pull: the request, whose writer receives the rows of the part,
+        in a file beside the one of a complete ranking.
         """
         return None
 
     def query_singly(self, pull: PullRequest) -> AbstractContextManager[Ask]:
         """Return a context manager that yields a function for sending single queries.
 
-        The function takes a query id and returns the costs of the request. Raises InputError or SilentError as soon as
-        more queries failed than allowed. Raises InputError if the source cannot be queried again, as by default.
+        The function takes a query id, and returns the costs of the request by name and whether the request failed. It
+        raises InputError or SilentError if more queries failed than allowed. By default this method raises InputError,
+        because the source cannot be queried again.
         """
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
@@ -205,13 +245,25 @@ class Source(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """The data of one source: rows in the columns of `layout`, and optional titles, single judgments and costs.
+    """The data of one source: rows in the columns of a layout, and optional titles, single judgments and costs.
 
-    content: the rows, in memory or `TableOnDisk`; if the rows stay on a cluster (`elsewhere`), one row per query with
-    the lowest document id; if a ranking was reduced, a function that reads all rows. documents: titles and addresses of
-    documents. singles: each judgment before several judges or files are combined (`SINGLE_JUDGMENT`). costs: the costs
-    of requests (`ndcg_ab.sources.costs.COST`). reduced: the part of the ranking that was read instead of all rows; its
-    rows carry the remarks of the source.
+    Attributes
+    ----------
+    content : pyarrow.Table, TableOnDisk or callable
+        The rows.  If the rows stay on a cluster, one row per query with the lowest document id.  If a ranking was
+        reduced, a function that reads all rows.
+    layout : Layout
+        The columns of the rows.
+    source : Source
+        The source of the rows.
+    documents : pyarrow.Table or None
+        Titles and addresses of documents; None without titles.
+    singles : pyarrow.Table or None
+        Each judgment before several judges or files are combined (`SINGLE_JUDGMENT`); None if nothing was combined.
+    costs : pyarrow.Table or None
+        The costs of requests (`ndcg_ab.sources.costs.COST`); None if they were not recorded.
+    reduced : ReducedRanking or None
+        The part of the ranking that was read; None if all rows were read.
     """
 
     content: Any
@@ -234,7 +286,7 @@ class Pulled:
 
     @property
     def at_hand(self) -> Any:
-        """The rows read so far: all, or the top results of each query if these suffice (`table` reads all)."""
+        """The rows read so far: all rows, or only the top results of each query if the ranking was reduced."""
         return self.reduced.rows if self.reduced else self.table
 
     def with_all_rows(self) -> "Pulled":

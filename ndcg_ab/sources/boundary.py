@@ -21,9 +21,20 @@ EXACT = 2**53  # a double cannot hold every whole number beyond it
 class Bounds(NamedTuple):
     """The limits for data from one kind of source.
 
-    bytes: the size of one file, one answer, or the rows of one query. rows: the number of rows of one table. seconds:
-    the time until all data have arrived; infinite for data of known length. remedy: what to do if more is needed.
-    largest: the largest integer. pace: the least number of bytes per second.
+    Attributes
+    ----------
+    bytes : int
+        Largest size of one file, one answer, or the rows of one query.
+    rows : int
+        Largest number of rows of one table.
+    seconds : float
+        Time within which all data must arrive; infinite for data of known length.
+    remedy : str
+        What the user can do if a limit is exceeded, for the message.
+    largest : int
+        The largest integer.
+    pace : int
+        The least number of bytes per second; 0 for no limit.
     """
 
     bytes: int
@@ -67,7 +78,10 @@ class LimitCounter:
         self.bytes = self.rows = 0
 
     def count(self, *, size: int = 0, rows: int = 0) -> None:
-        """Add bytes and rows that arrived; raise InputError if there are too many, or if they are too late."""
+        """Add bytes and rows that arrived.
+
+        Raise InputError if there are more bytes or rows than allowed, or if they arrived after the time limit.
+        """
         self.bytes, self.rows = self.bytes + size, self.rows + rows
         for name in ("bytes", "rows"):
             if getattr(self, name) > (most := getattr(self.bounds, name)):
@@ -76,7 +90,10 @@ class LimitCounter:
             self.refuse_late()
 
     def seconds(self) -> float:
-        """Return the number of seconds since the start within which the next bytes must arrive."""
+        """Return the time limit for the bytes so far, in seconds since this counter was made.
+
+        The limit grows with the number of bytes if the source must keep a pace.
+        """
         most, pace = self.bounds.seconds, self.bounds.pace
         return min(most, START + self.bytes / pace) if pace else most
 
@@ -90,9 +107,9 @@ class LimitCounter:
         raise InputError(f"{self.location}: {problem}, the most that is allowed: {self.bounds.remedy}")
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which runs in a thread.
+        """Call `work` in a thread and return its result, or raise its error.
 
-        Raises InputError after the time limit; the thread is abandoned.
+        Raise InputError at the time limit; the thread is then left running.
         """
         try:
             return BackgroundTask(work).wait(self.is_overdue)

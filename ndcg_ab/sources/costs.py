@@ -53,8 +53,9 @@ class CostRecord:
     def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
         """Add the costs of one request.
 
-        costs: name -> value. A counted request gets a row for every cost that is recorded, null if unknown. A warm-up
-        request (`is_cold`) gets rows for its known costs only, and none if it failed.
+        costs: name of a cost -> value; other names than those to record are ignored. A counted request gets a row for
+        every cost to record, with null if the value is unknown. A warm-up request (`is_cold`) gets rows for its known
+        costs only; if it failed, it gets none.
         """
         cold = is_cold or self.request.all_cold
         if not cold:
@@ -67,16 +68,16 @@ class CostRecord:
 
 
 def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
-    """Return the table of costs (`COST`).
+    """Return the recorded costs of requests as a table in the columns of `COST`.
 
-    measured: a clause on how the costs were measured, for the metadata.
+    rows: one per request and cost. measured: a clause on how the costs were measured, for the metadata of the table.
     """
     columns = [[row[index] for row in rows] for index in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
 
 
 def measurement_text(table: pa.Table) -> str:
-    """Return the clause on how costs were measured from the metadata of their table."""
+    """Return the clause on how costs were measured, which is in the metadata of their table; "" without one."""
     return str(json.loads((table.schema.metadata or {}).get(MEASURED, b'""')))
 
 
@@ -108,7 +109,7 @@ def ask_by_turns(
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
     """Raise InputError if a source cannot record one of the costs.
 
-    Files and databases pass, since their columns are checked when they are read. described: the source in the
+    Files and databases are not checked here: their columns are checked when they are read. described: the source in the
     configuration. names: the costs. where: the source, for the message.
     """
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
@@ -128,9 +129,10 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
-    """Return the layout of a ranking's costs (query id, costs), and the ranking's source without other mapped columns.
+    """Return the layout for reading the costs of a ranking, and the source to read them from.
 
-    names: the costs. Raises InputError for dictionaries, which have no columns.
+    The layout has the columns query_id and one per cost in `names`. The source is `described`, without configured
+    column names for other fields. Raise InputError for dictionaries, which have no columns.
     """
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         rule = "costs are columns of a table, and dictionaries have none: give a table"

@@ -59,10 +59,11 @@ LocatedAnswer = tuple[str, Pieces]
 
 @contextlib.contextmanager
 def query_database(described: DatabaseSource, directory: Path, memory: Memory | None = None) -> Iterator[LocatedAnswer]:
-    """Yield the name of a database for messages, and an iterator of the schema and then the batches of the query.
+    """Yield the name of a database for messages, and an iterator over the result of the query.
 
-    memory: the limit for a database file; None: no limit. Raises InputError for an invalid source or an answer beyond
-    the limits, and SilentError if the database did not answer and a retry may succeed.
+    The first item of the iterator is the schema; the others are record batches. memory: the memory limit for a database
+    file; None for no limit. Raise InputError if the source is invalid or its answer exceeds the limits, and SilentError
+    if the database did not answer and a retry may succeed.
     """
     location, limits_key, answer = answer_query(described, directory, memory)
     bounds = BOUNDS[limits_key]._replace(seconds=described.database.timeout)
@@ -74,7 +75,11 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
 
 
 def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
-    """Return a database's name for messages, the key of its limits, and the iterator that runs the query."""
+    """Return a database's name for messages, the key of its limits in `BOUNDS`, and the iterator that runs the query.
+
+    The first item of the iterator is the schema; the others are record batches. Raise InputError if the database or the
+    query cannot be used.
+    """
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
     options = {
@@ -157,7 +162,10 @@ def driver_for(uri: str | None, location: str) -> str:
 
 
 def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
-    """Return the parameters with which a driver connects: the driver's name of a parameter -> value."""
+    """Return the parameters with which a driver connects, by the driver's names of the parameters.
+
+    uri: the address; None if all parameters are in `options`.
+    """
     if uri is None:
         return options
     if driver == "snowflake":
@@ -177,7 +185,10 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
 
 
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
-    """Yield the schema and batches of a query of a SQLite file, or of a copy if SQLite would write beside the file.
+    """Yield the schema and then the batches of a query of a SQLite file.
+
+    If SQLite would write files beside the database, a copy is queried. Raise InputError if the query fails, and
+    SilentError if the database is locked.
 
     Notes
     -----
@@ -201,7 +212,12 @@ def query_by_adbc(
     """Yield the schema and then the batches of a query through the ADBC driver manager.
 
     location: the database, for messages. seconds: the time after which a server ends the query. directory: the folder
-    from which the path of a driver starts. The PEP 249 interface is avoided because it imports pandas and polars.
+    from which the path of a driver starts. Raise InputError if the query fails, and SilentError if the database did not
+    answer and a retry may succeed.
+
+    Notes
+    -----
+    The PEP 249 interface is avoided because it imports pandas and polars.
     """
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none

@@ -54,8 +54,8 @@ def read_batches(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a query in batches, in the columns of `layout`.
 
-    location: the database, for messages. columns: field -> column name in the query. unrated: counts judgments without
-    a grade. Raises InputError if data break a rule.
+    location: the database, for messages. columns: field -> column name in the query. unrated: counts the judgments
+    without a grade, which are left out. Raise InputError if data break a rule, or if there are no rows.
     """
 
     def say(_kind: str, mapping: Mapping[str, str]) -> str:
@@ -113,10 +113,11 @@ def convert_batch(
     before: int,
     unrated: RemarkCounter,
 ) -> pa.Table:
-    """Return a batch in the columns of the layout, converted row by row if a value breaks a rule.
+    """Return a batch as a table in the columns of the layout.
 
-    chosen: field -> column. location: the database and the word for a row, for messages. before: number of rows before
-    the batch. unrated: counts judgments without a grade.
+    If a value breaks a rule, the batch is converted row by row, which raises InputError for a value that cannot be
+    read. chosen: field -> column. location: the database and the word for a row, for messages. before: number of rows
+    before the batch. unrated: counts the judgments without a grade, which are left out.
     """
     plain = pa.table({name: plain_column(batch, column) for name, column in chosen.items()})
     part = table_if_clean(lambda: cast_columns(plain, layout, {name: name for name in chosen}, location))
@@ -130,7 +131,10 @@ def convert_batch(
 
 
 def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return a column of a batch as texts or numbers: without padding, and UUIDs as texts."""
+    """Return a column of a batch as texts or numbers.
+
+    UUIDs become texts, values of an extension type become its storage type, and the padding of char(n) is removed.
+    """
     index = batch.schema.get_field_index(name)
     column, described = batch.column(index), batch.schema.field(index)
     if isinstance(described.type, pa.UuidType):

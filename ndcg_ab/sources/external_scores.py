@@ -115,10 +115,12 @@ class Scores(Source):
     # ---- as a table
 
     def of_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
-        """Return a table of values in the columns of PULLED; raise InputError if a value is repeated.
+        """Return a table of values in the columns of PULLED.
 
-        names: the columns of the input. read: reads it in the columns of a layout. locate: returns the location of a
-        value. has_means: whether rows may be means over all queries, which ir_measures writes into JSON Lines.
+        names: the columns of the input. read: a function that reads the input, given a layout and the mapping field ->
+        column. locate: a function that returns the location of a value, given the mapping field -> id. has_means: True
+        if the input may have rows with means over all queries, which ir_measures writes into JSON Lines. Raise
+        InputError if a value is repeated, if columns do not fit, or if the system is unknown.
         """
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
@@ -135,7 +137,12 @@ class Scores(Source):
         return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is ONE_SYSTEM)
 
     def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
-        """Return a table with one column per metric or system as a table with one row per value (SCORE)."""
+        """Return values in the columns of SCORE, one per row, from data with one column per metric or system.
+
+        columns: which columns hold ids and values. read: a function that reads the input, given a layout and the
+        mapping field -> column. Raise InputError if the system is unknown, or if several systems are found where one is
+        configured.
+        """
         system = self.described.system
         if system is None and columns.system_id is None and not columns.are_systems:
             self.refuse_without_system()
@@ -153,9 +160,12 @@ class Scores(Source):
         return pa.concat_tables(parts)
 
     def complete(self, table: pa.Table, keys: Sequence[str], locate: Locate, *, has_means: bool = False) -> pa.Table:
-        """Return a table of SCORE in the columns of PULLED; raise InputError if a value is repeated.
+        """Convert a table of values from the columns of SCORE to those of PULLED.
 
-        keys: the columns of the input that identify a value. has_means: whether rows for the query ``all`` are means.
+        The configured system and canonical names of metrics are filled in, and means are marked. keys: the columns of
+        the input that identify a value. locate: a function that returns the location of a value, for messages.
+        has_means: True if rows for the query ``all`` are means. Raise InputError if a value is repeated, or if there
+        are several systems where one is configured.
         """
         if "system_id" not in table.column_names:
             owner = pa.scalar(self.described.system, pa.string())
@@ -192,10 +202,11 @@ class Scores(Source):
         )
 
     def of_records(self, read: Read, locate: Locate) -> pa.Table:
-        """Return the values of a single system, from data without named columns, as a table in the columns of PULLED.
+        """Return the values of a single system as a table in the columns of PULLED, from data without named columns.
 
-        read: reads the data in the columns of a layout. locate: returns the location of a value. Raises InputError if
-        no system is configured, or all values are means.
+        read: a function that reads the data, given a layout. locate: a function that returns the location of a value,
+        given the mapping field -> id. Raise InputError if no system is configured, if a value is repeated, or if all
+        values are means.
         """
         if self.described.system is None:
             self.refuse_without_system()

@@ -39,10 +39,21 @@ SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says 
 class GradedClicks(NamedTuple):
     """The grades that a click model gives, with the rates and counts behind them.
 
-    table: one row per graded document, sorted by ids: query_id, doc_id, grade, impressions, clicks, value, low, high.
-    rates: impressions, clicks and click rate of each rank. documents: number of documents with events, graded or not.
-    queries: number of queries with events. change: for the position model, the largest change of a probability by one
-    more step of expectation maximisation; 0 for other models. remarks: on the events and grades.
+    Attributes
+    ----------
+    table : pyarrow.Table
+        One row per graded document, sorted by ids: query_id, doc_id, grade, impressions, clicks, value, low, high.
+    rates : pyarrow.Table
+        One row per rank (place): place, impressions, clicks and rate.
+    documents : int
+        Number of documents with events, graded or not.
+    queries : int
+        Number of queries with events.
+    change : float
+        For the position-based model, the largest change of a probability by one more step of expectation maximisation;
+        0 for other models.
+    remarks : tuple of Remark
+        Findings about the events and grades.
     """
 
     table: pa.Table
@@ -54,10 +65,11 @@ class GradedClicks(NamedTuple):
 
 
 def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries: Mapping[str, str]) -> GradedClicks:
-    """Grade documents by the click model that `described` names.
+    """Grade documents by the click model that the configuration `described` names.
 
-    engine: an engine with `click_files` and without tables. queries: query_id -> text; if empty, the text of a search
-    is its query_id. Raises InputError if no search has the text of a query, or no document has enough impressions.
+    engine: an engine that was opened with the SQL files `click_files` and has no tables yet. queries: query_id -> text;
+    if empty, the text of a search is its query_id. Raise InputError if no search has the text of a query, or if no
+    document has enough impressions.
     """
     texts, unmatched = match_texts(events, queries)
     scale, cuts = described.scale
@@ -91,10 +103,11 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
 
 
 def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
-    """Fit the position-based model and put its tables into the engine, or empty tables for other models.
+    """Fit the position-based click model, and put its probabilities into tables of the engine.
 
-    Returns the largest change of a probability by one further step of expectation maximisation in SQL, and a remark if
-    some documents cannot be compared. The change is 0 if numpy found the maximum of the likelihood.
+    For another `model`, the tables are empty. Return (change, remarks). The change is the largest change of a
+    probability by one more step of expectation maximisation in SQL; it is about 0 if the maximum of the likelihood was
+    found, and 0 for another model. The list has a remark if some documents cannot be compared; else it is empty.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
@@ -120,7 +133,8 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
     """Return the documents, the ranks, and the impressions and clicks of each pair of document and rank.
 
-    Documents and ranks are sorted. Pairs without impressions are left out.
+    The documents are integers. Documents and ranks are sorted arrays without duplicates, to which the counts refer by
+    index. Pairs without impressions are left out.
     """
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
@@ -140,12 +154,13 @@ def fold_text(text: str) -> str:
 
 
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
-    """Return one row per search text and matching query, or per text without one, and remarks on the latter.
+    """Match the texts of searches with the queries, and return a table of pairs and a list of remarks.
 
-    queries: query_id -> text. A text matches the queries with exactly this text. If there is none, it matches the
-    queries whose texts differ only in case and white space. Without queries a text is its own query_id. The column
-    is_asked says whether documents of the text are to be graded; it is false for a text without a matching query.
-    Raises InputError if no text matches a query.
+    The table has one row per search text and matching query, and one row per text without one; the remarks are about
+    these texts. A text matches the queries with exactly this text, else the queries whose texts differ only in case and
+    white space. The column is_asked is true if documents are to be graded for the text, that is if it has a matching
+    query. queries: query_id -> text; if empty, each text is its own query_id. Raise InputError if no text matches a
+    query.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):
@@ -178,9 +193,10 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
 
 
 def text_table(texts: list[str], query_ids: list[str], requested: int | None = None) -> pa.Table:
-    """Return the table (text, query_id, is_asked) of queries; documents are graded only if is_asked is true.
+    """Return a table of search texts with their queries, in the columns text, query_id and is_asked.
 
-    It is true in the first `requested` rows; None: in all.
+    is_asked is true if documents are to be graded for the text. requested: number of first rows in which is_asked is
+    true; None for all rows.
     """
     is_asked = np.arange(len(texts)) < (len(texts) if requested is None else requested)
     return pa.table([texts, query_ids, is_asked], schema=TEXTS)
@@ -215,7 +231,8 @@ class ClickJudgments(Source):
     def grade(self, queries: Mapping[str, str], allowed: Resources | None = None) -> GradedClicks:
         """Grade documents from the click log and return the grades with the counts behind them.
 
-        queries: query_id -> text. allowed: threads and memory that may be used; None: everything.
+        queries: query_id -> text; if empty, the text of a search is its query_id. allowed: threads and memory that may
+        be used; None for no limit. Raise InputError if the log cannot be read, or if no document can be graded.
         """
         limits = allowed or Resources()
         with open_engine(limits.threads, limits.memory_limit, limits.spill, files=click_files()) as engine:

@@ -70,10 +70,18 @@ NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
 class ReadEvents(NamedTuple):
-    """Impressions and clicks of a click log.
+    """The impressions and clicks of a click log.
 
-    table: one row per event in the columns of `EVENTS`, in memory or `TableOnDisk`. origin: the log, for messages.
-    read: number of events read, including those that are left out. remarks: on the events that are left out.
+    Attributes
+    ----------
+    table : pyarrow.Table or TableOnDisk
+        One row per event, or per row of a table of counts, in the columns of `EVENTS`.
+    origin : str
+        Name of the log, for messages.
+    read : int
+        Number of events or rows that were read, including those that are left out.
+    remarks : tuple of Remark
+        Findings about the events that are left out.
     """
 
     table: Any
@@ -85,7 +93,8 @@ class ReadEvents(NamedTuple):
 def read_events(described: Clicks, source: Source, directory: Path, writer: TableWriter = IN_MEMORY) -> ReadEvents:
     """Return the impressions and clicks of a log, which is read in pieces.
 
-    writer: receives the rows. Raises InputError with the location, the value and the rule for data that cannot be read.
+    directory: the folder that paths in the configuration start from. writer: receives the rows. Raise InputError with
+    the location, the value and the rule if data cannot be read, and if there are no impressions or no clicks.
     """
     file = described.source
     limits = LimitCounter(BOUNDS["click log"], source.origin)
@@ -124,7 +133,8 @@ def table_pieces(source: Source, writer: TableWriter) -> Iterator[pa.Table]:
 def guess_kind(source: Any, directory: Path) -> str:
     """Return the kind of an event source by its first lines: "table" (of counts), "lines" (of JSON) or "ubi".
 
-    A source that is no local file is "ubi".
+    "ubi" stands for UBI events in the columns of a table, and for any source that is not a local file. Raise InputError
+    if there is no such file.
     """
     if not isinstance(source, FileSource) or not isinstance(source.file, Path):
         return "ubi"
@@ -259,9 +269,9 @@ def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> li
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
-    """Return the events of a table of counts.
+    """Return the impressions and clicks of a table of counts, as events with one row per table row.
 
-    Raises InputError if counts are impossible, such as more clicks than impressions, or if no row has a click.
+    Raise InputError if counts are impossible, such as more clicks than impressions, or if no row has a click.
     """
     rules: Mapping[str, tuple[Any, str]] = {
         "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),

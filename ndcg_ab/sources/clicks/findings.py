@@ -48,7 +48,10 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:
-    """Return a remark if all graded documents have the same value, so that grades distinguish nothing; else none."""
+    """Return a list with a remark if all graded documents have the same value; else an empty list.
+
+    Such grades cannot distinguish rankings.
+    """
     if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
         return []
     message = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
@@ -56,9 +59,10 @@ def value_remarks(table: pa.Table) -> list[Remark]:
 
 
 def joined_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark]:
-    """Return a remark if a part of the log has clicks that cannot be compared with those of the largest part.
+    """Return a list with a remark if clicks at some ranks cannot be compared with the others; else an empty list.
 
-    documents: number of documents in the log. ranks: the ranks in the largest part.
+    Clicks at two ranks can be compared if enough documents were displayed at both. fit: the fit to the largest set of
+    ranks that can be compared. documents: number of documents in the log. ranks: the ranks in this set.
     """
     if not fit.left_out:
         return []
@@ -95,7 +99,10 @@ def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
 
 
 def single_rank_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if every document was displayed at one rank only, so that rank and quality are confounded."""
+    """Return a list with a remark if every document was displayed at one rank only; else an empty list.
+
+    The effects of rank and of quality cannot be separated then.
+    """
     documents = engine.count("click_document")
     if documents < engine.count("click_count") or documents < 2:
         return []
@@ -107,7 +114,7 @@ def single_rank_remarks(engine: Engine) -> list[Remark]:
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if documents have more clicks than impressions at a rank."""
+    """Return a list with a remark if documents have more clicks than impressions at a rank; else an empty list."""
     names = ("document", "place", "shown_events", "click_events")
     pieces = [
         piece.filter(pc.greater(piece["click_events"], piece["shown_events"]))
@@ -129,7 +136,7 @@ def unlogged_remarks(engine: Engine) -> list[Remark]:
 
 
 def bot_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if some clients have so many events that they may be programs; else an empty list."""
+    """Return a list with a remark if some clients have so many events that they may be programs; else an empty list."""
     odd = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
     if not odd.num_rows:
         return []
@@ -144,7 +151,7 @@ def bot_remarks(engine: Engine) -> list[Remark]:
 
 
 def one_client_remarks(engine: Engine) -> list[Remark]:
-    """Return a remark if most clicks of some documents come from a single client."""
+    """Return a list with a remark if most clicks of some documents come from a single client; else an empty list."""
     odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
     if not odd.num_rows:
         return []

@@ -43,8 +43,8 @@ NO_ORDINAL = -1  # the ordinal of an event without one
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     """Yield the events of a file in tables, in the columns of `SCHEMA`.
 
-    A missing text is empty, and a missing ordinal is -1. columns: field -> the path of its keys. Raises InputError with
-    the line that breaks a rule.
+    A missing text is empty, and a missing ordinal is -1. columns: field -> its path of keys in an event, with dots
+    between. Raise InputError with the line that breaks a rule, and if the file has no event.
     """
     refuse_no_file(path)
     rows = 0
@@ -82,10 +82,10 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
 
 
 def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file of JSON objects, one on each line, read fast.
+    """Yield the events of a file that has one JSON object on each line; this is the fast way.
 
-    Raises one of `UNCLEAR` if the file must be read line by line, such as for several objects on a line or an event
-    that breaks a rule. columns: field -> the path of its keys.
+    Raise one of the exceptions in `UNCLEAR` if the file must be read line by line, such as for several objects on a
+    line or an event that breaks a rule. columns: field -> its path of keys in an event, with dots between.
     """
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
     rows = 0
@@ -103,9 +103,10 @@ def read_regular_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.T
 
 
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
-    """Return the events of a block of complete lines; identifiers: the Arrow type of document ids.
+    """Return the events of a block of complete lines, in the columns of `SCHEMA`.
 
-    Raises one of `UNCLEAR` if the block must be read line by line.
+    identifiers: the Arrow type of document ids in the block. Raise one of the exceptions in `UNCLEAR` if the block must
+    be read line by line.
     """
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in field_paths(field, columns)}
@@ -144,10 +145,11 @@ def located_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_events_by_line(
     path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the events of a file in tables, read line by line; raise InputError with the line that breaks a rule.
+    """Yield the events of a file in tables, read line by line.
 
-    texts: query_id -> text, for a file with queries and bulk actions between the events, which are skipped; None: all
-    lines are events.
+    texts: the texts of queries (query_id -> text) if the file also has lines of queries and of bulk actions. These
+    lines are skipped, and an event without a text gets the text of its query. None if all lines are events. Raise
+    InputError with the line that breaks a rule, and if the file has no event.
     """
     fields = {
         name: Field(columns.get(name, index), SCHEMA.field(name).type, required=name == "action_name")

@@ -53,8 +53,8 @@ def reduce_file(
     """Return the reduced ranking of a file, or None if the fast reader cannot read the file.
 
     A reduced ranking has the first rows of each query and a summary of all rows. reading: how the rows are read.
-    needed: says how many rows are kept. threads: None for one per processor. size: bytes of a slice. writer: receives
-    the rows that are kept.
+    needed: says how many rows are kept. threads: number of threads; None for one per processor. size: bytes of a slice.
+    writer: receives the rows that are kept. Raise ParityError if kept rows turn out to be the wrong ones.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
@@ -73,9 +73,11 @@ def reduce_file(
 
 @contextmanager
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
-    """Yield an iterator over the slices of a file, and the function that returns the reduced ranking of a slice.
+    """Yield the slices of a file, and the function that reduces one slice to a ranking.
 
-    Raises NotPlainError for a file that the fast reader cannot read.
+    The slices are an iterator of tuples, the first arguments of the function; its last argument is the `NeededResults`.
+    Raise NotPlainError if the fast reader cannot read the file. Reading the slices can raise NotPlainError and
+    InputError.
     """
     if reading.format == "parquet":
         yield read_queries(path, dict(reading.columns)), reduce_queries
@@ -89,7 +91,11 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
 def work_in_threads(
     work: Callable[[Slice], Made], inputs: Iterable[Slice], threads: int | None = None
 ) -> Iterator[Made]:
-    """Yield the results of `work` for each input, in order, computed by threads with few inputs in memory."""
+    """Yield the result of `work` for each input, in the order of the inputs; threads compute the results.
+
+    threads: number of threads; None for one per processor. Only a few more inputs than threads are in memory. An error
+    of `work` is raised.
+    """
     workers = threads or count_processors()
     if workers == 1:
         yield from map(work, inputs)
