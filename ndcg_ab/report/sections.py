@@ -296,7 +296,7 @@ def format_judges_line(outcome: Outcome) -> str | None:
 
 
 def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return (metric, candidate) -> judge -> comparison by the judgments of that judge alone."""
+    """Return the comparisons by each judge alone, as (metric, candidate) -> name of the judge -> comparison."""
     groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for judge in judges.judges:
         for row in judge.comparisons:

@@ -197,7 +197,10 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 
 def format_tipping(comparison: Comparison) -> str | None:
-    """Return how much better or worse unjudged results must be to turn a verdict; None if they cannot turn it."""
+    """Return how much better or worse unjudged results must be to turn a verdict, or that this is not known.
+
+    None if unjudged results cannot turn the verdict, and for an undecided comparison.
+    """
     return describe_tipping(comparison) if can_be_reversed(comparison) else None
 
 

@@ -145,7 +145,7 @@ def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | N
 def format_document_counts(data: PageData) -> str:
     """Return a sentence with the number of displayed documents whose title or address is known.
 
-    Empty if no titles were requested.
+    Empty if no source has titles of these documents.
     """
     if data.documents is None:
         return ""

@@ -54,10 +54,10 @@ def print_answer_table(
 ) -> None:
     """Print the answer on one screen: decisions, warnings and the matrix of systems and metrics.
 
-    At 100 columns it takes at most 10 lines for one candidate and one metric, 25 for 4 candidates and 4 metrics, and 35
-    for 19 candidates and 4 metrics. in_full: print every reason, system and warning, in as many lines as needed.
-    remedies: the command of a warning -> the same command with the user's files, which is printed instead, once and if
-    it fits into a line.
+    With 100 characters a line, it takes at most 10 lines for one candidate and one metric, 25 for 4 candidates and 4
+    metrics, and 35 for 19 candidates and 4 metrics. in_full: print every reason, system and warning, in as many lines
+    as needed. remedies: the command of a warning -> the same command with the user's files, which is printed instead,
+    once and if it fits into a line.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -93,7 +93,8 @@ def print_answer_table(
 def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iterator[Text]:
     """Yield lines with each candidate's decision and reason.
 
-    If there are more than MOST_REASONS candidates and `in_full` is False, the lines have the names by decision instead.
+    If there are more than MOST_REASONS candidates and `in_full` is False, each decision has at most GROUP_LINES lines
+    with the names of its candidates, and reasons are left out.
     """
     short = shorten_names([candidates.name for candidates in answer.candidates], NAMES[1])
     if in_full or len(answer.candidates) <= MOST_REASONS:
@@ -174,9 +175,9 @@ def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> lis
     """Return, for each column that fits on the screen, True if it is displayed with intervals.
 
     Columns are taken from the left until one does not fit; the first is always taken. The first column has intervals if
-    there is room; the second has, too, if the screen has at least TWO_INTERVALS columns. Then the other columns get
-    intervals as far as every name can still be displayed in full. width: columns of the screen. name_width: width of
-    the longest name.
+    there is room, and so has the second if a line has at least TWO_INTERVALS characters. Then the other columns get
+    intervals as long as every name can still be displayed in full. width: characters of a line, without the mark before
+    the name. name_width: characters of the longest name.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
     room, wide = width - min(name_width, NAMES[0]), []

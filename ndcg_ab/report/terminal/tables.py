@@ -48,7 +48,10 @@ def system_cells(system: SystemSummary) -> list[str]:
 
 
 def test_cells(comparison: Comparison | None) -> list[str]:
-    """Return the cells of a comparison in the table of systems; empty cells for the baseline."""
+    """Return five cells: difference, interval, p, adjusted p, and wins/ties/losses.
+
+    The cells are empty if `comparison` is None, as for the baseline.
+    """
     if comparison is None:
         return [""] * 5
     return [
@@ -159,7 +162,7 @@ def comparison_heads(outcome: Outcome) -> list[str]:
 
 
 def comparison_cells(row: Comparison) -> list[str]:
-    """Return the cells of a comparison under the heads of `comparison_heads`."""
+    """Return the cells of a comparison: queries, baseline, difference, interval, adjusted p, and wins/ties/losses."""
     numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), format_interval(row)]
     return [*numbers, format_probability(row.p_adjusted), format_wins_ties_losses(row)]
 
