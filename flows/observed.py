@@ -93,10 +93,10 @@ def configured_server() -> str | None:
 
 
 def server_for_run() -> tuple[str, str | None]:
-    """Return the address of the Prefect server for this run, and None or the reason why it cannot be used.
+    """Return the address of the Prefect server for this run, and the reason why the server cannot be used.
 
-    The server is the configured one, or a temporary one that is started here. The address is empty if no server is
-    configured and temporary ones are switched off.
+    The reason is None if the server can be used. The server is the configured one, or a temporary one that is started
+    here. The address is empty if no server is configured and temporary ones are switched off.
     """
     if url := configured_server():
         return url, explain_no_answer(url)

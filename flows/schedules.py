@@ -100,10 +100,10 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause a new deployment and its schedules as on the server; return whether anything is paused.
+    """Pause a new deployment and its schedules if the server has them paused; return whether anything is paused.
 
-    Otherwise Prefect would make the deployment active, and so run an evaluation that somebody stopped. The result is
-    False if the server has no deployment with this name.
+    Without this, Prefect would activate what somebody paused, and run the evaluation. The result is False if the server
+    has no deployment with this name.
     """
     with get_client(sync_client=True) as client:
         try:

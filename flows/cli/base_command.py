@@ -142,7 +142,7 @@ def refuse_small_address_space() -> None:
 def insert_gate_word(args: Sequence[str]) -> list[str]:
     """Return the arguments with ``--gate proof`` replaced by ``--gate --require proof``.
 
-    typer has no options with an optional value.
+    This is needed because an option of typer cannot have an optional value.
     """
     found: list[str] = []
     for given in args:

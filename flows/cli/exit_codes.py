@@ -145,7 +145,8 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
 def exit_code_for(error: BaseException) -> int:
     """Print a sentence about an error to standard error, and return the exit code for the error.
 
-    For an error of ndcg-ab itself, the traceback is saved, too.
+    If the error is a defect of ndcg-ab, the traceback is saved as well. If a signal stopped the process, nothing is
+    printed, and the code is 128 + the number of the signal.
     """
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number

@@ -151,7 +151,7 @@ def parse_moment(text: str | None) -> datetime | None:
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return a command's parameters with each pipe replaced by a file with its content.
 
-    Raises InputError if a pipe is named twice, or for the command `init`.
+    Raises InputError if a pipe is named twice, or if the command is `init`, whose configuration needs files that stay.
     """
     files = {name: value for name, value in parameters.items() if name in FILES and value}
     texts = [str(each) for value in files.values() for each in (value if isinstance(value, list | tuple) else [value])]

@@ -12,7 +12,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main() -> None:
-    """Install the signal handlers, import the command line, which takes a moment, and run it."""
+    """Install the signal handlers, then import the command line and run it."""
     obey_signals()
     from .app import app
 

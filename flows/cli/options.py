@@ -136,7 +136,10 @@ def type_of(option: "Option") -> Any:
 
 
 def make_option(option: "Option") -> Any:
-    """Return the typer option that sets a configuration key; names, group and help text come from the key's model."""
+    """Return the typer option that sets a configuration key.
+
+    Names, group and help text of the option come from the model of the key.
+    """
     from ndcg_ab.config.loading.keys import fields_of
 
     *_, field = fields_of(option.key_path)

@@ -287,7 +287,7 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 
 
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
-    """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
+    """Run evaluations on their schedules in this process, until it is stopped."""
     require_libraries("ndcg-ab serve", "prefect", "mlflow")
     evaluations = load_scheduled(configs, settings or ())
     from ... import schedules
