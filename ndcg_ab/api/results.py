@@ -221,7 +221,7 @@ class CompareResult:
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table with one row per comparison.
 
-        The columns are the decision on the candidate and the columns of docs/json.md.
+        The columns are the decision on the candidate, and the fields of a comparison that docs/json.md describes.
         """
         table = self.comparisons.to_arrow()
         decisions = {row.candidate: row.decision.words for row in self.decisions}

@@ -97,7 +97,8 @@ def check_loaded_rows(
 ) -> list[Finding]:
     """Return findings on grades and judgments, and on queries that are unanswered or not judged.
 
-    notices: (code, subject) -> what the SQL table of findings reports. Notices with other codes are skipped.
+    notices: (code, subject) -> counts and examples from the SQL table of findings. Notices with other codes are
+    skipped.
     """
     findings = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
@@ -237,8 +238,8 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
     """Drop repeated documents from the loaded rankings, and return findings on them.
 
-    The best ranked copy of a document stays. Reduced rankings are skipped. Raises InputError if a ranking repeats a
-    document and a metric does not have duplicates = first.
+    The best ranked copy of a document stays. Rankings of which only the needed results were loaded are skipped. Raises
+    InputError if a ranking repeats a document and a metric does not have duplicates = first.
     """
     findings = []
     for system_id, pulled in rankings.items():
@@ -288,7 +289,7 @@ def copies_hint(pulled: Pulled) -> str:
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return a warning if the file of queries names no judged query; the ids are probably spelt differently.
 
-    Nothing is returned if neither slices nor weights use the file.
+    The list is empty if neither slices nor weights use the file.
     """
     if evaluation.queries is None:
         return []
@@ -385,7 +386,7 @@ def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding
 def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:
     """Load the tables and return the findings of the data check.
 
-    If a check needs complete rankings, they are read completely, and loaded and checked again.
+    If a check needs all rows of a ranking, the check is repeated with all rows of every ranking.
     """
     assert read.judgments is not None
     rankings = read.rankings

@@ -48,7 +48,7 @@ class Difference(NamedTuple):
     pairs : sequence of Pair
         Pairs of ids that become equal.
     is_whole : bool
-        True if the spelling makes ids match of which hardly any matched before, or if only the Unicode form differs.
+        True if hardly any id matches without the spellings, or if the ids differ only in their Unicode form.
     """
 
     words: str

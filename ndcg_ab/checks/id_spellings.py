@@ -212,9 +212,9 @@ def remove_affix(is_prefix: bool, text: str) -> Spelling:
 
 @cache
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
-    """Return the spelling that removes a sign and the part of an id before it (`is_prefix`) or after it.
+    """Return the spelling that removes a sign and the part of an id before it, or after it.
 
-    Before: up to the last sign. After: from the first sign on.
+    is_prefix: True to remove the part up to the last `sign`; False to remove the part from the first `sign` on.
     """
     if is_prefix:
         expression = f"{{}}.rpartition({template_literal(sign)})[2]"

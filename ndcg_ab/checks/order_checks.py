@@ -260,9 +260,9 @@ def tie_finding(
 ) -> Finding:
     """Return a finding on the number of ranks that ties decide, with bounds of the mean over all orders of ties.
 
-    It has no bounds if `answers` is empty or the metric allows none. values: query_id -> value. answers: query_id ->
-    results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied ranks within the
-    metric's depth.
+    The finding has no bounds if `answers` is empty or if the metric does not allow bounds. values: query_id -> value.
+    answers: query_id -> results; empty if there are too many to compute bounds. tied_counts: query_id -> number of tied
+    ranks within the metric's depth.
     """
     decided = sum(tied_counts.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")

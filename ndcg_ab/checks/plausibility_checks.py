@@ -168,7 +168,7 @@ def concordance(grades: Sequence[float]) -> float | None:
 def is_reversed(values: Sequence[float]) -> bool:
     """Return whether the mean of concordances is at most `REVERSED` and more than `ERRORS` standard errors below 0.
 
-    False for fewer than `FEWEST_QUERIES` values.
+    The result is False for fewer than `FEWEST_QUERIES` values.
     """
     if len(values) < FEWEST_QUERIES:
         return False
@@ -204,7 +204,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 def describe_shared_ids(query_ids: Sequence[str]) -> tuple[str, int] | None:
     """Return a description of the clusters that query ids suggest, and the number of queries in them.
 
-    Ids such as ``t1_1`` and ``t1_2`` suggest a cluster. None if there are too few or too large clusters.
+    Ids such as ``t1_1`` and ``t1_2`` suggest a cluster. The result is None if the clusters are too few or too large.
     """
     parts = [(match[1], match[2]) for query_id in query_ids if (match := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)

@@ -61,11 +61,11 @@ class AnswerCounts(NamedTuple):
     Attributes
     ----------
     queries : int
-        Number of answered queries that are judged.
+        Number of judged queries that the system answers; if there are none, number of all answered queries.
     depth : float
-        Median number of results.
+        Median number of results for the queries that `queries` counts.
     several : int
-        Number of queries with more than one result.
+        Number of answered queries with more than one result.
     answered : int
         Number of all answered queries.
     """
@@ -98,7 +98,7 @@ def check_rankings(
 ) -> list[Finding]:
     """Return the findings on rankings that need neither judgments nor a metric.
 
-    notices: (code, subject) -> what the SQL table of findings reports.
+    notices: (code, subject) -> counts and examples from the SQL table of findings.
     """
     answers = count_answers(engine)
     findings: list[Finding] = []
@@ -152,7 +152,7 @@ def check_ranks(
 ) -> list[Finding]:
     """Return findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
 
-    name: the system. notices: (code, subject) -> what the SQL table of findings reports.
+    name: the system. notices: (code, subject) -> counts and examples from the SQL table of findings.
     """
     findings = []
 

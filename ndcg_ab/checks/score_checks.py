@@ -35,10 +35,9 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 
 def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return a warning for each metric whose judged share is clearly higher for one system than for another.
+    """Return a warning for each metric whose judged shares in two systems differ by at least `DIFFERS`.
 
-    Clearly means by at least `DIFFERS`. The judged share is the share of the results within the metric's depth that
-    have a judgment.
+    The judged share is the share of the results within the metric's depth that have a judgment.
     """
     findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_sort_key):

@@ -93,7 +93,7 @@ class DrawnQueries:
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
     """Return the record of the query log that the judged queries were drawn from.
 
-    None if no query has a probability, no queries are configured, or weights are switched off.
+    The result is None if no query has a probability, no queries are configured, or weights are switched off.
     """
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
@@ -151,9 +151,10 @@ def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[st
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
-    """Return the share of the log whose differences count as 0 but may not be 0, by (metric, candidate).
+    """Return, by (metric, candidate), the share of the log whose differences count as 0 and may be another number.
 
-    A query counts if its results differ at a rank that the metric reads. Pairs without such a query are absent.
+    A query counts if its results were equal when queries were drawn, and now differ at a rank that the metric reads.
+    Pairs without such a query are absent.
     """
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}

@@ -338,8 +338,8 @@ def decide_by_all(
 ) -> tuple[Decision, ...]:
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
 
-    All metrics are then tested as one primary family. The tuple is empty if the configuration assigns roles to metrics:
-    only the default, by which the first metric decides, is questioned. compared: the comparisons on which the actual
+    All metrics are then tested as one primary family. Only the default is examined, by which the first metric decides:
+    the tuple is empty if the configuration assigns roles to metrics. compared: the comparisons on which the actual
     decisions are based.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}

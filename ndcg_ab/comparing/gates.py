@@ -50,9 +50,10 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    A metric must score the share `least_share` of the judged queries, in [0, 1], on the whole and in each comparison.
-    After a previous evaluation, it must also score at least `MUCH_AS_BEFORE` times the share that it scored then.
-    primary: names of the primary metrics. since: the changes since the previous evaluation; None if there is none.
+    A metric must score at least the share `least_share` of the judged queries, in [0, 1], on the whole and in each
+    comparison. After a previous evaluation, it must also score at least `MUCH_AS_BEFORE` times the share that it scored
+    then. primary: names of the primary metrics. since: the changes since the previous evaluation; None if there is
+    none.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
@@ -183,9 +184,10 @@ def margin_gate(
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
-    """Return whether a cost guardrail fails its gate: it is worse, or beyond the margin, or no query counts.
+    """Return whether a cost guardrail fails its gate.
 
-    proof: whether an undecided guardrail fails, too.
+    It fails if the cost is shown to be worse, if the estimate is beyond the margin, or if no query counts. With
+    `proof`, an undecided guardrail fails as well.
     """
     if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
@@ -204,9 +206,10 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
-    """Return whether a guardrail fails its gate: harm is shown, the loss is beyond the margin, or no query is scored.
+    """Return whether a guardrail fails its gate.
 
-    proof: whether an undecided guardrail fails, too.
+    It fails if harm is shown, if the loss is beyond the margin, or if no query is scored. With `proof`, an undecided
+    guardrail fails as well.
     """
     if row.difference is None or row.conclusion.is_harm:
         return True

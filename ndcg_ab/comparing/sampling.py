@@ -61,9 +61,10 @@ class Sampling:
         return self if self.log is None else replace(self, weights=self.log.frequencies, log=None)
 
     def weights_and_total(self, query_ids: Sequence[str], scored: Sequence[str]) -> tuple[NDArray[np.float64], float]:
-        """Return the (n,) weights of queries, 0 if unknown, and the divisor of the mean over the scored queries.
+        """Return the weights of queries, and the divisor of the mean over the scored queries.
 
-        The mean difference is the sum of weight * difference over the scored queries, divided by the divisor.
+        The weights are an (n,) array in the order of `query_ids`, 0 for an unknown weight. The mean difference is the
+        sum of weight * difference over the scored queries, divided by the divisor.
         """
         if self.weights is None:
             return np.ones(len(query_ids)), float(len(scored))
@@ -156,7 +157,8 @@ def query_values(engine: Engine, evaluation: Evaluation, column: str, without: s
 def lacking_text(evaluation: Evaluation, column: str, lacking: Sequence[tuple[str, ...]], first_id: str | None) -> str:
     """Return the message about scored queries without a weight or cluster.
 
-    lacking: rows of the queries. first_id: an id of the query file for comparison, if none of the queries is in it.
+    lacking: rows of these queries, each with the query_id first. first_id: an id to compare with, from a query file
+    that has a value for none of the scored queries; otherwise None.
     """
     count, state = len(lacking), "scored" if evaluation.scores else "judged"
     ids = "" if first_id is None else f"; the first of the file's own is {first_id!r}"

@@ -27,8 +27,8 @@ LONGEST_RULE = 1000  # characters; a rule may quote a value
 def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     """Return the evaluation that a YAML file describes.
 
-    settings: the changes by `--set`, each such as ``statistics.alpha=0.01``. Raises InputError that names the key, the
-    value and the rule, also for a secret in plain text.
+    settings: the changes by `--set`, each such as ``statistics.alpha=0.01``. Raises InputError, which names the key and
+    the rule, if the configuration is invalid or holds a secret in plain text.
     """
     directory = resolve_path(path.parent)
     if problem := path_fault(str(directory)):

@@ -47,7 +47,7 @@ class LayeredConfiguration:
     def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
         """Return the file, or `--set`, that gave the value at a key path.
 
-        If that is not recorded, the origin of the mapping or list around the value is returned, and without one
+        If no origin is recorded for the value, the origin of the mapping or list around it is returned, and without one
         `otherwise`.
         """
         for length in range(len(key_path), 0, -1):

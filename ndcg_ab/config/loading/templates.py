@@ -45,7 +45,7 @@ def matching_files(path: Path, directory: Path) -> list[Path]:
 
 
 def nothing_matches_text(path: Path) -> str:
-    """Return a text for messages that says what the folder of a pattern without matches contains.
+    """Return a text that says what is in the folder of a pattern that no file matches.
 
     The text names similar files, or says that the folder is empty or missing.
     """

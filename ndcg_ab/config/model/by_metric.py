@@ -45,7 +45,7 @@ class NamedDifference(NamedTuple):
     def refuse_out_of(self, limits: Range | None) -> None:
         """Raise RuleError if the difference is at least as large as the range of the metric.
 
-        limits: the range of the metric; None: unknown, which raises no error.
+        limits: the range of the metric, or None if it is unknown; then no error is raised.
         """
         if limits is not None and self.difference >= limits.width:
             limit = f"must be below {limits.width:g}, since {self.describe(limits)}"
@@ -54,7 +54,7 @@ class NamedDifference(NamedTuple):
     def question(self, limits: Range | None) -> str | None:
         """Return a warning text if the difference is at least half the range of the metric, else None.
 
-        limits: the range of the metric; None: unknown, for which None is returned.
+        limits: the range of the metric, or None if it is unknown; then the result is None.
         """
         if limits is None or self.difference < QUESTIONED * limits.width:
             return None

@@ -261,7 +261,10 @@ class Evaluation(Model):
     @model_validator(mode="wrap")
     @classmethod
     def _validate_metric_names(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
-        """Validate the configuration; with scores, metric names are those of another tool."""
+        """Validate the configuration; raise ValidationError if it breaks a rule, or lacks judgments or systems.
+
+        If the configuration has scores, metrics of another tool are accepted.
+        """
         before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:
             evaluation = handler(value)
