@@ -181,7 +181,9 @@ def digest_path(path: Path) -> Path:
 
 
 def digest_text(path: Path, text: bytes) -> str:
-    """Return the content of a digest file: a line with the number of rows, and a line as ``sha256sum`` writes it.
+    """Return the content of a digest file.
+
+    It has a line with the number of rows, and a line as ``sha256sum`` writes it.
 
     path: the baseline's file, which the second line names.
     text: the content of the baseline's file. CRLF and LF line ends give equal digests.

@@ -29,7 +29,7 @@ TRACKERS = {
 
 
 def tracker_label(evaluation: Evaluation) -> str:
-    """Return the name of an evaluation's tracker in messages, without importing the tracker."""
+    """Return the name that messages use for an evaluation's tracker. The tracker is not imported."""
     name = evaluation.tracker.name
     return TRACKERS[name].name if name in TRACKERS else name
 

@@ -60,9 +60,9 @@ class Published:
 def default_tracking(bundle: Bundle) -> Tracking:
     """Return the MLflow settings for a bundle that is published without a configuration.
 
-    They name the store of the environment variable MLFLOW_TRACKING_URI, else the SQLite file that the bundle names,
-    else the default file. Raise InputError if only the bundle names a server: the bundle may come from somebody else,
-    and the server would be sent the credentials of the user.
+    The settings name the store in the environment variable MLFLOW_TRACKING_URI, else the SQLite file that the bundle
+    names, else the default file. Raise InputError if a server is named only by the bundle: the bundle may come from
+    somebody else, and the server would be sent the credentials of the user.
     """
     settings = bundle.evaluation.mlflow
     address = settings.tracking_uri
@@ -182,9 +182,9 @@ class Tracker(ABC):
     def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
         """Log each failed night that is not yet logged in this tracker, and record that it is logged.
 
-        A failed night is a scheduled evaluation that could not run. If the tracker rejects it, it is recorded as logged
-        all the same, because a retry would not help. Raise TrackingError if the tracker cannot be reached or the time
-        is used up, and InputError if the configuration is wrong.
+        A failed night is a scheduled evaluation that could not run. Even if the tracker rejects it, it is recorded as
+        logged, because a retry would not help. Raise TrackingError if the tracker cannot be reached or the time is used
+        up, and InputError if the configuration is wrong.
         """
         address = self.address(evaluation)
         for night, addresses in read_failed_nights(evaluation).items():

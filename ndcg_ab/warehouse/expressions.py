@@ -149,7 +149,7 @@ def is_expressible(metric: Metric) -> bool:
 
 
 def divides_by_results(metric: Metric) -> bool:
-    """Return whether a metric divides the sum over ranks by the number of results within the cutoff."""
+    """Return whether a metric is a sum over ranks / number of results within the cutoff."""
     is_open = metric.traits.divisor is Divisor.LENGTH and metric.cutoff is None
     return is_open or metric.traits.divisor is Divisor.SHOWN
 

@@ -22,7 +22,7 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 @dataclass(frozen=True)
 class Cascade:
-    """The SQL of a measure whose factor at a rank depends on the results above that rank, such as ap or err.
+    """The SQL of a measure whose factor at a rank depends on the results above, such as ap or err.
 
     Attributes
     ----------

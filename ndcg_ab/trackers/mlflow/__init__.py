@@ -82,7 +82,10 @@ def is_served(base: str, run_id: str) -> bool:
 
 
 def dashboard_command(uri: str) -> str | None:
-    """Return the command that starts an MLflow server for a store in a file; None for the address of a server."""
+    """Return the command that starts an MLflow server for a store in a file.
+
+    Return None for the address of a server.
+    """
     if not uri.startswith("sqlite:"):
         return None
     return (

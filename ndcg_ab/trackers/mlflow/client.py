@@ -182,7 +182,10 @@ def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation,
 
 
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
-    """Log a run for an evaluation and a child run for each system, and return the id of the evaluation's run."""
+    """Log a run for an evaluation, and a child run for each system.
+
+    Return the id of the evaluation's run.
+    """
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)

@@ -67,7 +67,7 @@ def model_name(system: str, version: str) -> str:
 
 
 def tag_key(text: str) -> str:
-    """Return the name of a tag in at most LONGEST_KEY characters; a longer name is cut and ends with a digest."""
+    """Return the name of a tag, cut to LONGEST_KEY characters. A name that is cut ends with a digest."""
     return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 

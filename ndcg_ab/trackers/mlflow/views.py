@@ -28,7 +28,10 @@ WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
-    """Return the id of a saved view. It depends only on the view's name, so that a new view replaces an old one."""
+    """Return the id of a saved view.
+
+    The id depends only on the view's name, so that a new view replaces an old view with this name.
+    """
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
