@@ -221,7 +221,7 @@ class Metric:
 
     @cached_property
     def traits(self) -> Measure:
-        """Return the registry's entry for the measure."""
+        """Return the entry of the metric's measure in `ndcg_core.measures.registry.MEASURES`."""
         return MEASURES[self.measure]
 
     @cached_property

@@ -108,9 +108,10 @@ def order_score(result: Result, metric: Metric) -> float:
 
 
 def gain(metric: Metric, grade: float) -> float:
-    """Return the gain, >= 0, of a document with a grade; grades of 0 or below gain 0 (except for the gain `judged`).
+    """Return the gain, >= 0, of a document with a grade.
 
-    Raises MetricError if the metric's gain table lacks the grade.
+    Grades of 0 or below gain 0, except with the gain `judged`. Raises MetricError if the metric's gain table lacks the
+    grade.
     """
     return gain_by_rule(metric.effective_gain, metric, grade)
 
@@ -308,7 +309,7 @@ def quotient(
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
-    """Return the sum of gain * discount of the ideal ranking, if all rankings of a query are divided by it.
+    """Return the sum of gain * discount of the ideal ranking that all rankings of a query share.
 
     Return None if the ideal depends on the system's ranking, or if the measure has no ideal.
     highest_grade: highest grade in the evaluation.

@@ -77,9 +77,9 @@ class EarlierDraw:
 
 
 def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
-    """Return (N,) pseudo-random numbers in (0, 1), each of which depends only on the seed and the query's id.
+    """Return (N,) pseudo-random numbers in (0, 1). A number depends only on the seed and the query's id.
 
-    They are made of 53 bits of a BLAKE2b hash.
+    The numbers are made of 53 bits of a BLAKE2b hash.
     """
     digests = (hashlib.blake2b(f"{seed}\n{query_id}".encode(), digest_size=8).digest() for query_id in query_ids)
     return np.array([((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53 for digest in digests], dtype=np.float64)

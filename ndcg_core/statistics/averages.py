@@ -49,7 +49,7 @@ def quantile_share(statistic: str) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
-    """Return a quantile: the smallest value v such that values <= v have at least the given share of the weight.
+    """Return a quantile: the smallest value such that this and smaller values have at least a share of the weight.
 
     values: at least one number. share: in (0, 1). weights: > 0; None for equal weights.
     Raises ValueError if there are no values.

@@ -157,7 +157,7 @@ class Split(NamedTuple):
 
 
 class CombinedMean:
-    """A mean over queries that combines the old or new ranking, the old or new judgments, and the old or new query set.
+    """A mean that combines the old or new ranking, the old or new judgments, and the old or new query set.
 
     There are eight such means.
 

@@ -235,7 +235,7 @@ def centre_units(pairs: Paired, moments: Moments) -> FloatArray:
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """Return the names of all units that occur in at least one column, in the order of their smallest query ids."""
+    """Return the names of the units of all columns, in the order of their smallest query ids."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))

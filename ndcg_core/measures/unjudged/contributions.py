@@ -94,9 +94,9 @@ class JudgedCounts(NamedTuple):
 
 
 def split_by(numbers: IntArray) -> list[IntArray]:
-    """Return, for each of the numbers 0, 1, 2 … up to the highest, the indices of the rows that have the number.
+    """Return, for each of the numbers 0, 1, 2 …, the indices of the rows that have the number.
 
-    numbers: (rows,) number of each row.
+    The list ends with the highest number. numbers: (rows,) number of each row.
     """
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
@@ -257,7 +257,7 @@ def rank_weights(metric: Metric, ranked: RankedResults) -> FloatArray:
 
 
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
-    """Return an array of length depth + 1: the sums of the discounts of the top 0, 1, 2 … `depth` ranks."""
+    """Return an array of length depth + 1: the sums of the top 0, 1, 2 … `depth` discounts."""
     return np.cumsum([0.0, *(discount(metric, rank) for rank in range(1, depth + 1))])
 
 

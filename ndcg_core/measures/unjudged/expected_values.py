@@ -130,9 +130,9 @@ class SystemPair:
         The differences are candidate - baseline, in the metric's unit. The variances are 0 for measures that are not a
         sum of gains times fixed weights, because these have no closed form for the variance.
 
-        candidate_factor, baseline_factor: numbers >= 0. They multiply the probabilities of grades with a gain, for
-            unjudged documents that only the candidate returned and that only the baseline returned. With 1 such grades
-            are as probable as in judged results.
+        candidate_factor: number >= 0 by which the probabilities of grades with a gain are multiplied, for unjudged
+            documents that only the candidate returned. With 1 such grades are as probable as in judged results.
+        baseline_factor: the number for unjudged documents that only the baseline returned.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
@@ -146,7 +146,7 @@ class SystemPair:
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
     def differences_with_grade(self, documents: IntArray, grade: float) -> FloatArray:
-        """Return the (queries,) differences if some unjudged documents had a given grade, and all other ones gained 0.
+        """Return the (queries,) differences if some unjudged documents had a given grade, and all others gained 0.
 
         documents: indices of the documents in `unjudged`.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
@@ -229,8 +229,8 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     document's query if the document has this grade and all other unjudged documents gain 0. It is NaN if the query then
     has no relevant document.
 
-    If there are more than `MOST_GRADES` grades, they are put into as many groups, and one grade stands for each group.
-    Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+    If there are more than `MOST_GRADES` grades, they are divided into `MOST_GRADES` groups of neighbours. The middle
+    grade stands for its group. Raises ValueError if the metric has no expected value (`lacks_expected_value`).
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
     grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]

@@ -28,7 +28,10 @@ class GradeChances(NamedTuple):
 
 
 def rank_band(rank: IntArray) -> IntArray:
-    """Return the index of the rank band (ranks 1 to 2, 3 to 5, 6 to 10 …) that each rank is in."""
+    """Return the index of the rank band of each rank.
+
+    The bands are ranks 1 to 2, 3 to 5, 6 to 10 and so on; the last band has no end.
+    """
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 
@@ -73,10 +76,10 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
 
 
 def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
-    """Return the gains to expect of an unjudged result in each rank band.
+    """Return the expected gain of an unjudged result in each rank band, with its variance and probabilities.
 
     factor: number >= 0 by which the probabilities of the grades with a gain are multiplied. It is limited so that they
-        sum to at most 1. The remaining probability is that of no gain.
+        sum to at most 1. With the remaining probability the result has no gain.
     Source: docs/labels.md, "Unjudged results".
     """
     gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])

@@ -84,11 +84,11 @@ def draw_quantile_bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw random lower and upper bounds of quantiles, and return them as two (draws x systems x shares) arrays.
 
-    A draw gives random weights to the queries and to a part of the population beyond all of them. This part lies below
-    all values for the lower bounds, and above all values for the upper bounds. A quantile in that part is -inf or inf.
-    The result depends only on the values, shares, sample, seed and number of draws.
+    A draw gives random weights to the queries and to a part of the population that no query represents. This part lies
+    below all values for the lower bounds, and above all values for the upper bounds. A quantile in that part is -inf or
+    inf. The result depends only on the values, shares, sample, seed and number of draws.
 
-    values: (n x systems) values, rows sorted by query_id. All systems get the same random weights.
+    values: (n x systems) values, rows sorted by query_id. A query has equal random weights in all systems.
     shares: the quantiles, in (0, 1).
     draws: number of draws. It is reduced for many queries: to at most AT_MOST random numbers, but at least LEAST draws.
     sample: weights and clusters of the queries.

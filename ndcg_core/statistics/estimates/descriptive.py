@@ -183,10 +183,12 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Return the share of all patterns of signs whose rank sum is at least as far from its mean as the observed one.
+    """Return the exact two-sided p-value of the signed-rank test.
 
-    doubled_ranks: twice the ranks; doubling makes the fractional ranks of ties whole. doubled: twice the observed rank
-    sum of the wins.
+    It is the share of all patterns of signs whose rank sum is at least as far from its mean as the observed one.
+
+    doubled_ranks: twice the ranks; doubling makes the fractional ranks of ties whole.
+    doubled: twice the observed rank sum of the wins.
     """
     unit = int(np.gcd.reduce(doubled_ranks))
     ranks = (doubled_ranks // unit).tolist()

@@ -255,12 +255,12 @@ def half_width(moments: Moments, level: float, comparisons: int = 1) -> float:
 
 
 def joint_half_width(moments: Moments, quantile: float, level: float) -> float | None:
-    """Return the half-width, in standard errors, of an interval that holds together with those of a family.
+    """Return the half-width, in standard errors, of a simultaneous interval of a family of comparisons.
 
     quantile: c, the quantile of the largest |sum| / norm over the family (`hypothesis_tests.procedures`). As a t
         statistic it is c * sqrt((n - 1) / (n - c^2)), so that n must exceed c^2.
-    level: level of all intervals together, in (0, 1). The result is at least `half_width`, that of a single interval.
-    Return None if n is too small.
+    level: level of all intervals together, in (0, 1).
+    The result is at least `half_width`, the half-width of a single interval. Return None if n is too small.
     """
     single = half_width(moments, level)
     if moments.deviation == 0:

@@ -106,7 +106,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     careful: differences by the careful judgments.
     proxy: differences of all queries by the proxy judgments, 0 for queries that the proxy judgments cannot score.
         Weights and clusters are taken from this column.
-    judged: ids of all carefully judged queries: a subset of the queries of `proxy` that includes those of `careful`.
+    judged: ids of all carefully judged queries. They include the queries of `careful`, and must be queries of `proxy`.
     alpha: in (0, 1).
 
     Return None if there are fewer than four careful units (queries or clusters) or fewer than two other units, or if

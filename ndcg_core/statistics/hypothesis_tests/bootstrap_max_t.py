@@ -71,8 +71,9 @@ def bootstrap_max_t(
     levels: levels of simultaneous intervals, in (0, 1).
     resamples: number of resamples, >= 1.
     seed: seed of the random draws, >= 0.
-    workers: number of threads, >= 1; None for the number of processors.
-    least_values: a column with fewer units whose value is not 0 has p = 1 and is left out of every maximum.
+    workers: number of threads, >= 1; None for the number of processors of the process.
+    least_values: number of units with a value other than 0 that a column needs to be tested. The p-values of other
+        columns are 1, and they are left out of every maximum.
 
     Raises ValueError if resamples, seed or workers are out of range.
 
@@ -147,9 +148,9 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
 
 
 def _round_to_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """Return a table, transposed, in whole multiples of 2^-exponent, and the exponent of each of its columns.
+    """Return a table as whole numbers of 2^-exponent, transposed, and the exponent of each of its columns.
 
-    The exponents are chosen so that sums over `units` draws are exact.
+    Entries are rounded. The exponents are chosen so that sums over `units` draws are exact.
     """
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]

@@ -93,7 +93,7 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
 def queries_to_rule_out(
     margin: float, alpha: float = 0.05, largest_loss: float = 1.0, shares: FloatArray | None = None
 ) -> int:
-    """Return the smallest number of queries that rule out a loss of the margin if the difference of each query is 0.
+    """Return the smallest number of queries without a difference that rules out a loss of the margin.
 
     The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05.
     shares: (n,) weights over their mean, as an example of how unequal the weights of the queries are; None for equal
@@ -124,8 +124,10 @@ def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, 
 def _chance_not_positive(factors: FloatArray) -> float:
     """Compute P(sum of factor_i E_i <= 0) for independent standard exponential variables E_i.
 
-    This is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
-    s = c + i w sinh(u): trapezoids in u, which converge exponentially.
+    factors: (n,) the factors, of any sign.
+
+    The probability is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle
+    point c, with s = c + i w sinh(u). It is computed by trapezoids in u, which converge exponentially.
     """
     least, most = float(factors.min()), float(factors.max())
     if least >= 0:

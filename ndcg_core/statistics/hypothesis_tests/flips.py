@@ -110,9 +110,9 @@ def quantum_bits(column: FloatArray, differing: int) -> int:
 
 
 def enumerated_bits(rows: int, block: int) -> BitTiles:
-    """Yield the 256 patterns of signs of one block of all 2^rows patterns, as a tile of (rows x 256) bits.
+    """Yield the 256 patterns of signs of one block of all patterns, as a tile of (rows x 256) bits.
 
-    The patterns are the bits of the numbers from 256 * block on.
+    There are 2^rows patterns; those of a block are the bits of the numbers from 256 * block on.
     """
     patterns = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
     yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)

@@ -114,7 +114,7 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 def shows_difference(p_value: float | None, facts: Facts) -> bool:
     """Return whether a p-value shows a difference: it is at most alpha, and enough units differ.
 
-    The rule is that of primary metrics. Return False if the p-value is None.
+    Primary metrics follow this rule, too. Return False if the p-value is None.
     """
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
@@ -160,9 +160,10 @@ def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: flo
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
     """Return whether rare large losses and gains are ruled out, as a verdict of equivalence requires.
 
-    They are if Gaffke's bounds lie within the smallest effect on both sides. Return True, too, if Gaffke's bounds have
-    nothing to decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect, or if the
-    largest loss of a query is unknown, is exceeded, or is at most the smallest effect.
+    They are ruled out if Gaffke's bounds lie within the smallest effect on both sides. The result is True, too, if
+    Gaffke's
+    bounds have nothing to decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect,
+    or if the largest loss of a query is unknown, is exceeded, or is at most the smallest effect.
 
     narrow: the simultaneous interval of the mean. level: level of Gaffke's one-sided tests.
     """

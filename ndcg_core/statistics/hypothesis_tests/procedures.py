@@ -176,7 +176,10 @@ def combine_tests(flipped: TestResult, resampled: TestResult) -> TestResult:
 
 
 def _interval_levels(alpha: float) -> tuple[float, ...]:
-    """Return the levels of the intervals that verdicts use: 1 - alpha for sizes, 1 - 2 alpha (> 0) for equivalence."""
+    """Return the levels of the intervals that verdicts use.
+
+    1 - alpha is for the size of a difference. 1 - 2 alpha is for equivalence, and is left out if it is not above 0.
+    """
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 

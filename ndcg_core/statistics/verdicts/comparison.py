@@ -373,13 +373,17 @@ def verdict_notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
 
 
 def _is_at_floor(test: TestResult, alpha: float) -> bool:
-    """Return whether no flip reached the observed difference, and yet the adjusted p-value is above alpha."""
+    """Return whether p_adjusted is above alpha because there are too few resamples.
+
+    That is so if no flip reached the observed difference, so that p_value is the smallest value that the number of
+    flips can give. Return False if p_adjusted is equal to p_value, so that it is not adjusted by `test.factor`.
+    """
     floor = 1 / (test.resamples + 1)
     return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
 def _is_near_alpha(test: TestResult, alpha: float) -> bool:
-    """Return whether p_adjusted is within three Monte-Carlo standard errors of alpha."""
+    """Return whether p_adjusted is within three Monte-Carlo standard errors of alpha, on either side."""
     share = alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
     return abs(test.p_adjusted - alpha) <= 3 * error
