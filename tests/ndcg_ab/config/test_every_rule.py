@@ -12,7 +12,6 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.walking import dotted_key
 from ndcg_ab.errors import InputError
-from tests.commands import invoke
 from tests.mistaking import GOOD, with_slot, write_flow_yaml
 
 SCHEMA = Evaluation.model_json_schema()
@@ -121,15 +120,6 @@ def test_what_breaks_a_rule_is_refused_in_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             read_config(wrong_file(tmp_path, rule))
         assert_one_sentence(str(caught.value), rule)
-
-
-@pytest.mark.slow
-def test_check_refuses_it(tmp_path: Path) -> None:
-    """One rule of each kind: what refuses the others is the same."""
-    for rule in {name: (place, name, value) for place, name, value in all_rules()}.values():
-        found = invoke(["check", str(wrong_file(tmp_path, rule))])
-        assert found.exit_code == 2, found.output
-        assert_one_sentence(found.stderr, rule)
 
 
 def test_every_kind_of_rule_has_its_sentence() -> None:

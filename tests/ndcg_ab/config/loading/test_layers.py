@@ -98,13 +98,6 @@ def test_paths_of_a_base_start_from_the_base(tmp_path: Path, monkeypatch: pytest
     assert found.output_directory == tmp_path.resolve() / "out"
 
 
-def test_files_of_a_base_s_secrets_start_from_the_base(tmp_path: Path) -> None:
-    asked = "{url: http://localhost, headers: {X-Api-Key: {file: key}}, results: {hits: hits, id: id}}"
-    base = BASE.replace("file: old.run", f"http: {asked}")
-    found = read_config(write(tmp_path, nights__top="extends: ../base.yaml\n", base=base))
-    assert found.systems[0].http.headers == {"X-Api-Key": {"file": str(tmp_path.resolve() / "key")}}
-
-
 def test_several_bases_and_bases_of_bases(tmp_path: Path) -> None:
     files = {
         "top": "extends: [middle.yaml, other.yaml]",

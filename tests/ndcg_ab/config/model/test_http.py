@@ -64,13 +64,9 @@ WRONG = {
     "a name and password go into `headers`, as {env: NAME}": "{url: 'https://u@h/x'}",
     "the host must be the same for every query": "{url: 'https://{query}.example/x'}",
     "systems[0].http.preset = 'elastic': must be 'elasticsearch', ": "{url: 'http://h', preset: elastic}",
-    "systems[0].http.results = 'hits': must hold keys and values": "{url: 'http://h', results: hits}",
     "key 'systems[0].http.dept' is unknown; did you mean 'depth'?": "{url: 'http://h', dept: 5}",
-    "key 'systems[0].http.results.tilte' is unknown; did you mean 'title'?": "{url: 'http://h', results: {tilte: x}}",
     "key 'systems[0].http.url' is missing": "{preset: solr}",
     "systems[0].http.depth = 0: must be 1 or more": "{url: 'http://h', depth: 0}",
-    "systems[0].http.method = 'PUT': must be 'GET' or 'POST'": "{url: 'http://h', method: PUT}",
-    "systems[0].http = 'http://h': must hold keys and values": "http://h",
 }
 
 

@@ -1,7 +1,6 @@
 """Judgments that are made of clicks: which query an event belongs to, what is noticed, and what a command gets."""
 
 import functools
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from unittest.mock import Mock
 import pytest
 
 from ndcg_ab import evaluate, thresholds
-from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import open_engine
@@ -24,6 +22,7 @@ from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.statistics.estimates.click_positions import fit_joined
+from tests.inputs import write_evaluation, write_table
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 
 LOG = [
@@ -260,20 +259,15 @@ def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypat
     opened = Mock(wraps=open_engine)
     monkeypatch.setattr(click_judgments, "open_engine", opened)
     click_log(tmp_path / "log.jsonl", LOG)
-    (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta carbonara\nq2\tsoup\n")
-    runs = "".join(f"q1 Q0 {doc_id} {rank} {9 - rank} old\n" for rank, doc_id in enumerate(("d1", "d2", "d3"), 1))
-    (tmp_path / "old.run").write_text(runs)
-    (tmp_path / "new.run").write_text(runs)
-    content = {
-        "name": "shop",
+    queries = [{"query_id": "q1", "text": "pasta carbonara"}, {"query_id": "q2", "text": "soup"}]
+    write_table(tmp_path / "queries.tsv", queries)
+    keys: dict[str, Any] = {
         "judgments": {"clicks": {"file": "log.jsonl"}},
         "queries": "queries.tsv",
-        "systems": [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}],
         "resources": {"threads": 1, "memory_limit": "1GB", "spill": "room"},
-        "tracker": "json_lines",
     }
-    (tmp_path / "shop.yaml").write_text(json.dumps(content))
-    evaluation = read_config(tmp_path / "shop.yaml")
+    ranking = {"q1": ["d1", "d2", "d3"]}
+    evaluation = write_evaluation(tmp_path, {}, {"old": ranking, "new": ranking}, **keys)
     pull_judgments(evaluation, {"q1": "soup"})
     evaluate(evaluation)
     assert [call.args for call in opened.call_args_list] == [(1, "1GB", tmp_path / "room")] * 2

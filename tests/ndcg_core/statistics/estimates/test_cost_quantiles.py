@@ -10,7 +10,6 @@ from ndcg_core.statistics.averages import quantile, quantile_share
 from ndcg_core.statistics.estimates.cost_quantiles import (
     Sample,
     Tails,
-    _weights_beyond,
     interval_from_draws,
     least_queries,
     mean_interval,
@@ -138,13 +137,6 @@ def test_queries_of_a_cluster_are_one_unit() -> None:
         assert np.array_equal(plain[at], weighed[at])
 
 
-def test_a_heavy_query_is_where_the_quantile_is() -> None:
-    weights = np.ones(20)
-    weights[7] = 1000.0
-    low, high = quantile_bounds(np.arange(20.0)[:, None], [0.5], draws=500, seed=1, sample=Sample(weights, None))
-    assert np.median(low) == np.median(high) == 7
-
-
 def test_what_lies_beyond_weighs_as_the_queries_near_it() -> None:
     """Slow queries are heavy: a slower one, that is not in the sample, is heavy, too."""
     weights = np.linspace(1, 9, 60)
@@ -155,11 +147,6 @@ def test_what_lies_beyond_weighs_as_the_queries_near_it() -> None:
     expected = np.mean(beyond > 0.05 * (gaps[:, :60] @ weights + beyond))
     assert np.mean(np.isinf(high)) == pytest.approx(expected, abs=0.01)
     assert not np.isinf(low).any(), "light ones below leave hardly anything there"
-
-
-def test_the_query_of_the_quantile_is_near_on_both_sides() -> None:
-    near = _weights_beyond(np.array([0.5, 0.25, 0.25, 1.0, 3.0]), 0.3)  # the first three weigh 1 of 5, four weigh 2
-    assert near == (0.5, 2.0)
 
 
 def test_the_interval_of_a_mean_is_students() -> None:

@@ -111,13 +111,6 @@ def test_others_whose_proxy_differences_do_not_vary_tell_nothing() -> None:
     assert (corrected.share, corrected.saved) == (0, 0)
 
 
-def test_the_unit_of_the_cheap_judgments_and_their_bias_change_nothing() -> None:
-    exact, proxy = drawn(40, 400, 0.7)
-    one, other = found(exact, proxy, 40), found(exact, 7 * proxy - 5, 40)
-    assert other.share == pytest.approx(one.share / 7)
-    assert numbers(dataclasses.replace(other, share=one.share)) == pytest.approx(numbers(one))
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
     exact, proxy = drawn(20, 60, 0.1, seed)
