@@ -62,7 +62,7 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Run a test, then add the metrics that its comparisons left undecided to its properties.
+    """Run a test, then add to the test's properties the metrics that its comparisons left undecided.
 
     This happens for every test, whether or not it uses the fixture `ranking_baseline`.
     """

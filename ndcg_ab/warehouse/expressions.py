@@ -24,7 +24,10 @@ def number_literal(value: float) -> str:
 
 
 def is_finite_sql(column: str) -> str:
-    """Return the SQL condition that a number is neither null, infinite nor NaN, however a database orders NaN."""
+    """Return the SQL condition that a number is neither null, infinite nor NaN.
+
+    The condition is right however a database orders NaN.
+    """
     return f"abs({column}) <= {number_literal(LARGEST)}"
 
 
@@ -149,7 +152,7 @@ def is_expressible(metric: Metric) -> bool:
 
 
 def divides_by_results(metric: Metric) -> bool:
-    """Return whether a metric is a sum over ranks / number of results within the cutoff."""
+    """Return whether a metric divides the sum over ranks by the number of results within the cutoff."""
     is_open = metric.traits.divisor is Divisor.LENGTH and metric.cutoff is None
     return is_open or metric.traits.divisor is Divisor.SHOWN
 

@@ -41,7 +41,10 @@ def judged_name(metric: Metric) -> str:
 
 
 def tag_names(systems: Sequence[str]) -> dict[str, str]:
-    """Return, as system -> text, a text for each system that can be a part of an MLflow tag's name."""
+    """Return for each system a text that can be a part of an MLflow tag's name.
+
+    The result is a mapping of system -> text. The texts differ also if capitals are ignored.
+    """
     folded = [name.casefold() for name in systems]
     return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 

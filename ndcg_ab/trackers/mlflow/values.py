@@ -93,8 +93,8 @@ def metric_tags(outcome: Outcome) -> dict[str, str]:
 def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
     """Return one tag per system with the system's changes since the previous evaluation.
 
-    The metric with the largest drop comes first. Return {} if there is no previous evaluation.
-    tag_names: system -> its name inside a tag.
+    The metrics are sorted by their difference, lowest first, so that the largest drop comes first. Return {} if there
+    is no previous evaluation. tag_names: system -> its name inside a tag.
     """
     since = bundle.since_last
     tags = {}

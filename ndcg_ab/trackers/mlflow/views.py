@@ -85,7 +85,7 @@ def encode_view(name: str, content: dict[str, Any]) -> str:
 
 
 def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
-    """Return filter and order of MLflow's page of runs, in the form in which a saved view stores them.
+    """Return the filter and the order of MLflow's page of runs, in the form in which a saved view stores them.
 
     search: the filter.
     order: the key by which runs are sorted, largest first. Child runs are listed under their parents only if runs are
