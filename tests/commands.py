@@ -1,7 +1,9 @@
 """The command, called by tests in their own process."""
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
@@ -12,6 +14,20 @@ def invoke(words: Sequence[str], **options: Any) -> Any:
     from ndcg_ab.flows.cli.app import app
 
     return CliRunner().invoke(app, words, **options)
+
+
+def compare_command(
+    folder: Path, *options: str, judgments: str = "qrels", systems: Sequence[str] = ("old", "new")
+) -> list[str]:
+    """Return the words that compare rankings of a folder; `{}` in an option stands for the folder."""
+    named = [word for name in systems for word in ("--system", f"{name}={folder / name}.run")]
+    written = [option.replace("{}", str(folder)) for option in options]
+    return ["compare", "--judgments", str(folder / judgments), *named, *written]
+
+
+def sentences(said: str) -> list[str]:
+    """Return the lines on standard error but those that tell how far a slow machine is."""
+    return [line for line in said.splitlines() if not re.match(r" *\d+\.\d s  ", line)]
 
 
 def read_json(words: Sequence[str]) -> Any:

@@ -1,6 +1,5 @@
 """Nights at their edges: moments, moved folders, bundles that MLflow refuses, pages of many slices."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,8 @@ from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.flows.cli.inputs import parse_moment
 from ndcg_ab.pipeline import Context, MemoryStore
-from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.runs import stages
-from tests.small_evaluation import plain_page
-from tests.stores import with_store
 
 
 @pytest.mark.parametrize(
@@ -69,34 +65,3 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
     assert asked == folders
     assert run.published["delivered"] == 1
     assert "the tracker does not take it: its key is too long" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from tests.small_evaluation import small, unlogged
-
-    def fail(*_: object) -> None:
-        raise OverflowError("too much")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bundle_files, "write_report", fail)
-        night = unlogged(small(tmp_path))
-    assert "the page cannot be drawn: OverflowError: too much" in (night.bundle / "report.html").read_text()
-    assert "the page cannot be drawn" in capsys.readouterr().err
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    assert unlogged(small(tmp_path)).reused
-    assert (night.bundle / "report.html").read_text() == "page\n", "the next run draws it"
-
-
-@pytest.mark.slow
-def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path) -> None:
-    from ndcg_ab.trackers import tracker_for_bundle
-    from tests.small_evaluation import small, undrawn
-
-    with_store(tmp_path / "one" / "out")
-    night = undrawn(small(tmp_path / "one", mlflow={}))
-    shutil.move(tmp_path / "one", tmp_path / "two")
-    moved = tmp_path / "two" / "out" / "small" / night.bundle.name
-    published = tracker_for_bundle(None, moved).publish(moved)
-    assert published.uri == f"sqlite:///{tmp_path / 'two' / 'out' / 'mlflow.db'}"
-    assert not (tmp_path / "one").exists()

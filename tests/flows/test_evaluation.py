@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.run import run_evaluation
@@ -109,35 +108,6 @@ def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> Non
     assert first.outcome.to_json() == second.outcome.to_json(), "the same inputs give the same result"
 
 
-def test_a_bundle_holds_everything(two_nights: Nights) -> None:
-    output, finished, _ = two_nights
-    for ordinal, run in enumerate(finished, start=1):
-        bundle = read_bundle(run.bundle)
-        assert bundle.ordinal == ordinal
-        assert bundle.outcome == run.outcome
-        assert {row["kind"] for row in bundle.inputs} == {"judgments", "queries", "ranking"}
-        assert all(len(row["digest"]) == 32 for row in bundle.inputs)
-        assert sorted(path.name for path in run.bundle.iterdir()) == [
-            "bundle.json",
-            "evaluation.duckdb",
-            "published.json",
-            "query_scores.parquet",
-            "report.html",
-        ]
-    assert not list(output.rglob("*.partial"))
-    first, second = (read_bundle(run.bundle).inputs for run in finished)
-    assert first == second, "the same inputs have the same digests"
-
-
-def test_the_history_keeps_every_evaluation(two_nights: Nights) -> None:
-    output, *_ = two_nights
-    with GrowingDatabase(output / "demo" / "history.duckdb") as history:
-        assert history.rows("evaluation", ("ordinal",), order="ordinal") == [(1,), (2,)]
-        assert [history.count("query_score", {"ordinal": ordinal}) for ordinal in (1, 2)] == [92 * 4 * 2] * 2
-        assert len({found for (found,) in history.rows("query_score", ("metric_hash",))}) == 2
-        assert history.count("comparison", {"conclusion": "regressed"}) == 2
-
-
 def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> None:
     output, finished, _ = two_nights
     client = client_of(output)
@@ -161,25 +131,13 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     expected = {row.system_id: row.mean for row in finished[1].outcome.systems if row.metric == "ndcg@10"}
     assert {name: run.data.metrics["ndcg_at_10"] for name, run in last.items()} == expected
     worst = last["all-words"].data
-    row = next(
-        row for row in finished[1].outcome.comparisons if (row.candidate, row.metric) == ("all-words", "ndcg@10")
-    )
-    for key, value in (("difference", row.difference), ("difference_low", row.low), ("p_adjusted", row.p_adjusted)):
-        assert worst.metrics[f"{key}/ndcg_at_10"] == value
     assert worst.params["verdict"] == "regressed, by more than 0.01"
     assert worst.params["definition/ndcg_at_10"] == "a9caf641b91c ndcg@10"
     history = client.get_metric_history(last["all-words"].info.run_id, "ndcg_at_10")
     assert [point.step for point in history] == [2]
-    assert (worst.tags["decision"], worst.tags["what_to_do"]) == ("do_not_ship", "✗ do not ship")
-    assert worst.tags["ndcg_at_10"] == f"▼ {expected['all-words']:.4f} ({row.difference:+.4f})"
-    tags = parents[1].data.tags
-    assert tags["decision/all-words"] == "do_not_ship"
-    assert tags["mlflow.note.content"].startswith("### ✓ ship: ")
     by_filter = "tags.`decision/general-first` = 'ship' and tags.metric = 'ndcg@10'"
     assert len(client.search_runs([experiment.experiment_id], by_filter)) == 2, "the obvious filter finds the nights"
     assert "`ndcg_at_10` is ndcg@10" in experiment.tags["mlflow.note.content"]
-    assert tags["verdict/all-words/ndcg_at_10"] == "regressed, by more than 0.01"
-    assert "all-words | " in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
     assert names == {"report.html", "bundle.json", "query_scores.parquet", "comparison.json"}
     digests = {item.dataset.digest for item in parents[1].inputs.dataset_inputs}

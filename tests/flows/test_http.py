@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from ndcg_ab import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_tables
@@ -15,9 +13,7 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather_page_data
-from ndcg_ab.sources.queries import merge_documents
 from ndcg_ab.sources.registry import file_source
-from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, perform_run, small
 
@@ -88,31 +84,6 @@ def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path.name
     (row,) = bundle.outcome.comparisons
     assert row.queries == 12
-
-
-def test_a_file_of_documents_says_it_better() -> None:
-    came = pa.table([["a", "b"], ["A", "B"], ["u", None]], schema=DOCUMENT.schema)
-    file = pa.table([["b", "c"], [None, "C"], ["v", None]], schema=DOCUMENT.schema)
-    assert merge_documents(file, came).to_pylist() == [
-        {"doc_id": "a", "title": "A", "url": "u"},
-        {"doc_id": "b", "title": None, "url": "v"},
-        {"doc_id": "c", "title": "C", "url": None},
-    ]
-    assert merge_documents(file, None).equals(file)
-
-
-def test_a_query_that_failed_is_in_no_comparison(tmp_path: Path) -> None:
-    def failing(asked: Asked) -> Said:
-        return Said("broken", 500) if asked.text == "text of q03" and asked.query["v"] == ["2"] else engine(asked)
-
-    with serving(failing) as server:
-        result = evaluate(described(tmp_path, server, allow_failed_queries=1))
-    (row,) = result.comparisons
-    assert row.queries == 11
-    assert {each.system_id: (each.queries, each.unanswered) for each in result.systems} == {
-        "v1": (12, 0),
-        "v2": (11, 0),
-    }
 
 
 def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A Prefect that fails or hangs, and work that is given up: nobody waits for ever, and nothing is done twice."""
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.environment import prepare_environment
-from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows import run as flows_run
 from ndcg_ab.flows.run import run_evaluation
@@ -93,11 +91,3 @@ def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.
     with dripping() as port:
         assert str(observed.explain_no_answer(f"http://127.0.0.1:{port}/api")).endswith("does not answer in 1 s")
     assert time.monotonic() - began < 3
-
-
-def test_work_apart() -> None:
-    assert run_with_timeout(5, lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        run_with_timeout(5, lambda: 1 / 0)
-    with pytest.raises(OverdueError):
-        run_with_timeout(0.1, lambda: threading.Event().wait(2))

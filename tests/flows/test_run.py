@@ -124,10 +124,7 @@ NAMED = {
         },
         False,
     ),
-    "in prefect.toml": ({}, {}, {"prefect.toml": '[api]\nurl = "http://127.0.0.1:1/api"\n'}, False),
     "in .env": ({}, {}, {".env": "PREFECT_API_URL=http://127.0.0.1:1/api\n"}, False),
-    "in pyproject.toml": ({}, {}, {"pyproject.toml": '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'}, False),
-    "in a pyproject.toml of something else": ({}, {}, {"pyproject.toml": '[project]\nname = "ours"\n'}, False),
 }
 ASK = (
     "import sys\nfrom ndcg_ab.config.loading.file import read_config\nfrom pathlib import Path\n"
@@ -136,7 +133,7 @@ ASK = (
 )
 
 
-@pytest.mark.parametrize("case", [name for name in NAMED if "profile" not in name and "toml" not in name])
+@pytest.mark.parametrize("case", [name for name in NAMED if "profile" not in name])
 def test_a_server_is_named(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefect, environment, _, named = NAMED[case]
     monkeypatch.chdir(tmp_path)
@@ -172,7 +169,7 @@ def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Pat
 @pytest.mark.parametrize(
     "case",
     mostly_soaked(
-        [name for name in NAMED if "profile" in name or "toml" in name],
+        [name for name in NAMED if "profile" in name],
         kept=["in the profile that is used"],
     ),
 )

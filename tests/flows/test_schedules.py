@@ -6,6 +6,8 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -194,33 +196,17 @@ def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path)
     assert should_retry(None, None, Failed(data=caught.value)) == RAISED[error]
 
 
-class Prefects:
-    """Prefect's client, of a server that has one deployment or none."""
+def client_of(monkeypatch: pytest.MonkeyPatch, there: object) -> None:
+    """Put a server that has one deployment, or none, and no pool in the place of Prefect's."""
+    from prefect.exceptions import ObjectNotFound
 
-    def __init__(self, there: object) -> None:
-        self.there = there
+    from ndcg_ab.flows import schedules
 
-    def __call__(self, **_: object) -> "Prefects":
-        return self
-
-    def __enter__(self) -> "Prefects":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def read_deployment_by_name(self, name: str) -> object:
-        from prefect.exceptions import ObjectNotFound
-
-        assert name == "ndcg-ab/t"
-        if self.there is None:
-            raise ObjectNotFound(KeyError(name))
-        return self.there
-
-    def read_work_pool(self, name: str) -> object:
-        from prefect.exceptions import ObjectNotFound
-
-        raise ObjectNotFound(KeyError(name))
+    client = MagicMock()
+    missing = ObjectNotFound(KeyError("none"))
+    client.read_deployment_by_name.side_effect = [there] if there is not None else missing
+    client.read_work_pool.side_effect = missing
+    monkeypatch.setattr(schedules, "get_client", lambda **_: contextlib.nullcontext(client))
 
 
 def test_a_pool_that_is_not_there_is_told_with_how_to_make_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +214,7 @@ def test_a_pool_that_is_not_there_is_told_with_how_to_make_it(monkeypatch: pytes
     from ndcg_ab.flows import schedules
 
     monkeypatch.setattr(schedules, "find_server", contextlib.nullcontext)
-    monkeypatch.setattr(schedules, "get_client", Prefects(None))
+    client_of(monkeypatch, None)
     monkeypatch.setattr(schedules.RunnerDeployment, "apply", lambda *_: pytest.fail("it was registered"))
     with pytest.raises(InputError) as caught:
         schedules.deploy([evaluation()], "local")
@@ -241,13 +227,11 @@ def test_what_somebody_paused_is_not_made_active(
     paused: bool | None, active: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the deployment or of its schedule alone; against a real server: tests/slow/end_to_end.py."""
-    from types import SimpleNamespace
-
     from ndcg_ab.flows import schedules
 
     planned = SimpleNamespace(slug=schedules.SLUG, active=active)
     there = None if paused is None else SimpleNamespace(paused=paused, schedules=[planned])
-    monkeypatch.setattr(schedules, "get_client", Prefects(there))
+    client_of(monkeypatch, there)
     made = schedules.make_deployment(evaluation(cron="0 2 * * *"), "local")
     assert schedules.preserve_pause(made) == (paused is True or active is False)
     assert bool(made.paused) == (paused is True)

@@ -13,9 +13,7 @@ from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.judgments.gathering import pull_judgment_source
 from tests.commands import invoke
 from tests.inputs import write_rankings
-from tests.paths import ROOT
 
-DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
 HEAD = "query,document,place,shown,clicked\n"
 COUNTS = HEAD + "shoes,a,1,400,200\nshoes,b,1,100,10\nshoes,b,2,500,100\nshoes,c,2,500,50\n"
 
@@ -44,17 +42,6 @@ def test_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["places"][0] == {"place": 1, "impressions": 500, "clicks": 210, "rate": pytest.approx(0.42)}
     assert found["grades"][0]["value"] == pytest.approx(200 / 168) and found["findings"][0]["code"] == "click_grades"
-
-
-def test_ten_documents_of_which_two_were_exchanged_have_no_common_grade(tmp_path: Path) -> None:
-    """All are equally good, and each has its own place: grades in the order of the places say nothing."""
-    clicks = [500, 350, 250, 200, 150, 125, 100, 85, 75, 65]
-    rows = [f"q,d{index},{index},1000,{clicked}\n" for index, clicked in enumerate(clicks, 1)]
-    (tmp_path / "counts.csv").write_text(HEAD + "".join(rows) + "q,d9,10,20,1\nq,d10,9,20,2\n")
-    code, said, _ = run(tmp_path / "counts.csv", "--output-file", tmp_path / "grades.csv")
-    assert code == 0 and "[click_not_joined]" in said and "8 of 10 documents have no grade, and 90 %" in said
-    graded = [row["doc_id"] for row in csv.DictReader((tmp_path / "grades.csv").open())]
-    assert graded == ["d10", "d9"], "both were shown at place 9"
 
 
 @pytest.mark.parametrize(
@@ -92,15 +79,6 @@ def test_compare_says_that_what_is_written_comes_from_clicks(counts: Path, tmp_p
     assert pull_judgment_source(FileSource(file=path), tmp_path).remarks == ()
 
 
-@pytest.mark.slow
-def test_compare_reads_what_is_written(tmp_path: Path) -> None:
-    """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
-    path = tmp_path / "clicks.parquet"
-    assert run(DEMO, "--queries", QUERIES, "--output-file", path, "-q")[0] == 0
-    found = invoke(["judgments", str(ROOT / "configs" / "demo_judgments.tsv"), str(path), "--json", "-"])
-    assert json.loads(found.stdout)["agreement"]["pairs"] > 900
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -116,17 +94,6 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence(words: list[str], said: str, counts: Path) -> None:
     code, _, told = run(counts, *words)
     assert code == 2 and said in told and told.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_the_demo_s_log_is_what_its_script_writes() -> None:
-    """Its searches by number, and as many of each ranking as a fair coin gives; the engine's corpus is Python's own."""
-    import gzip
-
-    events = [json.loads(line) for line in gzip.decompress(DEMO.read_bytes()).splitlines()]
-    searches = {event["query_id"] for event in events}
-    assert len(searches) == 2_400 and {event["action_name"] for event in events} == {"impression", "click"}
-    assert DEMO.stat().st_size < 300_000
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
-from tests.commands import invoke, read_json
+from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 
 pytestmark = pytest.mark.slow
@@ -35,15 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def command(folder: Path, *options: str) -> list[str]:
-    named = [word for name in ("old", "new") for word in ("--system", f"{name}={folder / name}.run")]
-    given = [option.replace("{}", str(folder)) for option in options]
-    return ["compare", "--judgments", str(folder / "qrels"), *named, "--metric", "rr", *given]
-
-
 @functools.cache
 def compare(folder: Path, *options: str) -> dict[str, Any]:
-    content: dict[str, Any] = read_json(command(folder, *options))
+    content: dict[str, Any] = read_json(compare_command(folder, "--metric", "rr", *options))
     return content
 
 
@@ -126,6 +120,6 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
-    found = invoke(command(folder, *options))
+    found = invoke(compare_command(folder, "--metric", "rr", *options))
     assert (found.exit_code, found.stdout) == (2, "")
     assert said in found.stderr.replace("\n", " ")

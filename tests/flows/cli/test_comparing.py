@@ -1,20 +1,23 @@
 """The commands as a user calls them: tables, JSON, files, exit codes."""
 
-import csv
 import json
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as papq
 import pytest
 import typer
 
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, signed
 from ndcg_core.measures.notation import parse
-from tests.commands import invoke, read_json
+from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 from tests.paths import ROOT
 from tests.references import Collection
@@ -32,15 +35,8 @@ def files(tmp_path: Path) -> Path:
     return write_rankings(tmp_path, {name: dict.fromkeys(answered[name], order) for name, order in orders.items()})
 
 
-def compare(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> list[str]:
-    command = ["compare", "--judgments", str(files / "qrels")]
-    for name in systems:
-        command += ["--system", f"{name}={files / name}.run"]
-    return [*command, *options]
-
-
 def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> dict:
-    return read_json(compare(files, *options, systems=systems))
+    return read_json(compare_command(files, *options, systems=systems))
 
 
 def listed_keys(name: str) -> list[str]:
@@ -99,15 +95,15 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     assert ("unanswered_query", 15) in {(row["code"], row["count"]) for row in found["findings"]}
 
 
-def test_every_querys_values(files: Path) -> None:
-    path = files / "scores.csv"
-    found = invoke(compare(files, "--per-query", str(path), "--metric", "rr", "--metric", "nDCG@3", "--quiet"))
+@pytest.mark.parametrize(("name", "read"), [("scores.csv", pacsv.read_csv), ("scores.parquet", papq.read_table)])
+def test_every_querys_values(name: str, read: Callable[[Path], pa.Table], files: Path) -> None:
+    path = files / name
+    found = invoke(compare_command(files, "--per-query", str(path), "--metric", "rr", "--metric", "nDCG@3", "--quiet"))
     assert (found.exit_code, found.output) == (0, "")
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read(path).to_pylist()
     assert len(rows) == 2 * 2 * 30
     assert {tuple(row) for row in rows} == {("system_id", "query_id", "metric", "value", "metric_hash")}
-    values = {(row["system_id"], row["query_id"], row["metric"]): float(row["value"]) for row in rows}
+    values = {(row["system_id"], row["query_id"], row["metric"]): row["value"] for row in rows}
     assert values["old", "q07", "rr"] == 0.5
     assert values["new", "q07", "ndcg@3"] == 1.0
 
@@ -206,10 +202,10 @@ def test_findings_as_json() -> None:
 def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
     options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]
-    found = invoke(compare(files, "--resamples", "100", *options))
+    found = invoke(compare_command(files, "--resamples", "100", *options))
     assert found.stdout.splitlines()[-1] == f"written: {', '.join(names)}"
-    assert "written" not in invoke(compare(files, "--resamples", "100", *options, "--quiet")).output
-    found = invoke(compare(files, "--resamples", "100", "--json", "-", *options[2:4]))
+    assert "written" not in invoke(compare_command(files, "--resamples", "100", *options, "--quiet")).output
+    found = invoke(compare_command(files, "--resamples", "100", "--json", "-", *options[2:4]))
     assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
     json.loads(found.stdout)
 
@@ -236,11 +232,16 @@ def test_numbers_are_written_for_reading() -> None:
 def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     (files / "target.json").write_text("old")
     (files / "link.json").symlink_to(files / "target.json")
-    found = invoke(compare(files, "--json", str(files / "link.json"), "--quiet"))
+    found = invoke(compare_command(files, "--json", str(files / "link.json"), "--quiet"))
     assert found.exit_code == 0
     assert (files / "link.json").is_symlink()
     assert json.loads((files / "target.json").read_text())["schema"] == 1
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *compare(files, "--json", "/dev/stdout", "--quiet")]
+    command = [
+        sys.executable,
+        "-m",
+        "ndcg_ab.flows.cli.app",
+        *compare_command(files, "--json", "/dev/stdout", "--quiet"),
+    ]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(piped.stdout)["schema"] == 1
     assert Path("/dev/stdout").is_symlink()

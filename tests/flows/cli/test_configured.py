@@ -31,14 +31,6 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.slow
-def test_check_finds_the_files_of_its_moment(config: str) -> None:
-    assert "new-2" in invoke("check", config).stderr
-    found = invoke("check", config, "--at", "2026-11-20T02:00", "--set", "metrics=[rr]")
-    assert found.exit_code == 0, found.output
-    assert found.stdout.splitlines()[0].endswith("metrics rr")
-
-
 def test_check_as_json_has_the_findings(config: str) -> None:
     found = invoke("check", config, "--at", "2026-11-20T02:00", "--json", "-")
     content = json.loads(found.stdout)

@@ -15,12 +15,12 @@ import pytest
 from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.flows.cli import base_command, exit_codes
 from ndcg_ab.pipeline import stages
-from tests.commands import invoke
+from tests.commands import invoke, sentences
 from tests.paths import DATA, ROOT
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]
-FULL = Path("/dev/full")
+NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -86,11 +86,6 @@ def test_duckdb_s_memory_is_the_machine_s() -> None:
     assert exit_codes.is_memory_error(error)
 
 
-def sentences(said: str) -> list[str]:
-    """The lines on standard error but those that tell how far a slow machine is."""
-    return [line for line in said.splitlines() if not re.match(r" *\d+\.\d s  ", line)]
-
-
 def shell(command: str) -> "subprocess.CompletedProcess[str]":
     words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ndcg_ab.flows.cli.app", *COMPARE))
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
@@ -124,29 +119,15 @@ def test_a_process_without_room_does_not_hang() -> None:
     ("closed", "code", "said"),
     [
         (">&-", 2, "ndcg-ab: standard output is closed, and the result has no other place"),
+        pytest.param("> /dev/full", 2, "ndcg-ab: standard output: there is no room (No space left", marks=NEEDS_FULL),
+        pytest.param("--metric nonsense 2> /dev/full", 2, "", marks=NEEDS_FULL),
         pytest.param("--quiet >&-", 0, "", marks=pytest.mark.soak),
         ("--metric nonsense 2>&- >&-", 2, ""),
         pytest.param("--nonsense 2>/dev/full", 2, "", marks=pytest.mark.soak),
         pytest.param("--alpha 7 2>/dev/full", 2, "", marks=pytest.mark.soak),
     ],
 )
-def test_closed_streams(closed: str, code: int, said: str) -> None:
+def test_streams_that_take_nothing(closed: str, code: int, said: str) -> None:
     found = shell(closed)
     assert found.returncode == code, found.stderr
     assert [line[: len(said)] for line in sentences(found.stderr)] == [said] * bool(said)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_standard_output() -> None:
-    found = shell("> /dev/full")
-    assert found.returncode == 2
-    assert sentences(found.stderr) == [
-        "ndcg-ab: standard output: there is no room (No space left on device): make some, and run it again"
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_standard_error() -> None:
-    assert shell("--metric nonsense 2> /dev/full").returncode == 2

@@ -3,7 +3,6 @@
 import errno
 import io
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,11 @@ from typer.testing import CliRunner, Result
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.exit_codes import LONGEST, fit_lines
 from ndcg_ab.visible import formulas
+from tests.commands import sentences
 from tests.loopback import Said, serving
 from tests.paths import DATA, ROOT
 
 QRELS, RUN, NEW, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "new.run", "queries.tsv"))
-
-
-PROGRESS = re.compile(r" *\d+\.\d s  ")  # a line that a slow machine prints
 
 
 def invoke(*words: str) -> Result:
@@ -31,9 +28,9 @@ def refused(*words: str) -> str:
     """The one line that a command ends with, and exit code 2."""
     found = invoke(*words)
     assert (found.exit_code, found.stdout) == (2, ""), found.output
-    said = [line for line in found.stderr.splitlines(keepends=True) if not PROGRESS.match(line)]
-    assert len(said) == 1 and said[0].endswith("\n") and len(said[0]) < 3000
-    return said[0]
+    (said,) = sentences(found.stderr)
+    assert found.stderr.endswith(f"{said}\n") and len(said) < 3000
+    return said
 
 
 @pytest.mark.parametrize("command", ["check", "run", "history", "publish", "deploy"])

@@ -1,4 +1,4 @@
-"""Every command with names that a terminal would obey: the bytes that it writes hold none of them."""
+"""Every command with names that a terminal would obey, in terminals of any width: what it writes holds none of them."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from tests.commands import invoke
 from tests.inputs import write_judgments, write_rankings
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
+from tests.small_evaluation import nights
 
 pytestmark = pytest.mark.slow
 
@@ -34,30 +35,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "columns.csv").write_text(f"query_id,doc{ESCAPES},score\nq,d,1\n", encoding="utf-8")
     files = "queries: {file: queries.csv}\nsystems:\n  - {name: old, file: old.run}\n  - {name: new, file: new.run}"
     (made / "e.yaml").write_text(f"name: e\njudgments: {{file: judgments.qrels}}\n{files}\nmetrics: [ndcg@2]\n")
+    nights(made / "kept", 2)
+    files = "judgments: judgments.qrels\nsystems: [{name: old, file: old.run}, {name: new, file: new.run}]\n"
+    (made / "kept" / "inputs" / "config.yaml").write_text(f"name: small\noutput: ../out\n{files}")
     return made
 
 
-def commands(folder: Path) -> dict[str, tuple[list[str], int]]:
+def commands(folder: Path, width: int = 200) -> dict[str, tuple[list[str], int]]:
     """Command -> its arguments, its exit code."""
     data = ["--judgments", str(folder / "judgments.qrels"), "--metric", "ndcg@2"]
     systems = ["--system", f"old={folder / 'old.run'}", "--system", f"new={folder / 'new.run'}"]
     sliced = ["--queries", str(folder / "queries.csv"), "--slice", f"kind{ESCAPES}", "--smallest-slice", "6"]
     compare = ["compare", *data, *systems]
+    init = ["init", *(str(folder / name) for name in INIT), "--output-file"]
     return {
         "compare": ([*compare, *sliced, "--gate"], 0),
+        "a gate that fails": ([*compare, "--require", "judged=1"], 1),
         "details": ([*compare, *sliced, "--details"], 0),
-        "narrow": ([*compare, *sliced, "--details", "--all-pairs"], 0),
+        "all pairs": ([*compare, *sliced, "--details", "--all-pairs"], 0),
         "markdown": ([*compare, *sliced, "--markdown", "-"], 0),
         "json": ([*compare, *sliced, "--json", "-"], 0),
         "explain": (["explain", *data, *systems[:2], "--query", QUERIES[3], "--metric", "recall@2"], 0),
         "explain nothing": (["explain", *data, *systems[:2], "--query", f"no{ESCAPES}"], 2),
         "sensitivity": (["sensitivity", *data[:2], *systems, "--cutoff", "2", "--resamples", "100"], 0),
+        "draw": (["draw", str(folder / "old.run"), str(folder / "new.run"), *sliced[:2], "-n", "5"], 0),
+        "judge-next": (["judge-next", *data[:2], *systems], 0),
+        "judgments": (["judgments", data[1], data[1], *systems], 0),
+        "power": (["power", "--deviation", "0.2", "--effect", "0.05"], 0),
         "check": (["check", str(folder / "e.yaml")], 0),
+        "history": (["history", str(folder / "kept" / "inputs" / "config.yaml")], 0),
+        "metrics": (["help", "metrics"], 0),
+        "findings": (["help", "findings"], 0),
+        "options": (["compare", "--help-all"], 0),
         "no configuration": (["check", str(folder / f"none{ESCAPES}.yaml")], 2),
         "an unknown key": (["check", str(folder / "e.yaml"), "--set", f"na{ESCAPES}=1"], 2),
-        "init": (["init", *(str(folder / name) for name in INIT), "--output-file", str(folder / "new.yaml")], 0),
-        "init prints": (["init", *(str(folder / name) for name in INIT), "--output-file", "-"], 0),
-        "example": (["example", str(folder / "example")], 0),
+        "init": ([*init, str(folder / "new.yaml"), "--force"], 0),
+        "init prints": ([*init, "-"], 0),
+        "example": (["example", str(folder / f"example{width}")], 0),
         "no history": (["history", str(folder / "e.yaml")], 2),
         "no bundle": (["publish", str(folder / f"none{ESCAPES}")], 2),
         "no scores": (["power", "--scores", str(folder / f"none{ESCAPES}.csv")], 2),
@@ -73,18 +87,22 @@ def commands(folder: Path) -> dict[str, tuple[list[str], int]]:
 INIT = ("judgments.qrels", "old.run", "new.run", "queries.csv")
 
 
-@pytest.mark.parametrize("name", mostly_soaked(commands(Path()), kept=[*list(commands(Path()))[1:20:3], "compare"]))
-def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments, code = commands(folder)[name]
-    monkeypatch.setenv("COLUMNS", "60" if name == "narrow" else "200")
-    found: Result = invoke(arguments)
+CASES = [(name, width) for name in commands(Path()) for width in (1, 200)]
+KEPT = [(name, width) for name, width in CASES if width == 1 or name in ("details", "explain", "json")]
+
+
+@pytest.mark.parametrize("case", mostly_soaked(CASES, KEPT), ids=lambda case: f"{case[0]}, {case[1]} columns")
+def test_no_command_sends_what_a_terminal_obeys(case: tuple[str, int], folder: Path) -> None:
+    name, width = case
+    arguments, code = commands(folder, width)[name]
+    found: Result = invoke(arguments, env={"COLUMNS": str(width)})
     written = found.stdout_bytes.decode() + found.stderr_bytes.decode()
     assert found.exit_code == code, written
     assert written
     assert not FORBIDDEN.search(written), FORBIDDEN.search(written)
-    if name in ("explain", "details"):
+    if case in [("explain", 200), ("details", 200)]:
         assert r"\x1b" in written
-    if name == "explain":
+    if case == ("explain", 200):
         assert "[link=" in written and ":smile:" in written
     if name == "json":
         assert json.loads(found.stdout)["findings"] is not None

@@ -9,11 +9,9 @@ import pytest
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program_name
 from tests.flows.cli.test_configured import invoke
-from tests.paths import ROOT
+from tests.paths import DATA
 
 pytestmark = pytest.mark.slow
-
-DATA = ROOT / "tests" / "data"
 
 
 @pytest.fixture

@@ -93,7 +93,6 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "metrics of ir_measures": Mistake(["metric 'SetP': is computed by ir_measures"], command="metrics SetP"),
     "f1@5": metric("f1@5", "F1 is not computed here"),
-    "a metric misspelt": metric("ndgc@10", "did you mean 'ndcg'?", "`ndcg-ab metrics`"),
     "two metrics in one": metric("ndcg@10,rr@10", "give each by itself: --metric ndcg@10 --metric rr@10"),
     "two with choices": metric("ndcg(gain=binary,ties=given)@5,rr", "'ndcg(gain=binary,ties=given)@5' --metric rr"),
     "two metrics with a space": Mistake(
@@ -108,10 +107,6 @@ MISTAKES: dict[str, Mistake] = {
     "the primary metric as a guardrail": Mistake(
         ["ndcg@10: is the primary metric where no other is given", "give another primary metric with `--metric`"],
         "--guardrail ndcg@10=0.02",
-    ),
-    "one metric in two roles": Mistake(
-        ["rr: is given in `--metric` and `--secondary`; it has one role: take it out of all but one"],
-        "--metric rr --secondary rr",
     ),
     "a gate on a metric that is none": Mistake(
         ["--require: recall@10: is none", "`--secondary recall@10`", "`--guardrail recall@10=0.01`"],
@@ -158,17 +153,11 @@ MISTAKES: dict[str, Mistake] = {
     # systems, queries, outputs
     "a system without a name": Mistake(["--system 'new': must be NAME=FILE, such as"], "--system new"),
     "a system in two words": Mistake(["say --system new=new.run"], "--system new new.run"),
-    "a name twice": Mistake(["--system: the name 'old' is given twice"], f"--system old={RUN}"),
     "a baseline misspelt": Mistake(["must be one of the systems (old); did you mean 'old'?"], "--baseline odl"),
     "a system without --system": Mistake(["c=c.csv: is no option; say --system c=c.csv"], "c=c.csv"),
     "a system without a name and --system": Mistake(["say --system c=runs/c.csv"], "runs/c.csv"),
     "a configuration for files": Mistake(["say ndcg-ab run de.yaml"], command="compare de.yaml"),
     "values as JSON": Mistake(["--per-query {}/x.json: must end in .csv, .parquet or .pq"], "--per-query {}/x.json"),
-    "one system for two": Mistake(
-        ["at least 2 systems are needed; add --system NAME=FILE"],
-        command=f"sensitivity --judgments {QRELS} --system old={RUN}",
-    ),
-    "slices without queries": Mistake(["--queries: missing; --slice needs a file of queries"], "--slice language"),
     "no such attribute": Mistake(
         ["no column 'langauge' to slice by (columns: language, kind); did you mean 'language'?"],
         f"--slice langauge --queries {QUERIES}",
@@ -201,12 +190,7 @@ MISTAKES: dict[str, Mistake] = {
     "a ZIP file of two files": judged("j.zip", zipped("j.qrels", "k.qrels"), "unpack it", "unzip {}/j.zip"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
-    "a ranking for judgments": judged(
-        "j", "q1 Q0 a 1 2.5 t\n", "this looks like a ranking (TREC ranking)", "are judgments and ranking sw"
-    ),
     "judgments for a ranking": ranked("r", "q1 0 a 1\n", "this looks like judgments (TREC judgments)", "swapped?"),
-    "ranking for CSV judgments": judged("j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "this looks like a ranking"),
-    "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "looks like judgments"),
     "header, TREC": judged(
         "j", "query_id iter doc_id grade\nq1 0 a 1\n", "line 1", "is a header", "take the line away"
     ),
@@ -215,9 +199,6 @@ MISTAKES: dict[str, Mistake] = {
     "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "{}/j.zip: the ZIP file is broken"),
     "7z": judged("j.7z", b"7z\xbc\xaf\x27\x1cnonsense", "is a 7z archive", "unpack it: 7z x {}/j.7z"),
     "zstd": ranked("r.run.zst", b"\x28\xb5\x2f\xfdnonsense", "{}/r.run.zst: the zstd file is broken"),
-    "misspelt": Mistake(
-        ["there is no such file; did you mean {}/new.run?"], "--system new={}/nwe.run", {"new.run": ""}
-    ),
     "alike in endings": Mistake(["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}),
     "a folder that is no date": Mistake(
         ["no folder {}/runs/{data} either; {data} means nothing here", "the date as {date}"],
@@ -225,10 +206,6 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "date, files": Mistake(["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"),
     "$DATE": Mistake(["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"),
-    "a folder": Mistake(["is not a file; name one of its files, such as {}/new.run"], "--system {}", {"new.run": ""}),
-    "nearly qrels": Mistake(
-        ["there is no such file; did you mean {}/qrels?"], files={"qrels": ""}, judgments="{}/qrel"
-    ),
     "no folder": Mistake(["there is no such file; there is no folder {}/runs either"], "--system new={}/runs/a.run"),
     # values
     "comma scores": ranked("r", "q1 Q0 a 1 2,5 t\n", "score = '2,5': must be a number; write it with a point: 2.5"),
@@ -250,9 +227,6 @@ MISTAKES: dict[str, Mistake] = {
     "slices in a word": config("slices: lang", "slices = 'lang': must hold keys and values: by, smallest"),
     "alpha outside of statistics": config("alpha: 0.01", "'alpha' is unknown; did you mean 'statistics.alpha'?"),
     "an effect outside of statistics": config("smallest_effect: 0.01", "did you mean 'statistics.smallest_effect'?"),
-    "alpha outside of statistics with --set": Mistake(
-        ["did you mean 'statistics.alpha'?"], files=config("").files, command="check {}/c.yaml --set alpha=0.01"
-    ),
     "yml for yaml, in a name": Mistake(["did you mean {}/de.yaml?"], files={"de.yaml": ""}, command="check {}/de.yml"),
     "a date without quotes": config(
         "systems: [{name: a, file: runs/{date}/prod.csv}]",
@@ -306,7 +280,6 @@ SQL = {  # options of `ndcg-ab sql`
     "oracle": "--dialect = 'oracle': must be one of duckdb, postgres, spark,",
     "postgre": "did you mean 'postgres'?",
     "sqlite --metric ndcg(preset=trec_eval-9)@10": "score_precision = float32 cannot be said in SQLite",
-    "duckdb --metric ndgc@10": "did you mean 'ndcg'",
     "duckdb --metric ndcg@10 --metric rr": "--metric is given 2 times ('ndcg@10', 'rr'): one query computes one metric",
     "duckdb --judgments a;b": "--judgments 'a;b': must be the name of a table",
     "duckdb --system a=t --rankings b": "--rankings, --system: both are given",

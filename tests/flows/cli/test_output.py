@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from ndcg_ab.flows.cli import streams
 from ndcg_ab.flows.cli.console import program_name
-from tests.commands import invoke
+from tests.commands import invoke, sentences
 from tests.paths import DATA
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         process.stdout.close()
         errors = process.stderr.read()
     assert process.returncode == 1
-    said = [line for line in errors.splitlines() if not re.match(r" *[\d.]+ s  ", line)]  # steps that took long
+    said = sentences(errors)
     assert len(said) == 1 and said[0].startswith("ndcg-ab: gate failed: no regression")
 
 

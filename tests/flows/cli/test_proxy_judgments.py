@@ -15,7 +15,7 @@ from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
-from tests.commands import invoke, read_json
+from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 from tests.small_evaluation import calling, is_known, no_tracker, perform_run, plain_page, pull_inputs
 
@@ -60,9 +60,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 def command(case: Case, *options: str, judgments: str = "qrels") -> list[str]:
-    named = [word for name in ("old", "new") for word in ("--system", f"{name}={case.folder / name}.run")]
-    given = [option.replace("{}", str(case.folder)) for option in options]
-    return ["compare", "--judgments", str(case.folder / judgments), *named, "--metric", "rr", *given]
+    return compare_command(case.folder, "--metric", "rr", *options, judgments=judgments)
 
 
 def content(case: Case, *options: str, judgments: str = "qrels") -> dict[str, Any]:
@@ -228,6 +226,18 @@ def test_the_same_in_python(case: Case) -> None:
         cheap.setdefault(query, {})[doc] = int(grade)
     of_python = asked_for(lambda: ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr"))
     assert digests(of_python) == digests(asked_for(lambda: invoke(command(case, *PROXY))))
+
+
+@pytest.mark.slow
+def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
+    for name in ("qrels", "cheap"):
+        rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
+        text = "".join(f"{query},{doc},{grade}\n" for query, _, doc, grade in rows)
+        (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
+    options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
+    words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
+    of_files = asked_for(lambda: invoke(command(case, *PROXY)))
+    assert digests(asked_for(lambda: invoke(words))) == digests(of_files)
 
 
 @pytest.mark.slow

@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.console import program_name
 from ndcg_ab.studies.first_configuration import write_example
+from tests.commands import invoke
 
 ALL = "judgments.qrels old.run new.run"
 CONFIG = "name: t\njudgments: judgments.qrels\nsystems:\n- name: old\n  file: old.run\n"
@@ -117,12 +116,12 @@ def test_the_screen_hands_over_judge_next_with_the_inputs(
     Path("new a.run").write_text(texts["new.run"])
     Path("c.yaml").write_text(CONFIG.replace("judgments.qrels", "few.qrels") + "- {name: new, file: new a.run}\n")
     given = shlex.split(command)
-    shown = CliRunner().invoke(app, [*given, "--details"], env={"COLUMNS": "60"}).stdout
+    shown = invoke([*given, "--details"], env={"COLUMNS": "60"}).stdout
     remedy = re.search(r"→ (\S+ judge-next (?:.*\\\n)*.*)", shown)
     assert remedy, shown
     words = shlex.split(remedy[1].replace("\\\n", " "))[1:]
     assert words == ["judge-next", *given[1:]]
-    assert CliRunner().invoke(app, words).exit_code == 0
+    assert invoke(words).exit_code == 0
 
 
 @pytest.mark.parametrize("command", CASES)
@@ -133,7 +132,7 @@ def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     monkeypatch.chdir(tmp_path)
-    found = CliRunner().invoke(app, shlex.split(command))
+    found = invoke(shlex.split(command))
     said = found.stderr.replace(program_name(), "ndcg-ab")
     if not CASES[command]:
         assert (found.exit_code, said) == (0, "")
@@ -142,7 +141,7 @@ def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
     remedy = said.rpartition("→ ")[2].partition(", or for")[0] if "→ ndcg-ab" in said else ""
     if remedy and not any(word in remedy for word in UNREADY):
         for each in remedy.split(" && "):
-            again = CliRunner().invoke(app, shlex.split(each)[1:])
+            again = invoke(shlex.split(each)[1:])
             assert again.exit_code == 0, (each, again.output)
     elif "→" in said and not remedy:
         subprocess.run(said.rpartition("→ ")[2], shell=True, check=True)
