@@ -20,11 +20,11 @@ from typing import Any
 
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
+from tests.commands import sentences
 from tests.forking import call_in_fork
 from tests.repeated import require_work
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small
-from tests.stops import PROGRESS
 
 ROOMY = 64 << 20  # bytes: more than a run takes
 ENOUGH = 16 << 20  # bytes that a small run takes, and a little more
@@ -72,7 +72,7 @@ def run(config: Path, errors: Path) -> tuple[int, list[str]]:
         finally:
             os._exit(98)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code, [line for line in errors.read_text().splitlines() if not PROGRESS.match(line)]
+    return code, sentences(errors.read_text())
 
 
 def files_of(folder: Path) -> dict[str, str]:

@@ -7,7 +7,6 @@ process, no working folder and no temporary folder left, and the next run that n
 import contextlib
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from ndcg_ab.flows.stopping import SIGNALS
 from ndcg_ab.history.published import REUSED
+from tests.commands import sentences
 from tests.paths import ROOT
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, small
@@ -26,7 +26,6 @@ from tests.stores import with_prefect, with_store
 LONGEST = 5.0  # seconds from the signal to the end
 GROUP = 25  # stops of one output directory: its history, MLflow store and Prefect's home are begun again after these
 FRESH = 4  # every so many groups begin without a store and a home, which are made while runs are stopped
-PROGRESS = re.compile(r" *\d+\.\d s  ")
 TIMES = "milliseconds of the slowest"
 
 
@@ -92,7 +91,7 @@ def stop_run(
         process.kill()
         _, errors = process.communicate()
     seconds = time.monotonic() - began
-    lines = [line for line in errors.splitlines() if not PROGRESS.match(line)]
+    lines = sentences(errors)
     about = f"{number.name} after {after:.2f} s, code {process.returncode}, {seconds:.1f} s: {lines}"
     found["stopped"] += 1
     found["other exit codes"] += report(about if process.returncode != 128 + number else "")
@@ -109,7 +108,7 @@ def ended_by_itself(command: list[str], environment: Mapping[str, str]) -> float
     """Return the seconds of a run that nobody stops; raise RuntimeError with its errors if it complains."""
     began = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
+    lines = sentences(done.stderr)
     if done.returncode or lines:
         raise RuntimeError(f"a run that nobody stopped ended with {done.returncode}:\n{done.stderr}")
     return time.monotonic() - began

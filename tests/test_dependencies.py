@@ -27,11 +27,11 @@ BELONGING = {"pydantic_core": ["pydantic"]}  # modules of packages that others b
 OPTIONAL = {"pandas"}  # made only for those who have it
 
 
-def closure(name: str, extras: tuple[str, ...] = ()) -> dict[str, Distribution]:
-    """Every installed distribution that one needs, with all that they need; what only an extra needs may be absent."""
+def closure(*names: str, extras: tuple[str, ...] = ()) -> dict[str, Distribution]:
+    """Return the installed distributions of these names and all that they need; extras: of the distributions named."""
     found: dict[str, Distribution] = {}
     visited = set()
-    waiting = [(name, extras)]
+    waiting = [(name, extras) for name in names]
     while waiting:
         name, extras = waiting.pop()
         if (canonicalize_name(name), extras) in visited:
@@ -57,7 +57,7 @@ OUR_EXTRAS = set(distribution("ndcg-ab").metadata.get_all("Provides-Extra") or (
 
 @functools.cache
 def needed() -> dict[str, Distribution]:
-    return closure("ndcg-ab", tuple(sorted(OUR_EXTRAS)))
+    return closure("ndcg-ab", extras=tuple(sorted(OUR_EXTRAS)))
 
 
 def of_others() -> list[str]:

@@ -1,6 +1,6 @@
 """Rankings with faults through the quick way and the careful one: a reduced ranking and the whole must tell the same.
 
-    python -m tests.two_ways --count 10000 [--seed N] [--tables] [--keep build/two_ways]
+    python -m tests.two_ways --count 10000 [--seed N] [--keep build/two_ways]
 
 Small rankings with ties, gaps in what is answered, and ids that miss those of the judgments are written, most of them
 broken as `tests.fuzzing` breaks files, and compared with another one.  Where the broken file is still plain, the whole
@@ -24,13 +24,11 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
-from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.fast_reader import choice as plain
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.fuzzing import VALUES, mutated
-from tests.readings import read_table, reduce_ranking
+from tests.readings import reduce_ranking
 from tests.repeated import require_work
 
 QUERIES = 7
@@ -122,49 +120,16 @@ def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
     return True, None
 
 
-def kept_otherwise(folder: Path, seed: int) -> tuple[bool, str | None]:
-    """The same of the tables alone: what is kept of a plain file is what the careful way's table has at its places."""
-    chance = random.Random(seed)
-    path, size = folder / "new.run", chance.choice(SIZES)
-    path.write_bytes(mutated(ranking(chance, "d{}"), chance, VALUES))
-    found = reduce_ranking(path, "trec", {}, NeededResults(3, frozenset({"q1"})), 1, size)
-    if found is None:
-        return False, None
-    try:
-        table = read_table(path, RANKING, None, {})
-    except InputError as error:
-        return True, f"seed {seed}: the careful way refuses what is plain: {error}"
-    if read_remarks(table):
-        return True, f"seed {seed}: the careful way has remarks: {read_remarks(table)}"
-    rows: dict[str, list[tuple[str, float, int]]] = {}
-    for row in table.to_pylist():
-        rows.setdefault(row["query_id"], []).append((row["doc_id"], row["score"], row["rank"]))
-    kept = [
-        (query_id, *row)
-        for query_id, own in rows.items()
-        for row in own
-        if row[1] >= own[:3][-1][1] - 2e-6 * abs(own[:3][-1][1])
-    ]
-    if [tuple(row.values()) for row in found.rows.to_pylist()] != kept:
-        return True, f"seed {seed}: other rows are kept"
-    if {row["query_id"]: row["returned"] for row in found.answers.to_pylist()} != {
-        query_id: len(own) for query_id, own in rows.items()
-    }:
-        return True, f"seed {seed}: other answers"
-    return True, None
-
-
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    parser.add_argument("--tables", action="store_true", help="compare what is read alone, a hundred times as fast")
     parser.add_argument("--keep", type=Path, default=Path("build/two_ways"))
     options = parser.parse_args(words)
     options.keep.mkdir(parents=True, exist_ok=True)
     plain_files, found = 0, []
     for seed in range(options.seed, options.seed + options.count):
-        is_plain, told_otherwise = (kept_otherwise if options.tables else difference)(options.keep, seed)
+        is_plain, told_otherwise = difference(options.keep, seed)
         plain_files += is_plain
         if told_otherwise:
             found.append(told_otherwise)

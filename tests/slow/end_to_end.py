@@ -3,7 +3,7 @@
     python tests/slow/end_to_end.py [STORES] [--daily]
 
 --daily: one run, and another that is cancelled beside it; without what other tests show of functions or repeats for
-confidence: a pool that is not there, a gate that passes, deployed again while paused, a time limit, `serve`.
+confidence: a pool that is not there, a gate that passes, deployed again while paused, `serve`.
 STORES: a folder with an empty prefect.db and mlflow.db to begin with; without it they are made, which takes seconds.
 Everything lives on loopback and in a temporary folder, and is ended and removed whatever happens.
 """
@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -57,7 +56,7 @@ systems: [{{name: old, file: old.run}}, {{name: new, version: "7", {source}}}]
 metrics: [ndcg@5]
 output: results
 gate: {{no_regression: true}}
-prefect: {{retries: 2, retry_seconds: 0.2, timeout_seconds: {timeout}}}
+prefect: {{retries: 2, retry_seconds: 0.2}}
 {schedule}
 """
 NIGHTLY = "schedule: {cron: 0 2 * * *, timezone: Europe/Berlin}"
@@ -178,7 +177,7 @@ def wait_until(what: str, until: Callable[[], Any]) -> Any:
 
 
 def prepare(folder: Path) -> None:
-    """Candidates that regressed or are as good, with and without a schedule, patient and not."""
+    """Candidates that regressed or are as good, with and without a schedule."""
     for path in DATA.iterdir():
         shutil.copy(path, folder)
     rows = [line.split() for line in (folder / "old.run").read_text().splitlines()]
@@ -190,14 +189,8 @@ def prepare(folder: Path) -> None:
     (folder / "flows" / "__init__.py").write_text('raise ImportError("somebody else\'s flows")\n')
     waiting = 'python: "waiting_engine:search"'
     losing = f"{waiting}, arguments: {{file: lost.run}}"
-    for name, source, schedule, timeout in (
-        ("worse", losing, NIGHTLY, "null"),
-        ("same", waiting, NIGHTLY, "null"),
-        ("laptop", waiting, "", "null"),
-        ("hurried", waiting, "", "1"),
-    ):
-        text = CONFIG.format(name=name, source=source, schedule=schedule, timeout=timeout)
-        (folder / f"{name}.yaml").write_text(text)
+    for name, source, schedule in (("worse", losing, NIGHTLY), ("same", waiting, NIGHTLY), ("laptop", waiting, "")):
+        (folder / f"{name}.yaml").write_text(CONFIG.format(name=name, source=source, schedule=schedule))
 
 
 def check_deployment(lab: Lab) -> None:
@@ -211,11 +204,6 @@ def check_deployment(lab: Lab) -> None:
     expect("tags ndcg-ab and baseline:old", set(found["tags"]) == {"ndcg-ab", "baseline:old"}, found["tags"])
     schema = found["parameter_openapi_schema"]
     expect("parameters evaluation, force, at", set(schema["properties"]) == {"evaluation", "force", "at"}, schema)
-    fields = schema["definitions"]["Evaluation"]["properties"]
-    expect("the form describes the metrics", "Metrics" in fields["metrics"]["description"], fields)
-    gate = next(each for each in schema["definitions"]["Gate"]["anyOf"] if "properties" in each)  # else it is a boolean
-    expect("and the gate", "primary" in gate["properties"]["no_regression"]["description"])
-
     entrypoint = "ndcg_ab.flows.evaluation.evaluation_flow"
     expect(f"entrypoint {entrypoint}", found["entrypoint"] == entrypoint, found["entrypoint"])
 
@@ -285,30 +273,6 @@ def check_gate(lab: Lab, run: Any) -> None:
     expect("of the system", regressed["resource"]["prefect.resource.id"] == "ndcg-ab.system.worse.new", regressed)
     related = {row["prefect.resource.id"] for row in regressed["related"]}
     expect("both know their flow run", f"prefect.flow-run.{run['id']}" in related, related)
-    check_mlflow(lab, regressed["payload"])
-    check_history(lab)
-
-
-def check_mlflow(lab: Lab, payload: Any) -> None:
-    """In its database: importing MLflow takes longer than all that is asked."""
-    runs = "select run_uuid, key, value from tags where key in ('kind', 'system')"
-    logged = "select run_uuid, value from latest_metrics where key = 'difference/ndcg_at_5'"
-    with contextlib.closing(sqlite3.connect(lab.folder / "results" / "mlflow.db")) as store:
-        tags = store.execute(runs).fetchall()
-        differences = dict(store.execute(logged).fetchall())
-    kinds = sorted(value for _, key, value in tags if key == "kind")
-    expect("MLflow has the comparison and both systems", kinds == ["comparison", "system", "system"], kinds)
-    (new,) = [run for run, key, value in tags if (key, value) == ("system", "new")]
-    expect("with the difference that the event has", differences[new] == payload["difference"], differences)
-
-
-def check_history(lab: Lab) -> None:
-    from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.history.timeline import read_timeline, timeline_json
-
-    found = timeline_json(read_timeline(read_config(lab.folder / "worse.yaml"), None, None))
-    (night,) = json.loads(found)["evaluations"]
-    expect("the history has the night", night["ordinal"] == 1, night)
 
 
 def check_passed(lab: Lab) -> None:
@@ -327,14 +291,6 @@ def deploy(lab: Lab, is_daily: bool) -> None:
     lab.api("/work_pools/", {"name": "local", "type": "process"})  # as `prefect work-pool create` asks for it
     print("Two deployments")
     print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
-
-
-def check_timeout(lab: Lab) -> None:
-    print("An engine that takes longer than timeout_seconds")
-    (lab.folder / "go").unlink()
-    said = lab.command("ndcg_ab.flows.cli.app", "run", "hurried.yaml", code=2)
-    expect("one sentence says so", "prefect.timeout_seconds = 1: a pull took longer" in said, said)
-    expect("without a traceback", "Traceback" not in said, said)
 
 
 def check_pause(lab: Lab) -> None:
@@ -389,7 +345,6 @@ def main() -> None:
                     check_passed(lab)
                     check_pause(lab)
             if not is_daily:
-                check_timeout(lab)
                 check_serve(lab)
     print(f"all as expected, in {time.monotonic() - began:.0f} seconds")
 

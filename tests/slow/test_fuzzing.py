@@ -76,11 +76,6 @@ def test_a_reduced_ranking_gives_the_comparison_of_the_whole_one(tmp_path: Path)
     assert two_ways.main(["--count", "10", "--seed", "0", "--keep", str(tmp_path)]) == 0
 
 
-def test_the_rows_of_a_reduced_ranking_are_those_of_its_table(tmp_path: Path) -> None:
-    needs_ranking_reader()
-    assert two_ways.main(["--count", "60", "--seed", "0", "--tables", "--keep", str(tmp_path)]) == 0
-
-
 @pytest.fixture
 def _own_secrets() -> Iterator[None]:
     """Wrong configurations have secrets such as Europe/Berlin, which other tests of the process want to say."""

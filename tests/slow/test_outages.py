@@ -118,10 +118,6 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation, at: datetime | None = None) -> Context:
-    return perform_run(evaluation, at=at)
-
-
 def publish_one(evaluation: Evaluation, folder: Path) -> Context:
     """A night from the moment when its bundle is kept."""
     (bundle,) = nights(folder, 1)
@@ -154,7 +150,7 @@ def test_a_night_without_mlflow_is_whole(outage: str, tmp_path: Path) -> None:
     with OUTAGES[outage]() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         began = time.monotonic()
-        night = perform(evaluation)
+        night = perform_run(evaluation)
         assert time.monotonic() - began < 20
     assert f"http://127.0.0.1:{port}: " in night.pending
     assert bundles.read_bundle(night.bundle).ordinal == 1
@@ -239,9 +235,9 @@ def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_pa
     (folders[1] / "bundle.json").write_text("{}")  # one of them is damaged
     changed_run(tmp_path, 3)
     with tracker.up():
-        night = perform(evaluation)
+        night = perform_run(evaluation)
         assert (night.pending, night.published["delivered"]) == (None, 2)
-        assert perform(evaluation).published["delivered"] == 0
+        assert perform_run(evaluation).published["delivered"] == 0
     assert found_runs(tracker, evaluation) == [row for row in whole(4) if row[0] != 2]
 
 
@@ -250,12 +246,12 @@ def test_a_night_in_which_nothing_changed_reaches_mlflow_once(tracker: Tracker, 
     evaluation = logged_to(tracker, tmp_path)
     days = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 22)]
     with tracker.up():
-        assert perform(evaluation, at=days[0]).pending is None
-    night = perform(evaluation, at=days[1])
+        assert perform_run(evaluation, at=days[0]).pending is None
+    night = perform_run(evaluation, at=days[1])
     assert (night.reused, bundles.unpublished_bundles(evaluation)) == (True, [night.bundle])
     for _ in range(2):
         with tracker.up():
-            assert perform(evaluation, at=days[2]).pending is None
+            assert perform_run(evaluation, at=days[2]).pending is None
             tags = parent_tags(tracker, evaluation)
         assert (tags["reused"], tags["reused_last"]) == ("2", days[2].isoformat())
     assert bundles.unpublished_bundles(evaluation) == []
@@ -276,11 +272,11 @@ def parent_tags(tracker: Tracker, evaluation: Evaluation) -> dict[str, str]:
 def test_a_server_that_dies_half_way_has_the_night_once(requests: int, tracker: Tracker, tmp_path: Path) -> None:
     evaluation = logged_to(tracker, tmp_path)
     with tracker.up(requests):
-        night = perform(evaluation)
+        night = perform_run(evaluation)
     if requests < 30:
         assert night.pending, tracker.lost
     with tracker.up():
-        again = perform(evaluation)
+        again = perform_run(evaluation)
     assert again.reused
     assert again.pending is None
     assert found_runs(tracker, evaluation) == whole(1)
@@ -310,7 +306,7 @@ def test_the_commands_say_what_is_pending_and_deliver_it(
     config = configuration(evaluation, tmp_path)
     for turn in range(3):
         changed_run(tmp_path, turn)
-        perform(evaluation)
+        perform_run(evaluation)
     folders = bundles.unpublished_bundles(evaluation)
     code, _, said = command("publish", folders[0])
     assert (code, f"the address of a server in a bundle ({tracker.uri}) is not trusted" in said) == (2, True)
@@ -339,16 +335,16 @@ def test_an_experiment_that_is_deleted_is_said(tmp_path: Path) -> None:
     import mlflow
 
     evaluation = small(with_store(tmp_path))
-    perform(evaluation)
+    perform_run(evaluation)
     client = mlflow.MlflowClient(tracking_uri=evaluation.mlflow.tracking_uri)
     experiment_id = client.get_experiment_by_name("small").experiment_id
     client.delete_experiment(experiment_id)
     changed_run(tmp_path, 1)
-    night = perform(evaluation)
+    night = perform_run(evaluation)
     assert "experiment 'small' is deleted" in night.pending
     assert "restore it, or name another one" in night.pending
     client.restore_experiment(experiment_id)
-    assert perform(evaluation).pending is None
+    assert perform_run(evaluation).pending is None
     assert [run["ordinal"] for run in runs(evaluation)] == [1, 1, 1, 2, 2, 2]
 
 
@@ -358,12 +354,12 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
 
     evaluation = small(with_store(tmp_path))
-    night = perform(evaluation)
+    night = perform_run(evaluation)
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
         database.execute("create trigger t before insert on runs begin select raise(abort, 'readonly database'); end")
         database.commit()
     changed_run(tmp_path, 1)
-    second = perform(evaluation)
+    second = perform_run(evaluation)
     assert "readonly database" in second.pending
     assert "\n" not in second.pending
     with pytest.raises(TrackingError, match="readonly database"):
@@ -376,7 +372,7 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
         database.execute("drop trigger t")
         database.commit()
-    assert perform(evaluation).pending is None
+    assert perform_run(evaluation).pending is None
     assert [run["ordinal"] for run in runs(evaluation)] == [1, 1, 1, 2, 2, 2]
 
 
@@ -400,6 +396,6 @@ def test_the_history_is_not_touched_by_outages(tmp_path: Path) -> None:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}, retention={"bundles": 1})
         for turn in range(2):
             changed_run(tmp_path, turn)
-            perform(evaluation)
+            perform_run(evaluation)
     assert len(bundles.unpublished_bundles(evaluation)) == 2, "retention takes none that is pending"
     assert database.history_path(evaluation).exists()
