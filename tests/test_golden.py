@@ -40,22 +40,6 @@ def test_the_collection(made: Path) -> None:
             assert kept == again
 
 
-def test_the_collection_is_hard_enough() -> None:
-    """Ties across the cutoff, unjudged documents, unanswered and unjudged queries, every grade."""
-    judgments, runs = make_golden.collection()
-    assert {grade for grades in judgments.values() for grade in grades.values()} == {0, 1, 2, 3, 4}
-    assert all(max(grades.values()) >= 2 for grades in judgments.values())
-    assert [name for name, run in runs.items() if judgments.keys() - run.keys()] == ["names", "both"]
-    assert all(run.keys() - judgments.keys() for run in runs.values())
-    tied = 0
-    for run in runs.values():
-        tops = {query: make_golden.trec_order(found) for query, found in run.items()}
-        tied += sum(run[query][top[9]] == run[query][top[10]] for query, top in tops.items())
-        judged = [doc in judgments[query] for query, top in tops.items() if query in judgments for doc in top[:10]]
-        assert 0.1 < 1 - sum(judged) / len(judged) < 0.4
-    assert tied > 20
-
-
 def assert_close(kept: Any, again: Any, where: str) -> None:
     if isinstance(kept, dict):
         assert kept.keys() == again.keys(), where

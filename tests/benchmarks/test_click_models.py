@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from click_models import MODELS, ClickCount, ClickValue, Z, click_grades, click_values, logged_rates, score_interval
+from click_models import MODELS, ClickCount, ClickValue, click_grades, click_values, logged_rates, score_interval
 
 from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 from tests.click_counts import Event, count_clicks
@@ -112,32 +112,6 @@ def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate() -> Non
     )
 
 
-def test_documents_that_are_always_or_never_clicked() -> None:
-    """The upper end is where every impression is clicked: 1 over the mean expected rate, here 2 and more than 1."""
-    counts = [ClickCount("q", "always", 1, 5, 5, 5, 5), ClickCount("q", "never", 1, 5, 0, 5, 0)]
-    found = click_values(counts, "opensearch")
-    always, never = found["q", "always"], found["q", "never"]
-    assert always.value == 2.0 and always.high == pytest.approx(2.0) and always.low == pytest.approx(10 / (5 + Z**2))
-    assert never.value == never.low == 0.0 and never.high == pytest.approx(2 * Z**2 / (5 + Z**2))
-
-
-def test_more_clicks_than_impressions_are_counts_without_an_upper_end() -> None:
-    """OpenSearch's 3 clicks of 1 impression at a rate of 1: roots of (3 - v)^2 = 3.8415 v."""
-    counts = [ClickCount("q", "a", 1, 3, 3, 1, 3), ClickCount("q", "b", 1, 3, 1, 3, 1)]
-    found = click_values(counts, "opensearch")["q", "a"]
-    assert (found.value, found.low, found.high) == (3.0, pytest.approx(1.020271), pytest.approx(8.821188))
-
-
-def test_clicks_at_places_where_few_are_expected_have_an_interval() -> None:
-    """All of 10 where 1 of 10 is clicked, none of 1 where nearly all is: more than the chances of the places allow."""
-    weights = {1: 0.99, 2: 0.1}
-    expected, square = 10 * weights[2] + weights[1], 10 * weights[2] ** 2 + weights[1] ** 2
-    assert 10 * square > expected**2
-    found = score_interval(10, 11, expected, square, 10 / expected)
-    low, high = score_interval(10, 11, 11.0, 11.0, 10 / 11)
-    assert found == pytest.approx((low * 11 / expected, high * 11 / expected))
-
-
 def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
     counts = [ClickCount("q", "sure", 1, 90, 90), ClickCount("q", "sure", 9, 90, 90), ClickCount("q", "rest", 1, 9, 0)]
     counts.append(ClickCount("q", "rest", 9, 30, 1))
@@ -146,11 +120,6 @@ def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
             assert found.low is not None and found.high is not None
             assert 0 <= found.low <= found.value <= found.high
             assert model not in ("rate", "position") or found.high <= 1
-
-
-def test_a_value_of_0_without_an_interval_where_no_click_was_to_be_expected() -> None:
-    counts = [ClickCount("q", "a", 1, 10, 0, 10, 0), ClickCount("q", "b", 2, 10, 1, 10, 1)]
-    assert click_values(counts, "opensearch")["q", "a"] == ClickValue(10, 0, 0.0, None, None)
 
 
 def test_grades() -> None:

@@ -157,7 +157,7 @@ def mlflow(cutoff: int) -> Callable[[Judgments, Run], dict[str, float]]:
         import mlflow.metrics
         import pandas as pd
 
-        retrieved = [trec_order(run[query]) for query in judgments]
+        retrieved = [trec_order(run.get(query, {})) for query in judgments]
         relevant = [[doc for doc, grade in judgments[query].items() if grade > 0] for query in judgments]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
