@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-import ndcg_ab
-from ndcg_ab.config.model.evaluation import Evaluation
 from tests.paths import ROOT, load_script
 
 ENGINE = ROOT / "configs" / "demo_engine.py"
@@ -46,19 +43,3 @@ def test_the_corpus_is_the_same_in_every_process(tmp_path: Path, monkeypatch: py
     monkeypatch.undo()
     assert elsewhere == [str(len(here)), hashlib.sha256(json.dumps(here).encode()).hexdigest()]
     assert {"print", "sys.excepthook", "sys.unraisablehook", "csv.writer"} <= {doc_id for doc_id, _ in here}
-
-
-@pytest.mark.slow
-def test_the_demo_is_timed_query_by_query() -> None:
-    """The configuration of the tutorial of costs, with few resamples; its recorded files hold every query of it."""
-    content = yaml.safe_load((ROOT / "configs" / "demo_times.yaml").read_text(encoding="utf-8"))
-    content["statistics"]["resamples"] = 200
-    found = ndcg_ab.evaluate(Evaluation.model_validate({**content, "directory": ROOT / "configs"}))
-    assert found.costs is not None
-    assert {(row.queries, row.cold_requests) for row in found.costs.values} == {(94, 94)}
-    assert all(0 < (row.value or 0) < 10_000 for row in found.costs.values)
-    recorded = [ROOT / "configs" / f"demo_times_{name}.csv.gz" for name in ("body_only", "general_first")]
-    judgments = ROOT / "configs" / "demo_judgments.tsv"
-    again = ndcg_ab.compare(judgments, recorded, costs="latency_ms", resamples=200)
-    assert again.costs is not None
-    assert [row.queries for row in again.costs.values] == [94] * 8

@@ -130,29 +130,6 @@ WAREHOUSES: dict[str, Callable[[Tables, Path], contextlib.AbstractContextManager
 }
 
 
-@contextlib.contextmanager
-def spark(tables: Tables, _: Path) -> Iterator[Run]:
-    """In this process, for tests that are run by hand: each query takes a second."""
-    library("pyspark")
-    from pyspark.sql import SparkSession
-
-    from tests.spark_cluster import CONF
-
-    building = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False)
-    for key, value in CONF.items():
-        building = building.config(key, value)
-    session = building.getOrCreate()
-    for name, table in tables.items():
-        session.createDataFrame(table).createOrReplaceTempView(name)
-    yield lambda query: [tuple(row) for row in session.sql(query).collect()]
-    session.stop()
-
-
-def opened(name: str) -> Callable[[Tables, Path], contextlib.AbstractContextManager[Run]]:
-    """One of those that run in tests, or Spark."""
-    return {**WAREHOUSES, "spark": spark}[name]
-
-
 def tables(judgments: Sequence[tuple[Any, ...]], rankings: Sequence[tuple[Any, ...]]) -> Tables:
     """`judgments` and `rankings`, from their rows."""
     return {
