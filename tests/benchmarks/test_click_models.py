@@ -112,6 +112,23 @@ def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate() -> Non
     )
 
 
+def test_more_clicks_than_impressions_are_counts_without_an_upper_end() -> None:
+    """OpenSearch's 3 clicks of 1 impression at a rate of 1: roots of (3 - v)^2 = 3.8415 v."""
+    counts = [ClickCount("q", "a", 1, 3, 3, 1, 3), ClickCount("q", "b", 1, 3, 1, 3, 1)]
+    found = click_values(counts, "opensearch")["q", "a"]
+    assert (found.value, found.low, found.high) == (3.0, pytest.approx(1.020271), pytest.approx(8.821188))
+
+
+def test_clicks_at_places_where_few_are_expected_have_an_interval() -> None:
+    """All of 10 where 1 of 10 is clicked, none of 1 where nearly all is: more than the chances of the places allow."""
+    weights = {1: 0.99, 2: 0.1}
+    expected, square = 10 * weights[2] + weights[1], 10 * weights[2] ** 2 + weights[1] ** 2
+    assert 10 * square > expected**2
+    found = score_interval(10, 11, expected, square, 10 / expected)
+    low, high = score_interval(10, 11, 11.0, 11.0, 10 / 11)
+    assert found == pytest.approx((low * 11 / expected, high * 11 / expected))
+
+
 def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
     counts = [ClickCount("q", "sure", 1, 90, 90), ClickCount("q", "sure", 9, 90, 90), ClickCount("q", "rest", 1, 9, 0)]
     counts.append(ClickCount("q", "rest", 9, 30, 1))

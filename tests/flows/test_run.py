@@ -87,7 +87,7 @@ def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
 
     def hang(_: Context, part: str) -> None:
         calls.append(part)
-        threading.Event().wait(20)
+        threading.Event().wait(2)
 
     evaluation = small(tmp_path, prefect={"timeout_seconds": 0.05})
     context = Context(evaluation, MemoryStore(evaluation))

@@ -233,8 +233,8 @@ def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
     for name in ("qrels", "cheap"):
         rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
         text = "".join(f"{query},{doc},{grade}\n" for query, _, doc, grade in rows)
-        (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
-    options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
+        (tmp_path / f"{name}.txt").write_text("one,two,three\n" + text)
+    options = ["--judgments-format", "csv", "--judgments-columns", "query_id=one,doc_id=two,grade=three"]
     words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
     of_files = asked_for(lambda: invoke(command(case, *PROXY)))
     assert digests(asked_for(lambda: invoke(words))) == digests(of_files)

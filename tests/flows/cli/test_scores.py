@@ -189,6 +189,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
         assert sentence in refused(*options)
 
 
+def test_the_metrics_of_a_file_are_those_that_queries_have(ours: Path, tmp_path: Path) -> None:
+    """trec_eval counts queries in its last lines alone; that is no second metric to choose from."""
+    options = as_trec_eval(ours, tmp_path)
+    with (tmp_path / "old.eval").open("a") as file:
+        file.write("num_q\tall\t20\n")
+    assert [each["name"] for each in compared(*options, "--resamples", "100")["metrics"]] == ["ndcg_cut_5"]
+
+
 def test_python_takes_what_pytrec_eval_gives(tmp_path: Path) -> None:
     latencies(tmp_path)
     values: dict[str, dict[str, dict[str, float]]] = {"old": {}, "new": {}}
