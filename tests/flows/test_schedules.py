@@ -18,7 +18,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
-from tests.flows.cli.test_configured import invoke
+from tests.commands import invoke
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 
@@ -48,7 +48,7 @@ def evaluation(**schedule: str) -> Evaluation:
 @pytest.mark.parametrize("command", ["serve", "deploy", "check", "run"])
 @pytest.mark.parametrize("cron", ["99 2 * * *", "a b c d e", "0 25 * * *"])
 def test_a_cron_that_never_comes_is_told_in_one_sentence(command: str, cron: str, tmp_path: Path) -> None:
-    found = invoke(command, config(tmp_path, more=f"schedule: {{cron: {cron!r}}}"))
+    found = invoke([command, config(tmp_path, more=f"schedule: {{cron: {cron!r}}}")])
     assert found.exit_code == 2
     assert found.stderr.startswith(f"ndcg-ab: {tmp_path / 't.yaml'}: schedule.cron = {cron!r}: no moment fits it")
     assert found.stderr.count("\n") == 1
@@ -57,7 +57,7 @@ def test_a_cron_that_never_comes_is_told_in_one_sentence(command: str, cron: str
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "deploy"])
 def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
-    found = invoke(command, config(tmp_path))
+    found = invoke([command, config(tmp_path)])
     assert found.exit_code == 2
     assert "this needs a Prefect server: start one with `prefect server start`" in found.stderr
     assert found.stderr.count("\n") == 1
@@ -77,14 +77,14 @@ def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: P
 
 def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
     path = config(tmp_path)
-    found = invoke("deploy", path, path)
+    found = invoke(["deploy", path, path])
     assert found.exit_code == 2
     assert "another configuration has it too" in found.stderr
 
 
 def test_two_servers_are_refused(tmp_path: Path) -> None:
     more = "prefect: {{api_url: 'http://127.0.0.1:{}/api'}}"
-    found = invoke("serve", config(tmp_path, "a", more.format(9)), config(tmp_path, "b", more.format(10)))
+    found = invoke(["serve", config(tmp_path, "a", more.format(9)), config(tmp_path, "b", more.format(10))])
     assert found.exit_code == 2
     assert "name different servers" in found.stderr
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from tests.commands import invoke
 from tests.paths import ROOT
 
 CONFIG = f"""
@@ -17,12 +17,6 @@ systems:
 """
 
 
-def invoke(*words: str) -> Result:
-    from ndcg_ab.flows.cli.app import app
-
-    return CliRunner().invoke(app, list(words))
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     (tmp_path / "new-2026-11-20.run").write_bytes((ROOT / "tests" / "data" / "new.run").read_bytes())
@@ -32,7 +26,7 @@ def config(tmp_path: Path) -> str:
 
 
 def test_check_as_json_has_the_findings(config: str) -> None:
-    found = invoke("check", config, "--at", "2026-11-20T02:00", "--json", "-")
+    found = invoke(["check", config, "--at", "2026-11-20T02:00", "--json", "-"])
     content = json.loads(found.stdout)
     assert content["read"][-1].startswith("20 judged queries")
     assert "unanswered_query" in {finding["code"] for finding in content["findings"]}
@@ -43,18 +37,18 @@ def test_run_writes_the_results_that_it_keeps(config: str, tmp_path: Path) -> No
     path = tmp_path / "found.json"
     options = ["--at", "2026-11-20T02:00", "--set", "tracker={json_lines: {folder: lines}}", "--set", "output=out"]
     command = ["run", config, *options, "--set", "statistics.resamples=100", "--threads", "1"]
-    found = invoke(*command, "--json", str(path))
+    found = invoke([*command, "--json", str(path)])
     assert found.exit_code == 0, found.output
     assert found.stdout.splitlines()[-1] == f"written: {path}"
     (bundle,) = (tmp_path / "out" / "t").glob("*/bundle.json")
     assert json.loads(bundle.read_text())["outcome"] == json.loads(path.read_text())
-    again = invoke(*command, "--json", "-")
+    again = invoke([*command, "--json", "-"])
     assert again.stdout == path.read_text(), "reused, and nothing beside it"
 
 
 @pytest.mark.parametrize("command", ["check", "run", "history", "publish", "serve", "deploy"])
 def test_set_is_heard(command: str, config: str) -> None:
-    found = invoke(command, config, "--set", "statistics.seed=1", "--set", "statistics.alhpa=1")
+    found = invoke([command, config, "--set", "statistics.seed=1", "--set", "statistics.alhpa=1"])
     assert found.exit_code == 2
     assert found.stderr.startswith("ndcg-ab: --set 'statistics.alhpa=1': key 'statistics.alhpa' is unknown; did you")
     assert found.stderr.count("\n") == 1

@@ -8,25 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner, Result
 
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.exit_codes import LONGEST, fit_lines
 from ndcg_ab.visible import formulas
-from tests.commands import sentences
-from tests.loopback import Said, serving
+from tests.commands import invoke, sentences
 from tests.paths import DATA, ROOT
 
 QRELS, RUN, NEW, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "new.run", "queries.tsv"))
 
 
-def invoke(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
-
-
 def refused(*words: str) -> str:
     """The one line that a command ends with, and exit code 2."""
-    found = invoke(*words)
+    found = invoke(words)
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     (said,) = sentences(found.stderr)
     assert found.stderr.endswith(f"{said}\n") and len(said) < 3000
@@ -125,7 +118,7 @@ def test_scores_that_zstd_packed(command: str, tmp_path: Path) -> None:
     for name, content in (("s.csv.zst", text), ("bad.csv.zst", text + "a,q1,m,x\n")):
         with pa.output_stream(str(tmp_path / name), compression="zstd") as file:
             file.write(content.encode())
-    found = invoke(command, "--scores", str(tmp_path / "s.csv.zst"))
+    found = invoke([command, "--scores", str(tmp_path / "s.csv.zst")])
     assert found.exit_code == 0, found.output
     said = refused(command, "--scores", str(tmp_path / "bad.csv.zst"))
     assert f"{tmp_path / 'bad.csv.zst'}" in said and "value = 'x': must be a number" in said and "ndcg-ab-" not in said
@@ -141,24 +134,6 @@ def test_a_home_folder_is_not_looked_through(tmp_path: Path, monkeypatch: pytest
     assert "is a folder of more than 20 files: name the one that is meant" in said
 
 
-@pytest.mark.slow
-def test_an_id_that_is_a_document(tmp_path: Path) -> None:
-    """Over HTTP, where no line has an end: it is refused before anything is made of it."""
-
-    def answer(asked: Any) -> Said:
-        return Said(b'{"hits": [{"id": "' + b"x" * 5_000_000 + b'"}]}')
-
-    path = tmp_path / "c.yaml"
-    with serving(answer) as server:
-        path.write_text(
-            f"name: t\njudgments: {QRELS}\nqueries: {QUERIES}\n"
-            f"systems: [{{name: a, http: {{url: '{server.address}/?q={{query}}', concurrency: 1}}}}]\n"
-        )
-        assert "is 5,000,000 characters long, and must be no longer than 10,000: is it an id?" in refused(
-            "check", str(path)
-        )
-
-
 def test_formulas_are_texts_that_a_spreadsheet_computes() -> None:
     texts = ["=1+1", "+cmd", "-x", "@a", "-1.5", "+3", "-", "a=b", "", None, 3, "1e5", "-inf", "=1+1"]
     assert formulas(texts) == ["=1+1", "+cmd", "-x", "@a", "-", "=1+1"]
@@ -170,12 +145,12 @@ def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> 
         (tmp_path / target).write_text(Path(source).read_text().replace("bread", "=bread()"))
     words = ["--judgments", "q", "--system", "a=a", "--system", "b=b"]
     words = [str(tmp_path / word) if word == "q" else word.replace("=", f"={tmp_path}/") for word in words]
-    found = invoke("compare", *words, "--resamples", "100", "--per-query", str(tmp_path / "s.csv"))
+    found = invoke(["compare", *words, "--resamples", "100", "--per-query", str(tmp_path / "s.csv")])
     assert found.exit_code == 0
     assert "1 text begins with =, +, - or @, as '=bread()' does: a spreadsheet takes that" in found.stderr
     assert "=bread()" in (tmp_path / "s.csv").read_text()
-    assert invoke("compare", *words, "--per-query", str(tmp_path / "s.parquet")).stderr.count("=bread") == 0
-    found = invoke("judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000")
+    assert invoke(["compare", *words, "--per-query", str(tmp_path / "s.parquet")]).stderr.count("=bread") == 0
+    found = invoke(["judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000"])
     is_valid_text = "=bread()" in (tmp_path / "n.csv").read_text()
     assert (found.exit_code, "as '=bread()' does" in found.stderr) == (0, is_valid_text)
 

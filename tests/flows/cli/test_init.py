@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program_name
-from tests.flows.cli.test_configured import invoke
+from tests.commands import invoke
 from tests.paths import DATA
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> None:
-    found = invoke("init", "runs/old.run", "queries.tsv", "judgments.qrels", "runs/new.run", "--metric", "nDCG@5")
+    found = invoke(["init", "runs/old.run", "queries.tsv", "judgments.qrels", "runs/new.run", "--metric", "nDCG@5"])
     assert found.exit_code == 0, found.output
     said = found.stdout.splitlines()
     assert said[:4] == [
@@ -45,7 +45,7 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
         ("new", "runs/new.run"),
     ]
     assert evaluation.queries is not None
-    assert invoke(*said[-3].split()[1:]).exit_code == 0
+    assert invoke([*said[-3].split()[1:]]).exit_code == 0
 
 
 def test_weights_are_told(folder: Path) -> None:
@@ -54,9 +54,9 @@ def test_weights_are_told(folder: Path) -> None:
     said = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
     plain = (folder / "queries.tsv").read_text().replace("\tweight\t", "\tvisits\t")
     (folder / "plain.tsv").write_text(plain)
-    assert "weigh as" not in invoke("init", *files, "plain.tsv", "--output-file", "plain.yaml").stdout
+    assert "weigh as" not in invoke(["init", *files, "plain.tsv", "--output-file", "plain.yaml"]).stdout
     assert "weigh as" not in (folder / "plain.yaml").read_text()
-    found = invoke("init", *files, "queries.tsv")
+    found = invoke(["init", *files, "queries.tsv"])
     assert found.exit_code == 0, found.output
     assert said in " ".join(found.stdout.split())
     assert f"# {said}\nqueries:\n" in (folder / "ndcg-ab.yaml").read_text()
@@ -68,7 +68,7 @@ def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     (folder / "judged.txt").write_text("qid,url,rating\nbread,bread-guide,1\n")
     systems = ("--system", "a b=runs/old.run", "--system", "5=runs/new.run")
     words = ("init", "--judgments", "judged.txt", *systems, "--output-file", "conf/c.yaml", "--name", "n")
-    found = invoke(*words)
+    found = invoke([*words])
     assert found.exit_code == 0, found.output
     assert (
         "judged.txt is read as table of judgments, query_id is 'qid', doc_id is 'url', grade is 'rating'"
@@ -79,16 +79,16 @@ def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     assert [system.name for system in evaluation.systems] == ["a b", "5"]
     assert evaluation.path(evaluation.judgments.file).resolve() == folder / "judged.txt"
     before = (folder / "conf" / "c.yaml").read_text()
-    refused = invoke(*words, "--metric", "rr")
+    refused = invoke([*words, "--metric", "rr"])
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert "is there already" in refused.stderr
     assert (folder / "conf" / "c.yaml").read_text() == before
-    assert invoke(*words, "--metric", "rr", "--force", "--quiet").stdout == ""
+    assert invoke([*words, "--metric", "rr", "--force", "--quiet"]).stdout == ""
     assert read_config(folder / "conf" / "c.yaml").metrics == ["rr"]
 
 
 def test_keys_that_are_commented_out_are_right(folder: Path) -> None:
-    text = invoke("init", "judgments.qrels", "runs/old.run", "runs/new.run", "--output-file", "-").stdout
+    text = invoke(["init", "judgments.qrels", "runs/old.run", "runs/new.run", "--output-file", "-"]).stdout
     head, rest = text.split("\n\n", 1)
     assert head.startswith("# yaml-language-server: $schema=")
     (folder / "all.yaml").write_text(re.sub(r"^# ", "", rest, flags=re.MULTILINE))
@@ -115,7 +115,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED, ids=" ".join)
 def test_what_is_refused(words: tuple[str, ...], folder: Path) -> None:
-    found = invoke("init", *words)
+    found = invoke(["init", *words])
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (2, "", 1)
     assert found.stderr.startswith(f"ndcg-ab: {REFUSED[words]}")
     assert not list(folder.glob("*.yaml"))
@@ -123,18 +123,18 @@ def test_what_is_refused(words: tuple[str, ...], folder: Path) -> None:
 
 def test_the_example_can_be_compared_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = invoke("example", "a folder/inside")
+    said = invoke(["example", "a folder/inside"])
     assert said.exit_code == 0, said.output
     (command,) = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("→ ")]
-    compared = invoke(*shlex.split(command))
+    compared = invoke([*shlex.split(command)])
     folder = "a folder/inside"
     named = invoke(
-        "judge-next", *(f"{folder}/{name}" for name in ("few-judgments.qrels", "old.run", "new.run")), "--csv", "-"
+        ["judge-next", *(f"{folder}/{name}" for name in ("few-judgments.qrels", "old.run", "new.run")), "--csv", "-"]
     )
     assert "✓ ship  new" in compared.stdout, "the labels settle the first example"
     assert "\n! " not in compared.stdout, "and nothing is wrong with it: both systems answer every query"
     assert len(named.stdout.splitlines()) == 21, "those without the stories leave something to judge"
     assert {path.name for path in (tmp_path / "a folder" / "inside").iterdir()} >= {"judgments.qrels", "new.run"}
-    again = invoke("example", "a folder/inside")
+    again = invoke(["example", "a folder/inside"])
     assert again.exit_code == 2
     assert "is there already; name another folder" in again.stderr
