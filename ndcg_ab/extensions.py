@@ -9,6 +9,8 @@ A package names its extension in its own pyproject.toml, and the extension is im
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.config.secrets.redaction import redacted_error
@@ -95,3 +97,35 @@ def hide_packages(*names: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(Hidden)
+
+
+@contextlib.contextmanager
+def skip_package_code(name: str) -> Iterator[None]:
+    """Import modules of a subpackage within the context without executing the subpackage's own code.
+
+    The own code of a package, its `__init__`, often imports much that one of its modules does not need. It is executed
+    as soon as an attribute of the package is read. Nothing changes if the package is already loaded or does not exist.
+
+    name: the package, such as ``scipy.special``.
+    """
+    library = find_spec(name.partition(".")[0])
+    spec = PathFinder.find_spec(name, library.submodule_search_locations) if library else None
+    if name in sys.modules or spec is None or spec.loader is None:
+        yield
+        return
+    loader, package = spec.loader, module_from_spec(spec)
+
+    def execute(attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        del package.__getattr__
+        loader.exec_module(package)
+        return getattr(package, attribute)
+
+    package.__getattr__ = execute  # type: ignore[method-assign]
+    sys.modules[name] = package
+    try:
+        yield
+    finally:
+        if "__getattr__" in vars(package):
+            del sys.modules[name]

@@ -8,11 +8,8 @@ can be imported as usual afterwards.
 
 import contextlib
 import sys
-from importlib.util import find_spec, module_from_spec
 
-from ndcg_ab.extensions import hide_packages
-
-SPECIAL = "scipy.special"
+from ndcg_ab.extensions import hide_packages, skip_package_code
 
 
 def import_without_extras() -> None:
@@ -25,10 +22,5 @@ def import_without_extras() -> None:
             import pyarrow as pa
 
             pa.array([0])  # it looks for pandas once
-    if SPECIAL not in sys.modules and (spec := find_spec(SPECIAL)) is not None:
-        sys.modules[SPECIAL] = module_from_spec(spec)  # its folder, in which nothing was executed
-        try:
-            with contextlib.suppress(ImportError):  # another scipy may keep its functions elsewhere
-                import scipy.special._ufuncs  # type: ignore[import-untyped]  # noqa: F401
-        finally:
-            del sys.modules[SPECIAL]
+    with skip_package_code("scipy.special"), contextlib.suppress(ImportError):  # another scipy may differ
+        import scipy.special._ufuncs  # type: ignore[import-untyped]  # noqa: F401

@@ -16,7 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.config.secrets.redaction import redact, redacted_error
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, first_characters
-from ndcg_ab.extensions import hide_packages
+from ndcg_ab.extensions import hide_packages, skip_package_code
 from ndcg_ab.files import resolve_path
 from ndcg_ab.full_disks import is_full, no_room, path_on_full_disk
 from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
@@ -49,8 +49,8 @@ from ndcg_ab.trackers.mlflow.views import view_tags
 prepare_environment()
 
 # It reads its settings when it is imported.  It works without these packages, and importing them with it would take
-# nearly as long again: only its functions for data frames need them.
-with hide_packages("pandas", "polars", "pyspark"):
+# twice as long: only its functions for data frames need the first three, and only its gateway server needs FastAPI.
+with hide_packages("pandas", "polars", "pyspark"), skip_package_code("mlflow.gateway"):
     import mlflow
     from mlflow.data.code_dataset_source import CodeDatasetSource
     from mlflow.data.meta_dataset import MetaDataset

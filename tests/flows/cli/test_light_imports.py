@@ -68,6 +68,20 @@ def test_a_run_imports_what_its_tracker_and_page_need(tmp_path: Path, monkeypatc
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
+def test_publishing_to_mlflow_imports_no_web_server() -> None:
+    """The gateway of MLflow can still be used: its own code is executed when one of its attributes is read."""
+    code = (
+        "import sys, ndcg_ab.trackers.mlflow.client\n"
+        "print(sorted({'fastapi', 'pandas', 'mlflow.gateway'} & set(sys.modules)))\n"
+        "from ndcg_ab.extensions import skip_package_code\n"
+        "with skip_package_code('mlflow.gateway'):\n"
+        "    from mlflow.gateway import set_gateway_uri\n"
+        "print('fastapi' in sys.modules, set_gateway_uri.__module__)\n"
+    )
+    assert run(code) == ["[]", "True mlflow.gateway.utils"]
+
+
 @pytest.mark.first_case
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_a_list_of_the_commands_imports_no_models_of_a_configuration(option: str) -> None:
