@@ -265,12 +265,14 @@ def open_bytes(path: Path) -> BinaryIO:
 # ---- tables that are compressed inside
 
 
-def open_table(path: Path) -> "ParquetFile | ArrowTable":
+def open_table(path: Path, groups: int | None = None) -> "ParquetFile | ArrowTable":
     """Open a Parquet or Arrow file; raise InputError if it would unpack to too many bytes for its size.
 
     The unpacked size is the size that the file declares for its pages, or eight bytes for each cell if that is more,
     since a few bytes can declare a billion repetitions. A text that rows may share counts once for every row. Page
     checksums, if there are any, are verified while reading. Exceptions of the library for broken bytes are passed on.
+
+    groups: the number of row groups, from the first, that are read; None for all.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -293,7 +295,7 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
         kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)  # rows may share a text
         texts = [field.name for field in file.schema_arrow if any(is_kind(field.type) for is_kind in kinds)]
         with ParquetFile(readable, read_dictionary=texts) as look:
-            shared = longest_shared_text(look, texts)
+            shared = longest_shared_text(look, texts, groups)
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
     except InputError:
         file.close()
@@ -301,17 +303,17 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     return file
 
 
-def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
+def longest_shared_text(file: "ParquetFile", names: Sequence[str], most: int | None = None) -> int:
     """Return the length in bytes of the longest text that several rows may share.
 
     The result is 0 if that text is not longer than `LONGEST_SHARED`.
 
-    names: the columns with texts. The first row of each row group is read, which loads the whole dictionary of the
-    group.
+    names: the columns with texts. most: the number of row groups to look at; None for all. The first row of each is
+    read, which loads the whole dictionary of the group.
     """
     from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
 
-    groups = range(file.metadata.num_row_groups) if names else ()
+    groups = range(file.metadata.num_row_groups)[:most] if names else ()
     firsts = (next(file.iter_batches(1, row_groups=[index], columns=names), None) for index in groups)
     longest = max((longest_shared_bytes(column) for first in firsts if first for column in first.columns), default=0)
     return longest if longest > LONGEST_SHARED else 0

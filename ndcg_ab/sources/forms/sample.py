@@ -50,8 +50,9 @@ class Sample:
         columns: field -> column, as an option or a configuration names them.
         """
         try:
-            with open_bytes(path) as file:
-                return cls(path, file.read(FIRST_BYTES), columns)
+            now = path.stat()
+            state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
+            return read_sample(path, state, tuple((columns or {}).items()))
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
 
@@ -121,7 +122,7 @@ class Sample:
         It is empty if the file is broken, which the reader reports.
         """
         try:
-            with open_table(self.path) as file:
+            with open_table(self.path, groups=1) as file:
                 names = file.schema_arrow.names
                 rows = next(iter(file.iter_batches(FIRST_LINES, columns=names)), None)
                 return {name: [] if rows is None else as_texts(rows[name].to_pylist()) for name in names}
@@ -178,6 +179,16 @@ class Sample:
     def head(self, delimiter: str) -> list[str]:
         """Return the fields of the first line, parsed as CSV; empty for a file without lines."""
         return next(self.cells(delimiter), [])
+
+
+@functools.lru_cache(64)
+def read_sample(path: Path, state: tuple[int, ...], columns: tuple[tuple[str, str], ...]) -> Sample:
+    """Return the sample of a file; the samples of the last files are kept, since a command needs each several times.
+
+    state: device, inode, size and time of the file's content, which change with it. columns: pairs of field and column.
+    """
+    with open_bytes(path) as file:
+        return Sample(path, file.read(FIRST_BYTES), dict(columns))
 
 
 def as_texts(values: Iterable[Any]) -> list[str]:
