@@ -38,9 +38,9 @@ from tests.paths import DATA, ROOT
 
 pytestmark = pytest.mark.slow
 
-ASKED = {"metrics": ["ndcg@5", "rr"], "seed": 7, "slices": ["language"], "smallest_slice": 6, "all_pairs": True}
-OPTIONS_ASKED = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice", "language", "--all-pairs"]
-OPTIONS_ASKED += ["--smallest-slice", "6"]
+ARGUMENTS = {"metrics": ["ndcg@5", "rr"], "seed": 7, "slices": ["language"], "smallest_slice": 6, "all_pairs": True}
+AS_OPTIONS = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice", "language", "--all-pairs"]
+AS_OPTIONS += ["--smallest-slice", "6"]
 
 
 @functools.cache
@@ -59,7 +59,7 @@ def command_of(*options: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def expected() -> str:
-    return of_the_command(*OPTIONS_ASKED, "--queries", QUERIES)
+    return of_the_command(*AS_OPTIONS, "--queries", QUERIES)
 
 
 def frames() -> dict[str, Any]:
@@ -75,8 +75,8 @@ def digests_read(judgments: Any, systems: Any, **arguments: Any) -> list[str | N
 def test_tables_are_read_as_files_are(kind: str) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    of_files = digests_read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
-    assert digests_read(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
+    of_files = digests_read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ARGUMENTS)
+    assert digests_read(table(judgment_frame()), systems, queries=table(query_frame()), **ARGUMENTS) == of_files
     assert len({*of_files}) == 4
 
 
@@ -88,7 +88,7 @@ def scored_dictionaries() -> dict[str, Any]:
     return {name: dictionaries(frame, "score") for name, frame in frames().items()}
 
 
-GIVEN: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
+KINDS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
     "tables": lambda: (judgment_frame(), frames(), query_frame()),
     "paths": lambda: (JUDGMENTS, SYSTEMS, Path(QUERIES)),
     "a list of paths, which names the systems": lambda: (JUDGMENTS, [*map(Path, SYSTEMS.values())], QUERIES),
@@ -97,22 +97,22 @@ GIVEN: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", GIVEN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_given_the_comparison_is_the_command_s(kind: str, expected: str) -> None:
-    judgments, systems, queries = GIVEN[kind]()
-    assert ndcg_ab.compare(judgments, systems, queries=queries, **ASKED).to_json() == expected
+    judgments, systems, queries = KINDS[kind]()
+    assert ndcg_ab.compare(judgments, systems, queries=queries, **ARGUMENTS).to_json() == expected
 
 
 def test_dictionaries_of_any_kind_are_read_alike() -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries, judgments, systems = query_dictionaries(), dictionaries(judgment_frame(), "grade"), scored_dictionaries()
-    plain = digests_read(judgments, systems, queries=queries, **ASKED)
+    plain = digests_read(judgments, systems, queries=queries, **ARGUMENTS)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
         for query, docs in systems["new"].items()
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
-    assert digests_read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+    assert digests_read(judgments, {**systems, "new": strange}, queries=queries, **ARGUMENTS) == plain
 
 
 IN_JSON: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -264,7 +264,7 @@ def test_no_connection_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ASKED)
+    result = ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ARGUMENTS)
     _ = str(result), repr(result), result._repr_html_(), result.to_json(), result.to_arrow()
     ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta")
     ndcg_ab.power(result, weights=QUERIES)

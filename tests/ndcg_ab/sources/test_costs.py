@@ -23,7 +23,7 @@ from tests.loopback import Asked, Said, serving
 
 QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}
 HITS = {"hits": [{"id": "a"}, {"id": "b"}], "took": 7, "usage": {"total_tokens": 11}}
-TOLD = {"took_ms": "took", "tokens": "usage.total_tokens"}
+COST_PATHS = {"took_ms": "took", "tokens": "usage.total_tokens"}
 
 
 def rows(found: Pulled) -> list[tuple[Any, ...]]:
@@ -36,11 +36,13 @@ def all_rows(found: Pulled) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in found.costs.columns), strict=True))
 
 
-def ask(answer: Callable[[Asked], Said], costs: CostRequest | None, **keys: Any) -> tuple[Pulled, list[str]]:
+def pull_with_costs(
+    answer: Callable[[Asked], Said], costs: CostRequest | None, **keys: Any
+) -> tuple[Pulled, list[str]]:
     """What was pulled, and the texts as they were asked for."""
     folder = keys.pop("folder", None)
     with serving(answer) as server:
-        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": TOLD, **keys}
+        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": COST_PATHS, **keys}
         described = HttpSource(http=HttpRequest.model_validate(given))
         return pull_source(described, RANKING, Path(), QUERIES, folder=folder, costs=costs), server.texts
 
@@ -68,10 +70,12 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
 @pytest.mark.slow
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
     """The first requests warm up and are asked again, all of them in random order."""
-    plain, texts = ask(lambda asked: Said(HITS), None)
+    plain, texts = pull_with_costs(lambda asked: Said(HITS), None)
     assert plain.costs is None
     assert texts == list(QUERIES.values()), "in the order of the queries where nothing is recorded"
-    found, texts = ask(lambda asked: Said(HITS), CostRequest(("latency_ms", "took_ms", "tokens"), warm_up=3, seed=5))
+    found, texts = pull_with_costs(
+        lambda asked: Said(HITS), CostRequest(("latency_ms", "took_ms", "tokens"), warm_up=3, seed=5)
+    )
     assert plain.table.equals(found.table)
     assert plain.digest == found.digest
     assert [is_cold for _, cost, _, is_cold in rows(found) if cost == "tokens"] == [True] * 3 + [False] * 8
@@ -90,12 +94,16 @@ def test_a_warm_up_that_fails_is_asked_again() -> None:
     def cold_fails(asked: Asked) -> Said:
         return Said("", 500) if asked.number <= 2 else Said(HITS)
 
-    found, texts = ask(cold_fails, CostRequest(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1)
+    found, texts = pull_with_costs(
+        cold_fails, CostRequest(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1
+    )
     assert found.failed == (next(name for name, text in QUERIES.items() if text == texts[0] == texts[1]),)
     assert not any(is_cold for *_, is_cold in rows(found))
     assert [(row[0], row[3]) for row in all_rows(found) if row[4]] == [(found.failed[0], False)]
     waking = [Said("", 500)]
-    found, _ = ask(lambda asked: waking.pop() if waking else Said(HITS), CostRequest(("latency_ms",), 1), retries=0)
+    found, _ = pull_with_costs(
+        lambda asked: waking.pop() if waking else Said(HITS), CostRequest(("latency_ms",), 1), retries=0
+    )
     assert found.failed == ()
 
 
@@ -108,7 +116,13 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
 
     asked = CostRequest(("took_ms",), seed=1)
     with serving(broken_once) as server:
-        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": TOLD, "retries": 0}
+        given = {
+            "url": server.address,
+            "parameters": {"q": "{query}"},
+            "concurrency": 1,
+            "costs": COST_PATHS,
+            "retries": 0,
+        }
         described = HttpSource(http=HttpRequest.model_validate(given))
         with pytest.raises(SilentError):
             pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
@@ -129,7 +143,7 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
 )
 def test_a_cost_that_is_no_number_fails_its_query(answer: Any, said: str) -> None:
     with pytest.raises(InputError) as error:
-        ask(lambda asked: Said(answer), CostRequest(("took_ms",)))
+        pull_with_costs(lambda asked: Said(answer), CostRequest(("took_ms",)))
     assert said in str(error.value)
 
 
@@ -137,7 +151,7 @@ def test_a_cost_that_an_answer_does_not_hold_is_missing() -> None:
     def sometimes(asked: Asked) -> Said:
         return Said(HITS if asked.text != "text 4" else {**HITS, "took": None})
 
-    found, _ = ask(sometimes, CostRequest(("took_ms",)))
+    found, _ = pull_with_costs(sometimes, CostRequest(("took_ms",)))
     assert {query_id: value for query_id, _, value, _ in rows(found)} == dict.fromkeys(QUERIES, 7.0) | {"q4": None}
 
 
@@ -150,7 +164,7 @@ def test_a_request_that_fails_counts_until_it_was_given_up() -> None:
         return Said("", 500) if asked.text == "text 5" else Said(HITS)
 
     costs = CostRequest(("latency_ms", "tokens"))
-    found, texts = ask(failing, costs, timeout=0.3, retries=1, allow_failed_queries=2)
+    found, texts = pull_with_costs(failing, costs, timeout=0.3, retries=1, allow_failed_queries=2)
     assert texts.count("text 4") == texts.count("text 5") == 2
     failed = {(query_id, cost): value for query_id, cost, value, _, is_failed in all_rows(found) if is_failed}
     assert failed["q4", "latency_ms"] == 300
@@ -269,10 +283,10 @@ def test_a_query_whose_cells_are_empty_has_no_cost_that_is_known(tmp_path: Path)
     lines = f"{line}\n{line.replace('q1', 'q2').replace('null', '0')}\n"
     assert rows(read(lines, tmp_path, "r.jsonl")) == expected
     table = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "score": [1.0, 1.0], "latency_ms": [None, 0.0]})
-    assert rows(pull_source(given(table), RANKING, Path(), costs=CostRequest(("latency_ms",)))) == expected
+    assert rows(pull_source(in_memory_source(table), RANKING, Path(), costs=CostRequest(("latency_ms",)))) == expected
 
 
-def given(data: Any) -> FileSource:
+def in_memory_source(data: Any) -> FileSource:
     return FileSource(file=in_memory_file("systems['new']", data))
 
 
@@ -283,9 +297,6 @@ def test_a_trec_file_has_no_column(tmp_path: Path) -> None:
         read("q1 Q0 a 1 2.0 run\n", tmp_path, "r.run")
 
 
-def test_tables_in_memory_have_columns_and_dictionaries_none() -> None:
-    table = pa.table({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0], "latency_ms": [4.0]})
-    found = pull_source(given(table), RANKING, Path(), costs=CostRequest(("latency_ms",)))
-    assert rows(found) == [("q1", "latency_ms", 4.0, False)]
+def test_dictionaries_have_no_columns() -> None:
     with pytest.raises(InputError, match="costs are columns of a table, and dictionaries have none: give a table"):
-        pull_source(given({"q1": {"a": 1.0}}), RANKING, Path(), costs=CostRequest(("latency_ms",)))
+        pull_source(in_memory_source({"q1": {"a": 1.0}}), RANKING, Path(), costs=CostRequest(("latency_ms",)))

@@ -116,13 +116,6 @@ def test_the_plan_of_a_random_sample_is_that_of_power():
     assert queries_to_decide(population, 1e-6, random_standard_error) is None
 
 
-def test_half_of_the_queries_changed_is_half_of_the_variance():
-    changed = np.arange(1000) % 2 == 0
-    population = Population(changed * 1.0, changed * 1.0, None, 0.1)
-    drawn, plain = (error(population, 50)[0] ** 2 for error in (drawn_standard_error, random_standard_error))
-    assert drawn / plain == pytest.approx(0.5)
-
-
 def test_the_plan_expects_squares_by_the_cube_of_the_disagreement():
     """Two queries of disagreement 1 and 2: squares of 1 and 8, in the mean the square of the deviation."""
     population = Population(np.array([1.0, 2.0, 0.0]), np.array([0.7, 1.3, 0.0]), None, 0.3)

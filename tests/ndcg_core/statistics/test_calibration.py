@@ -232,7 +232,7 @@ def test_decisions_of_a_whole_evaluation(shapes: int, monkeypatch: pytest.Monkey
 def test_decisions_with_few_judgments_never_point_the_wrong_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if judgments were complete where only the baseline's results are judged: the better candidate is stopped."""
     rows = simulate_labels.rows(SEED, 1, quick=True)
-    assert all(row.holds() for row in rows) and rows == simulate_labels.rows(SEED, 1, quick=True)
+    assert all(row.holds() for row in rows)
     sound = simulate_labels.ndcg_ab.compare
     monkeypatch.setattr(
         simulate_labels.ndcg_ab, "compare", lambda *a, **options: sound(*a, **options, complete_judgments=True)

@@ -283,7 +283,7 @@ def values_of(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-GIVEN: list[tuple[str, str, Any]] = [
+VARIABLES: list[tuple[str, str, Any]] = [
     ("judgments", "${RUNS}/qrels", "/srv/runs/qrels"),
     ("judgments", "'${UNSET:-runs}/${UNSET:-q}rels'", "runs/qrels"),
     ("judgments", "a$b$$c$d", "a$b$$c$d"),
@@ -303,7 +303,7 @@ GIVEN: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "given", "expected"), GIVEN)
+@pytest.mark.parametrize(("key", "given", "expected"), VARIABLES)
 def test_what_a_variable_becomes(key: str, given: str, expected: Any, tmp_path: Path) -> None:
     assert values_of(read_with(tmp_path, **{key: given}))[key] == expected
 

@@ -10,8 +10,6 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import file_stem, resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundle import read_bundle
-from tests.small_evaluation import DATA, calling, no_tracker, perform_run, plain_page, small
 
 NIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)  # half past midnight of the 21st in Berlin
 BERLIN = {"cron": "0 2 * * *", "timezone": "Europe/Berlin"}
@@ -167,23 +165,3 @@ def test_the_python_api_finds_files_too(tmp_path: Path) -> None:
 )
 def test_stems(name: str, stem: str) -> None:
     assert file_stem(Path("x") / name) == stem
-
-
-@pytest.mark.slow
-def test_a_run_keeps_what_it_read(tmp_path: Path) -> None:
-    """The date of `at`, not of today; each turn of one deployed evaluation has its own."""
-    given = small(
-        tmp_path,
-        judgments={"file": "qrels-{date}"},
-        systems=[{"name": "{stem}", "file": "[no]*.run", "version": "{date:%m}"}],
-        baseline="old",
-    )
-    call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-    for day in (20, 21):
-        (given.directory / f"qrels-2026-11-{day}").write_bytes((DATA / "judgments.qrels").read_bytes())
-        moment = datetime(2026, 11, day, 2, tzinfo=UTC)
-        performed = perform_run(given, call, at=moment, force=True)
-        kept = read_bundle(performed.bundle)
-        assert str(kept.evaluation.judgments.file) == f"qrels-2026-11-{day}"
-        assert [(system.name, system.version) for system in kept.evaluation.systems] == [("new", "11"), ("old", "11")]
-        assert performed.bundle.name == f"202611{day}T020000Z"

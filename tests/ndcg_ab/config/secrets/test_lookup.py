@@ -109,7 +109,7 @@ def test_of_an_address_the_secret_parts_alone_are_hidden(monkeypatch: pytest.Mon
     assert shown == "http://•••@mlflow.example:80/x?token=•••&size=1 ••• http://mlflow.example:80/x"
 
 
-def test_errors_are_told_without_secrets_and_keep_their_kind() -> None:
+def test_errors_hold_no_secrets_and_keep_their_kind() -> None:
     remember_secret("s3cr3t-key")
     harmless = InputError("nothing")
     assert redacted_error(harmless) is harmless
@@ -126,7 +126,7 @@ def test_errors_are_told_without_secrets_and_keep_their_kind() -> None:
     assert (str(told), told.__cause__, told.__context__) == ("harmless by itself", None, None)
 
 
-def test_logs_are_told_without_secrets() -> None:
+def test_logs_hold_no_secrets() -> None:
     remember_secret("s3cr3t-key")
     lines: list[str] = []
 

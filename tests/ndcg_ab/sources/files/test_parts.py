@@ -1,11 +1,8 @@
 """One table from many files, from packed ones, and from stores on real servers."""
 
-import functools
 import gzip
-import http.server
 import re
 import subprocess
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from tests import servers
+from tests.loopback import Asked, Said, serving
 
 LINES = ["q1 Q0 d1 1 2.5 a\n", "q1 Q0 d2 2 1.5 a\n", "q2 Q0 d1 1 9 a\n"]
 FOUND = [("q1", "d1", 2.5), ("q1", "d2", 1.5), ("q2", "d1", 9.0)]
@@ -109,26 +107,16 @@ def test_zstd_in_several_frames(folder: Path) -> None:
 # ---- a web server
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        status = self.path.rpartition("/")[2].partition("?")[0]
-        if status.isdecimal():
-            self.send_error(int(status))
-        else:
-            super().do_GET()
-
-
 @pytest.fixture
 def web(folder: Path) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    """A server of the folder's files, and of a status for each number."""
+
+    def answer(request: Asked) -> Said:
+        name = request.path.removeprefix("/")
+        return Said(status=int(name)) if name.isdecimal() else Said((folder / name).read_bytes())
+
+    with serving(answer) as server:
+        yield server.address.removeprefix("http://").removesuffix("/search")
 
 
 @pytest.mark.slow

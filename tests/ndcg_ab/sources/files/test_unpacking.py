@@ -200,7 +200,7 @@ def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, m
 # ---- answers
 
 
-def asked(said: Said) -> str:
+def refusal_of_answer(said: Said) -> str:
     """What is said of an engine that answers so; nothing where its answer is read."""
     with serving(lambda _: said) as server:
         request = HttpRequest.model_validate(
@@ -218,8 +218,8 @@ HITS = b'{"hits": [{"id": "a"}]}'
 
 
 def test_an_answer_that_is_not_packed_is_read() -> None:
-    assert asked(Said(HITS, headers={"content-encoding": "Identity"})) == ""
-    assert asked(Said(HITS)) == ""
+    assert refusal_of_answer(Said(HITS, headers={"content-encoding": "Identity"})) == ""
+    assert refusal_of_answer(Said(HITS)) == ""
 
 
 @pytest.mark.first_case
@@ -228,7 +228,7 @@ def test_an_answer_that_is_not_packed_is_read() -> None:
 def test_an_answer_that_is_a_bomb_is_not_unpacked(kind: str, status: int, count: list[int]) -> None:
     encoding, pack = bombing.ANSWERS[kind]
     content = pack(bombing.gzipped(b"[],", SIZE, b"["))
-    said = asked(Said(content, status, headers={"content-encoding": encoding}))
+    said = refusal_of_answer(Said(content, status, headers={"content-encoding": encoding}))
     words = f"the answer is packed by {encoding}, and was asked for unpacked" if status == 200 else "status 404"
     assert words in said
     assert not count

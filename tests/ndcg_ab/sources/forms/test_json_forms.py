@@ -15,6 +15,7 @@ from ndcg_ab.sources.files.streams import load_strictly
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
+from tests.examples import examples
 from tests.paths import shared
 
 JSON_FORMS = [form for form in FORMS if form.sample.startswith(("{", "["))]
@@ -359,7 +360,7 @@ def random_value(draw: random.Random, depth: int = 4) -> Any:
 @pytest.mark.slow
 def test_whatever_is_in_a_document_is_read_or_refused() -> None:
     draw = random.Random(7)
-    values = [random_value(draw) for _ in range(5_000)]
+    values = [random_value(draw) for _ in range(examples(5_000))]
     values.append(json.loads('{"queries": [' * 150 + "{}" + "]}" * 150))
     for value in values:
         for form in JSON_FORMS:

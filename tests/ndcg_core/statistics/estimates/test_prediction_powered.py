@@ -41,7 +41,7 @@ def numbers(corrected: ProxyCorrected) -> list[float]:
     return [value for value in dataclasses.astuple(corrected) if value is not None]
 
 
-def drawn(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[FloatArray, FloatArray]:
+def draw_differences(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[FloatArray, FloatArray]:
     """Careful and (biased) proxy differences of all queries, of which the first are judged carefully."""
     rng = np.random.default_rng(seed)
     exact = rng.normal(0.03, 0.2, every)
@@ -49,15 +49,17 @@ def drawn(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[
     return exact, 0.1 + 0.5 * (correlation * exact + math.sqrt(1 - correlation**2) * noise)
 
 
-def given(exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray) -> ProxySample:
+def proxy_sample(
+    exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray
+) -> ProxySample:
     known = np.arange(len(exact)) < careful
     return ProxySample(proxy, exact, known, known, **others)  # type: ignore[arg-type]
 
 
-def found(
+def corrected_difference(
     exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray
 ) -> ProxyCorrected:
-    corrected = estimate_from_arrays(given(exact, proxy, careful, **others), ALPHA)
+    corrected = estimate_from_arrays(proxy_sample(exact, proxy, careful, **others), ALPHA)
     assert corrected is not None
     return corrected
 
@@ -72,7 +74,7 @@ def columns(exact: FloatArray, proxy: FloatArray, careful: int, names: list[str]
 @pytest.mark.parametrize(("careful", "every", "correlation"), [(40, 600, 0.8), (25, 60, 0.6), (200, 5_000, 0.9)])
 def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, correlation: float) -> None:
     """PPI++: a tuned share, the mean of both samples, and the sum of two variances; what the slope costs apart."""
-    exact, proxy = drawn(careful, every, correlation)
+    exact, proxy = draw_differences(careful, every, correlation)
     d, c, u = exact[:careful], proxy[:careful], proxy[careful:]
     ratio = len(u) / careful
     share = np.cov(d, c)[0, 1] / (np.var(c, ddof=1) + np.var(u, ddof=1) / ratio)
@@ -87,7 +89,7 @@ def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, 
     expected = ProxyCorrected(
         mean, mean - margin, mean + margin, p_value, careful, every, np.corrcoef(d, c)[0, 1], share, math.nan
     )
-    corrected = found(exact, proxy, careful)
+    corrected = corrected_difference(exact, proxy, careful)
     assert numbers(corrected)[:-1] == pytest.approx(numbers(expected)[:-1], rel=1e-9)
     assert corrected.saved == pytest.approx(careful * ((usual / margin) ** 2 - 1), rel=1e-9)
 
@@ -95,8 +97,8 @@ def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
 def test_proxy_judgments_of_no_use_leave_the_classical_interval(factor: float) -> None:
     """They do not vary, or they say the opposite."""
-    exact, _ = drawn(50, 500, 0)
-    corrected = found(exact, factor * exact, 50)
+    exact, _ = draw_differences(50, 500, 0)
+    corrected = corrected_difference(exact, factor * exact, 50)
     classical = interval_from_moments(compute_moments(exact[:50]))
     assert (corrected.low, corrected.high) == pytest.approx(classical, rel=1e-12)
     assert (corrected.share, corrected.saved) == (0, 0)
@@ -106,22 +108,22 @@ def test_proxy_judgments_of_no_use_leave_the_classical_interval(factor: float) -
 
 def test_others_whose_proxy_differences_do_not_vary_tell_nothing() -> None:
     """All of them 0.1, which is no whole number of bits: their mean would be known without an error."""
-    exact, _ = drawn(20, 60, 0)
-    corrected = found(exact, np.where(np.arange(60) < 20, exact, 0.1), 20)
+    exact, _ = draw_differences(20, 60, 0)
+    corrected = corrected_difference(exact, np.where(np.arange(60) < 20, exact, 0.1), 20)
     assert (corrected.share, corrected.saved) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
-    exact, proxy = drawn(20, 60, 0.1, seed)
-    corrected = found(exact, proxy, 20)
+    exact, proxy = draw_differences(20, 60, 0.1, seed)
+    corrected = corrected_difference(exact, proxy, 20)
     classical = interval_from_moments(compute_moments(exact[:20]))
     assert corrected.high - corrected.low <= (classical.high - classical.low) * (1 + 1e-12)
     assert corrected.saved >= 0
 
 
 def test_columns_are_paired_by_query_id_in_any_order() -> None:
-    exact, proxy = drawn(30, 200, 0.8)
+    exact, proxy = draw_differences(30, 200, 0.8)
     names = [f"q{number}" for number in range(200)]
     careful, all_proxy = columns(exact, proxy, 30, names)
     corrected = correct_difference(careful, all_proxy, careful.query_ids, ALPHA)
@@ -130,12 +132,12 @@ def test_columns_are_paired_by_query_id_in_any_order() -> None:
     back = dataclasses.replace(careful, query_ids=careful.query_ids[::-1], differences=exact[:30][::-1])
     assert correct_difference(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
     assert corrected is not None
-    assert numbers(corrected) == pytest.approx(numbers(found(exact, proxy, 30)), rel=1e-9)
+    assert numbers(corrected) == pytest.approx(numbers(corrected_difference(exact, proxy, 30)), rel=1e-9)
 
 
 def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
     """With weights and clusters, too: where the proxy judgments say nothing, the two are the same."""
-    exact, _ = drawn(60, 200, 0)
+    exact, _ = draw_differences(60, 200, 0)
     rng = np.random.default_rng(5)
     names = [f"q{number:03d}" for number in range(200)]
     weights, groups = rng.lognormal(0, 0.5, 200), tuple(str(number // 4) for number in range(200))
@@ -150,13 +152,13 @@ def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
 
 def test_clusters_are_summed() -> None:
     """Every query twice is no more than every query once, where the two are one cluster."""
-    exact, proxy = drawn(30, 300, 0.7)
+    exact, proxy = draw_differences(30, 300, 0.7)
     twice = [np.repeat(values, 2) for values in (exact, proxy)]
     known = np.arange(600) < 60
     doubled = estimate_from_arrays(
         ProxySample(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA
     )
-    once = found(exact, proxy, 30)
+    once = corrected_difference(exact, proxy, 30)
     assert doubled is not None
     assert (doubled.low, doubled.high, doubled.correlation) == pytest.approx((once.low, once.high, once.correlation))
     alone = estimate_from_arrays(ProxySample(twice[1], twice[0], known, known), ALPHA)
@@ -165,14 +167,14 @@ def test_clusters_are_summed() -> None:
 
 
 def test_equal_weights_are_none() -> None:
-    exact, proxy = drawn(30, 300, 0.7)
-    weighed = found(exact, proxy, 30, shares=np.full(300, 1.0))
-    assert numbers(weighed) == pytest.approx(numbers(found(exact, proxy, 30)), rel=1e-9)
+    exact, proxy = draw_differences(30, 300, 0.7)
+    weighed = corrected_difference(exact, proxy, 30, shares=np.full(300, 1.0))
+    assert numbers(weighed) == pytest.approx(numbers(corrected_difference(exact, proxy, 30)), rel=1e-9)
 
 
 def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_proxy_ones() -> None:
     """It is left out of the mean of the careful differences, and not of what it is corrected by."""
-    exact, proxy = drawn(40, 400, 0.8)
+    exact, proxy = draw_differences(40, 400, 0.8)
     judged = np.arange(400) < 40
     scored = judged & (np.arange(400) >= 4)
     corrected = estimate_from_arrays(ProxySample(proxy, np.where(scored, exact, 0), judged, scored), ALPHA)
@@ -188,11 +190,11 @@ def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_proxy_
     ids=["three careful queries", "no variance", "identical", "one other query"],
 )
 def test_what_cannot_be_estimated_is_none(exact: list[float], careful: int) -> None:
-    assert estimate_from_arrays(given(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
+    assert estimate_from_arrays(proxy_sample(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
 
 
 def test_a_careful_query_without_a_proxy_judgment_is_refused() -> None:
-    exact, proxy = drawn(10, 50, 0.7)
+    exact, proxy = draw_differences(10, 50, 0.7)
     careful, all_proxy = columns(exact, proxy, 10, [f"q{number}" for number in range(50)])
     stranger = dataclasses.replace(careful, query_ids=("elsewhere", *careful.query_ids[1:]))
     with pytest.raises(ValueError, match="query 'elsewhere' is judged carefully, must be judged by proxy too"):
@@ -200,7 +202,7 @@ def test_a_careful_query_without_a_proxy_judgment_is_refused() -> None:
 
 
 def test_a_sample_that_is_no_random_one_is_noticed_as_by_welch() -> None:
-    _, proxy = drawn(40, 400, 0.8)
+    _, proxy = draw_differences(40, 400, 0.8)
     names = tuple(f"q{number:03d}" for number in range(400))
     column = Column("old", "new", "ndcg@10", names, proxy)
     usual = check_balance(column, names[:40])
@@ -221,7 +223,7 @@ def test_too_few_careful_differences_give_no_difference(least_differing: int, ex
     exact = np.where(np.arange(every) % careful < differing, 1.0, 0.0)
     proxy = exact + 0.1 * rng.normal(size=every)
     members = {"members": np.arange(every)} if clustered else {}
-    corrected = found(exact, proxy, careful, **members)
+    corrected = corrected_difference(exact, proxy, careful, **members)
     if extra == 0:
         assert corrected.why_none is None and corrected.difference is not None
         return
