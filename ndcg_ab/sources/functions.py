@@ -109,8 +109,9 @@ class Function(Source):
     ) -> list[Entry]:
         """Call the function for each query and return (query_id, results) pairs in the order of `queries`.
 
-        Queries are called in random order, after the warm-up calls. A call is timed until its iterator is exhausted,
-        and its time is added to `record`.
+        The first calls warm up; after them, each query is called once, in random order. A call lasts until the iterator
+        that it returns, if any, is exhausted. record: receives the times. countdown: receives the progress. Raises
+        InputError if the function fails.
         """
         order = shuffle_requests(list(queries), record.request.seed)
         results: dict[str, Any] = {}
@@ -124,8 +125,8 @@ class Function(Source):
     ) -> tuple[Any, dict[str, float]]:
         """Call the function for one query and return (results, {LATENCY: milliseconds}).
 
-        An iterator is read to its end within that time, and returned as a list. Raises InputError if the function
-        fails.
+        If the function returns an iterator, the milliseconds include reading it, and the results are a list. countdown:
+        receives the progress; None: nothing does. Raises InputError if the function fails.
         """
         with self.translate_errors(f" on query {format_value(query_id)}"):
             began = time.perf_counter()

@@ -95,7 +95,8 @@ def pull_source(
 
     directory: the folder from which relative paths start and in which modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
-    attributes: query_id -> {column: value}, for requests.  writer: receives the rows.
+    attributes: query_id -> {column: value}, for requests.
+    writer: receives the rows.
     folder: where answers may be stored during the run; None: nowhere.
     needed: the part of a ranking that will be used; None: all of it.
     costs: the costs to record, or to read from columns of the rows; None: none.

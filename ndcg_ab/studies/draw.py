@@ -70,8 +70,8 @@ class DrawPlan(NamedTuple):
     detected : float or None
         Mean difference that the drawn queries detect; None for fewer than two queries.
     drawn, random : int or None
-        Number of queries that detect `effect`, if they are drawn as here, or sampled at random; None if the log has too
-        few.
+        Number of queries that detect `effect`: drawn, if queries are drawn by disagreement as here; random, if they are
+        drawn with equal probabilities. None if the log has too few.
     """
 
     effect: float
@@ -366,7 +366,11 @@ def earlier_draw_error(
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
-    """Return the error that says why the queries of an earlier draw cannot be drawn again."""
+    """Return the error that says why the queries of an earlier draw cannot be drawn again.
+
+    The earlier draw has more queries than `count`, or was made with another seed. earlier_draw, earlier: its file and
+    its content, neither of them None. numbers: (N,) random numbers of the queries of the log by the present seed.
+    """
     assert earlier is not None and earlier_draw is not None
     name = earlier_draw.display_name
     held = int((earlier.probability > 0).sum())

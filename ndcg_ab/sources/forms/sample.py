@@ -91,7 +91,7 @@ class Sample:
 
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
-        """The first objects of JSON Lines; empty for other files."""
+        """The first objects of JSON Lines; empty for other files, and if any of the first lines is no object."""
         values = [parse(line) for line in self.lines if self.is_json]
         return values if all(isinstance(each, dict) for each in values) else []
 
@@ -183,9 +183,10 @@ class Sample:
 
 @functools.lru_cache(64)
 def read_sample(path: Path, state: tuple[int, ...], columns: tuple[tuple[str, str], ...]) -> Sample:
-    """Return the sample of a file; the samples of the last files are kept, since a command needs each several times.
+    """Return the sample of a file, from a cache of the last 64 samples, since a command needs a sample several times.
 
-    state: device, inode, size and time of the file's content, which change with it. columns: pairs of field and column.
+    state: device, inode, size and time of change of the file; a changed file has another state and is read again.
+    columns: pairs of field and column.
     """
     with open_bytes(path) as file:
         return Sample(path, file.read(FIRST_BYTES), dict(columns))

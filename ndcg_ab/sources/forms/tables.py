@@ -96,7 +96,8 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
     """Yield (location, {field: value}) for each object of a list in a document.
 
-    renamed: field -> key. A key with the name of a renamed field is left out; all other keys stay.
+    renamed: field -> the key that holds it. If an object also has a key that is called like such a field, that key is
+    left out. All other keys become fields of their own names.
     """
     fields = {column: field for field, column in renamed.items()}
     for location, row in read_objects(rows_of(document), "the list"):
@@ -240,8 +241,9 @@ def split_values(line: str) -> list[str]:
 def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
     """Return the tool that printed lines of metric values, trec_eval or ir_measures, or None if that cannot be decided.
 
-    rows: the fields of each line. The column with the word ``all``, which marks means over all queries, decides.
-    Without that word, the spelling of the measures decides.
+    rows: the fields of each line. Lines with means over all queries have the word ``all`` instead of a query id, in the
+    second field if trec_eval printed them, in the first if ir_measures did. Without such lines, or if both fields have
+    the word, the spelling of the measures decides.
     """
     firsts, seconds = ({row[index] for row in rows} for index in (0, 1))
     if (ALL in firsts) != (ALL in seconds):

@@ -41,10 +41,10 @@ NO_NAME = ""  # the judge of judgments that name none
 
 
 def judgments_layout(entry: JudgmentSource, evaluation: Evaluation) -> Layout:
-    """Return the columns to read from a source of judgments, with the numbers that words stand for as grades.
+    """Return the columns to read from a source of judgments, with the number for each grade that is a word.
 
-    The numbers are those of the source or, if it has none, those of the configuration key `judgments`. A table in Spark
-    has only query_id, doc_id and grade.
+    The mapping word -> number is that of the source or, if it has none, that of the configuration key `judgments`. A
+    table in Spark has only query_id, doc_id and grade, and no such words.
     """
     return JUDGMENT if isinstance(entry.source, SparkSource) else with_grade_words(JUDGED, entry, evaluation.judgments)
 
@@ -279,8 +279,8 @@ def judge_text(name: str) -> str:
 def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
     """Return a list with one remark on repeated judgments, or an empty list if there are none.
 
-    A judgment is repeated if its file has another one of the document by the same judge. source: finds the locations of
-    examples.
+    A judgment is repeated if its file has another judgment of the document by the same judge with an equal value in the
+    column source. source: finds the locations of examples.
     """
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counts = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])

@@ -175,9 +175,10 @@ MOST_WORDS = 20  # more different texts are no grades
 
 
 def with_grade_words(layout: Layout, *entries: JudgmentSource | None) -> Layout:
-    """Return the layout with the numbers that words stand for as grades.
+    """Return the layout with the number for each grade that is a word, such as ``relevant`` -> 1.
 
-    The numbers are those of the first entry that has any. If no entry has any, the layout is returned unchanged.
+    The mapping word -> number is that of the first entry that has one. If no entry has one, the layout is returned
+    unchanged.
     """
     mappings = (entry.grades for entry in entries if entry is not None and isinstance(entry.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(mappings, None)) else layout

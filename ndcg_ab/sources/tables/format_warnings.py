@@ -87,8 +87,8 @@ class TrecRemarks:
 def rated_rows(records: Records, unrated: RemarkCounter, words: Iterable[tuple[str, float]]) -> Records:
     """Yield (location, {field: value}) for each judgment that has a grade.
 
-    unrated: counts the other judgments, whose grade is empty or a word for "no grade" such as NA. words: (word, grade)
-    pairs; a word among them is a grade.
+    unrated: counts the other judgments, whose grade is empty or a word for "no grade" such as NA. words: the (word,
+    grade) pairs of the configuration; a word that has a grade there never means "no grade".
     """
     absent = {*NO_GRADE} - dict(words).keys()
     for where, record in records:

@@ -98,7 +98,8 @@ class TableWriter:
         """Write the pieces and return them as one table: a `TableOnDisk`, or a `pa.Table` if there are few rows.
 
         Without a file or memory limits, the result is always a `pa.Table`. metadata: returns the metadata of the table;
-        it is called after the last piece. names: the columns whose texts repeat. Raises InputError if the disk is full.
+        it is called after the last piece. names: the columns that the file encodes by dictionaries, because their texts
+        repeat. Raises InputError if the disk is full.
         """
         if self.only is not None:
             pieces = (piece.filter(pc.is_in(piece["doc_id"], value_set=self.only)) for piece in pieces)
@@ -129,8 +130,8 @@ class TableWriter:
     ) -> Any:
         """Write pieces that replace a table of this writer, and return the new table.
 
-        table: the table that this writer wrote. metadata: returns metadata to add to those of `table`; it is called
-        after the last piece.
+        The new table keeps the metadata of `table` whose keys begin with ``ndcg_ab.``. table: the table that this
+        writer wrote. metadata: returns further metadata; it is called after the last piece.
         """
         entries = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
         rewritten = self.sibling("rewritten").write(pieces, schema, lambda: {**entries, **metadata()})

@@ -45,8 +45,8 @@ def find_system_column(described: FileSource, directory: Path, make: Make) -> tu
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
     """Return whether a ranking has rows of several systems.
 
-    Raises InputError if there are several systems and none is called `name`, or if only some rows name a system. make:
-    creates a source from its description.
+    Raises InputError if there are several systems and none is called `name` (None: always), or if only some rows name a
+    system. make: creates a source from its description.
     """
     column, systems = find_system_column(described, directory, make)
     if "" in systems and len(systems) > 1:
@@ -68,8 +68,8 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
 def split_by_system(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
     """Return the systems, with one entry for each system in a file that holds several rankings.
 
-    A file is split only if it has no name other than its own, and if no system in it has that name. Other entries stay
-    unchanged. make: creates a source from its description.
+    An entry is split only if its name is that of its file, so that the user chose no other name, and if no system in
+    the file has this name. Other entries stay unchanged. make: creates a source from its description.
     """
     sources = []
     for each in systems:

@@ -51,7 +51,7 @@ class NeededResults:
     depth : int
         Number of first rows of each query to keep, besides rows that tie with the last of them.
     sample : frozenset of str
-        Ids of queries of which all rows are read, to verify that no row was lost that is needed.
+        Ids of queries of which all rows are read, to verify that no needed row was lost.
     judged : mapping of str to pa.Array
         query_id -> ids of judged documents, for queries in which judged documents are counted at every rank.
     """
@@ -62,7 +62,10 @@ class NeededResults:
 
     @functools.cached_property
     def ids(self) -> bytes:
-        """The ids of the queries that must be read completely, each followed by a line feed."""
+        """The ids of the queries that must be read completely, each followed by a line feed.
+
+        Ids that contain a line feed are left out.
+        """
         return b"".join(each.encode() + b"\n" for each in self.sample | self.judged.keys() if "\n" not in each)
 
 
