@@ -1,7 +1,7 @@
 """Create temporary folders that only the current user can read, and remove those of processes that ended.
 
 The folders are created in the user's folder among the temporary files (`user_folder`), or in a folder that the user
-names.  Each is locked by its process.  A folder that a killed process left is removed by the next process.
+names. Each is locked by its process. A folder that a killed process left is removed by the next process.
 """
 
 import atexit

@@ -1,7 +1,7 @@
 r"""Make text from data safe to print: characters that move the cursor, reverse or hide text are escaped.
 
 An id such as ``a\x1b[2Jb`` clears the screen of a terminal that prints it, and a bidirectional override shows
-``exe.txt`` for ``txt.exe``.  `visible` shows such characters as Python escapes.  Files for machines keep them.
+``exe.txt`` for ``txt.exe``. `visible` shows such characters as Python escapes. Files for machines keep them.
 """
 
 import dataclasses

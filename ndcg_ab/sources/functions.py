@@ -4,8 +4,8 @@
     def search(queries: Mapping[str, str], **arguments) -> Iterator[tuple[str, Iterable[tuple[str, float]]]]
     def search(text: str, **arguments) -> Iterable[tuple[str, float]]                 # with per_query: true
 
-`queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order, or yields such
-entries one by one; a query without results may be left out.  With `per_query` the function is called once per query
+`queries` maps query_id to text. The result maps query_id to (doc_id, score) pairs in any order, or yields such
+entries one by one; a query without results may be left out. With `per_query` the function is called once per query
 with the text of the query, so that every error names the query.
 If the function raises an OSError (ConnectionError, TimeoutError, …), the flow retries.
 
@@ -15,8 +15,8 @@ An installed package adds another kind of source by an entry point of the group 
 
     def read(contents: str, queries: Mapping[str, str], directory: Path, **arguments) -> table or dictionaries
 
-contents: ``judgment``, ``ranking`` or ``query``, the table to return.  queries: query_id -> text, as far as the
-evaluation has texts.  directory: the folder from which relative paths start.  The function returns data that the
+contents: ``judgment``, ``ranking`` or ``query``, the table to return. queries: query_id -> text, as far as the
+evaluation has texts. directory: the folder from which relative paths start. The function returns data that the
 Python API accepts: a table with the Arrow PyCapsule interface, or dictionaries (docs/python.md).
 """
 

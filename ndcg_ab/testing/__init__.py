@@ -1,6 +1,6 @@
 """Test rankings in a test suite: `assert_not_worse`, and the fixture `ranking_baseline` of `ndcg_ab.testing.plugin`.
 
-docs/pull-requests.md shows a repository that uses both.  pytest imports this package at every start, so a name is only
+docs/pull-requests.md shows a repository that uses both. pytest imports this package at every start, so a name is only
 imported from its module when it is first used.
 
 Examples

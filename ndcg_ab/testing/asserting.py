@@ -61,7 +61,7 @@ def assert_not_worse(
     gate : mapping, optional
         Further conditions, as under `gate:` in a configuration (docs/gates.md).
     **options
-        Further arguments of `ndcg_ab.compare`.  Guardrails must be shown to hold.
+        Further arguments of `ndcg_ab.compare`. Guardrails must be shown to hold.
 
     Returns
     -------

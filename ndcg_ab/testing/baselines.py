@@ -1,9 +1,9 @@
 """Store rankings in a repository as the baselines of its tests.
 
 A baseline is a ranking file in TSV with the columns query_id, doc_id and rank: the top ranks of every answered query,
-down to the metrics' depth.  Scores are not stored, and queries and ranks are sorted, so that a change of the
-ranker changes only the lines of the affected queries.  The depth is part of the name:
-``shop.top10.tsv``; ``shop.tsv`` holds complete rankings.  Beside it, ``shop.top10.tsv.sha256`` holds the number of rows
+down to the metrics' depth. Scores are not stored, and queries and ranks are sorted, so that a change of the
+ranker changes only the lines of the affected queries. The depth is part of the name:
+``shop.top10.tsv``; ``shop.tsv`` holds complete rankings. Beside it, ``shop.top10.tsv.sha256`` holds the number of rows
 and the SHA-256 digest, because a damaged baseline must not decide whether a test passes.
 """
 

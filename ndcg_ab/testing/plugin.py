@@ -1,6 +1,6 @@
 """Define the pytest plugin with the fixture `ranking_baseline` and the option `--update-rankings`.
 
-pytest imports the plugin at every start, so it imports nothing but pytest until a test uses the fixture.  It prints
+pytest imports the plugin at every start, so it imports nothing but pytest until a test uses the fixture. It prints
 the baselines that were written, and the metrics on which passed tests are undecided.
 """
 

@@ -62,7 +62,7 @@ def default_tracking(bundle: Bundle) -> Tracking:
 
     The settings name the store in the environment variable MLFLOW_TRACKING_URI, else the SQLite file that the bundle
     names, else the default file. Raise InputError if a server is named only by the bundle: the bundle may come from
-    somebody else, and the server would be sent the credentials of the user.
+    somebody else, and the credentials of the user would go to this server.
     """
     settings = bundle.evaluation.mlflow
     address = settings.tracking_uri

@@ -1,7 +1,7 @@
 """Write results as JSON Lines in a folder, one file for each evaluation.
 
 ``FOLDER/EVALUATION/MOMENT-CONTENT.jsonl``; the first line is the evaluation, then one line for each system and metric,
-comparison, decision, gate and finding, each with the evaluation's name, key and nominal time.  In DuckDB:
+comparison, decision, gate and finding, each with the evaluation's name, key and nominal time. In DuckDB:
 ``select * from read_json('FOLDER/*/*.jsonl', union_by_name = true) where record = 'comparison'``.
 """
 

@@ -135,10 +135,11 @@ group by
 
 
 def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects that compute the probabilities of err that a result satisfies the user or does not.
+    """Yield the selects that compute, for err, the probability that a result satisfies the user.
 
-    The column `gain` becomes the probability gain / 2^highest grade. The column `unsatisfied` is the natural logarithm
-    of 1 minus this probability. The highest grade is `max_grade`, or by default the highest grade of all judgments.
+    The column `gain` has this probability: gain / 2^highest grade. The column `unsatisfied` has the natural logarithm
+    of the probability that the result does not satisfy the user. The highest grade is `max_grade`, or by default the
+    highest grade of all judgments.
     """
     source = "graded_doc"
     if metric.max_grade is None:

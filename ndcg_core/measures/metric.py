@@ -71,8 +71,8 @@ class Metric:
     persistence : float, default 0.8
         Probability p of rbp, in (0, 1), that a user looks at the next result.
     ideal : str, default "global"
-        Divisor of ndcg: the ideal ranking of "global" all judged documents, "local" the system's own top k, "recall"
-        the system's own top `recall_depth`, or "max" the highest grade at every rank.
+        What the ideal ranking, whose sum divides the sum of ndcg, consists of: "global" all judged documents; "local"
+        the system's own top k; "recall" the system's own top `recall_depth`; "max" the highest grade at every rank.
     recall_depth : int or None, default None
         Number of ranks, >= cutoff, that the recall ideal includes; None includes everything returned.
     max_grade : float or None, default None

@@ -218,7 +218,7 @@ class RankedGains(NamedTuple):
     cutoff : int or None
         The metric's cutoff k >= 1; None if it has none.
     returned : int
-        Number of results that the metric ranks, >= 1, also below the cutoff.
+        Number of results that the metric ranks, >= 1; results beyond the cutoff count, too.
     """
 
     gains: Sequence[float]
@@ -320,10 +320,10 @@ def precision(ranked: RankedGains) -> Quotient:
 
 
 def recall(ranked: RankedGains) -> Quotient:
-    """Return the sum over the relevant documents within the cutoff / the number of all relevant documents of the query.
+    """Return a sum over ranks, divided by the number of all relevant documents of the query.
 
-    For recall each document adds 1 (trec_eval: recall). For ap, rprec, bpref and infap it adds the factor of its rank.
-    If the sum is 0, the result has no divisor.
+    The sum is over the relevant documents within the cutoff. For recall, each of them adds 1 (trec_eval: recall); for
+    ap, rprec, bpref and infap, the factor of its rank. If the sum is 0, the value is 0, without a divisor.
     """
     return Quotient(ranked.total, ranked.ideal) if ranked.total else Quotient(0.0)
 

@@ -53,7 +53,8 @@ class Draw:
     is_drawn : (N,) array of bool
         True for the queries of the log that are drawn.
     probability : (N,) array of float
-        Probability of drawing each query of the log, in (0, 1], whether or not it was drawn; 0 for a query of size 0.
+        Probability of drawing each query of the log, in (0, 1], whether or not it was drawn; 0 for a query that cannot
+        be drawn, because its size is 0.
     """
 
     is_drawn: BoolArray
@@ -69,7 +70,7 @@ class EarlierDraw:
     probability : (N,) array of float
         Probability with which each query was drawn earlier, in (0, 1]; 0 for queries that were not drawn.
     sizes : (N,) array of float
-        Sizes of the queries in the earlier draw, >= 0.
+        Numbers >= 0 with which the probabilities of the earlier draw rose: relative disagreement * weight.
     """
 
     probability: FloatArray
@@ -89,8 +90,8 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
     """Return (N,) relative disagreements of the queries' rankings.
 
     They are 0 for queries whose rankings do not differ, and have a mean of 1 over the other queries, the changed ones.
-    Half of the mean (`UNIFORM`) is an equal part for every changed query, so that none is almost excluded. The results
-    times the weights of the queries are the sizes for `draw_queries`.
+    Each changed query gets `UNIFORM` (.5), so that it has a chance to be drawn, and a part in proportion to its
+    disagreement. The results times the weights of the queries are the sizes for `draw_queries`.
 
     disagreements: (N,) numbers >= 0, proportional to the expected size of a query's difference.
     is_changed: (N,) True if the rankings of a query differ.

@@ -79,7 +79,7 @@ class Population:
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
     """Estimate the standard deviation of a query's difference at a disagreement of 1, from judged queries.
 
-    The part of each difference that the mean explains, in proportion to the relative disagreement, is subtracted first.
+    For each candidate, the mean difference is subtracted first, in proportion to the queries' relative disagreements.
 
     differences: for each candidate, the (n,) differences of the judged queries, n >= 2.
     relative, disagreements: (n,) arrays as in `Population`; some numbers must be above 0.

@@ -85,8 +85,7 @@ def spend_alpha(alpha: float, test_number: int) -> float:
     """Return the level of one of a series of repeated tests; the levels of all tests sum to alpha.
 
     Half of alpha falls as 1 / number^1.5, so that early tests have nearly the power of a single evaluation. The other
-    half
-    is divided among years of 365 tests: year y gets 6 / (pi^2 y^2) of it, spread evenly over its tests.
+    half is divided among years of 365 tests: year y gets 6 / (pi^2 y^2) of it, spread evenly over its tests.
     test_number: number of the test, from 1.
     """
     year = (test_number - 1) // YEAR + 1
@@ -114,9 +113,9 @@ def detectable_at(
     deviation: standard deviation of the queries' differences, > 0.
     largest_loss: the most that one query can lose; None if unknown.
 
-    If the largest loss is known, `bounded_p_value` must detect the difference, too, in an unlucky sample, and the
-    larger result is returned. Of such a sample half the values are one deviation above its mean and half below, and
-    only a share 1 - power of samples has a lower mean.
+    If the largest loss is known, the difference must also be large enough for `bounded_p_value` to detect it in an
+    unlucky sample: one whose mean is so low that only a share 1 - power of the samples have a lower mean. Half of the
+    sample's values are taken to be one deviation above its mean, and half one deviation below.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:

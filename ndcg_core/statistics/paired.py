@@ -51,7 +51,8 @@ class Column:
     smallest_effect : float, optional
         The smallest difference that matters, > 0, in the metric's unit; for a guardrail, the margin.
     largest_loss : float, default 1
-        The most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], ``math.inf`` if unknown.
+        The most that one query can lose, > 0; with `scales`, after multiplication by the largest scale. 1 for metrics
+        within [0, 1] without scales, ``math.inf`` if unknown.
     scales : sequence of float, optional
         n numbers > 0 by which the differences and the baseline's values are multiplied before anything else, if the
         queries were drawn by disagreement (`ndcg_core.sampling.draws`).
@@ -191,9 +192,8 @@ def moments_of(pairs: Paired) -> Moments | None:
     """Compute the moments of a column's differences.
 
     Return None if there are fewer than two units, or if one unit has nearly all the weight. If the queries were drawn
-    by
-    disagreement, the degrees of freedom are reduced for long tails: each difference is divided by the disagreement of
-    the query's rankings, which makes a few of them large (docs/draw.md).
+    by disagreement, the degrees of freedom are reduced for long tails: each difference is divided by the disagreement
+    of the query's rankings, which makes a few of them large (docs/draw.md).
     """
     shares, is_drawn = pairs.units.shares, pairs.scales is not None
     if len(pairs.units.names) < 2 or (shares is not None and has_dominant_weight(shares)):

@@ -218,7 +218,10 @@ def is_trec_line(line: str) -> bool:
 
 
 def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return a JSON value with only the first entries of each object and list, down to `depth` levels."""
+    """Return a JSON value with only the first entries of each object and list.
+
+    depth: number of levels that are kept; objects and lists below them become empty.
+    """
     most = FIRST_LINES if depth else 0
     if isinstance(value, Mapping):
         return {key: first_entries(value[key], depth - 1) for key in islice(value, most)}

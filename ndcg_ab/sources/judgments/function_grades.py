@@ -2,12 +2,12 @@
 
     def grade(query: ndcg_ab.Query, document: ndcg_ab.Document, **arguments) -> float | int | None
 
-None means that the function cannot tell.  Answers are cached (`GradeCache`) by the source of the function's module, its
-name and arguments, the query and the document.  A function that is no attribute of a module (a lambda, a nested
-function, one in a notebook) is called every time, because no source identifies it.  If the function raises an OSError,
+None means that the function cannot tell. Answers are cached (`GradeCache`) by the source of the function's module, its
+name and arguments, the query and the document. A function that is no attribute of a module (a lambda, a nested
+function, one in a notebook) is called every time, because no source identifies it. If the function raises an OSError,
 the flow retries and asks only for grades that are still unknown.
 
-The cache is among the user's caches, in one file for every command and notebook.  Each answer is written as it arrives,
+The cache is among the user's caches, in one file for every command and notebook. Each answer is written as it arrives,
 because the grades of a model cost money and time.
 """
 

@@ -2,7 +2,7 @@
 
     {query_id: {doc_id: score}}     [{"query_id": …, "doc_id": …, "grade": …}]     {query_id: text, or {column: value}}
 
-The rules are those of files.  Clean data are converted at once; other data are read record by record, which accepts
+The rules are those of files. Clean data are converted at once; other data are read record by record, which accepts
 what is only unusual and reports the row or key of an error.
 """
 

@@ -1,7 +1,7 @@
 """The part of a ranking that a comparison uses: the first rows of every query, and summaries of the other rows.
 
 For every query whose rows are sorted by falling score, the first `depth` rows are kept with all rows that tie with the
-last of them.  No row that is left out can be at a rank that a metric with a cutoff uses:
+last of them. No row that is left out can be at a rank that a metric with a cutoff uses:
 
 - a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its top ranks from kept rows;
 - rows that tie with the last rank in 64 or 32 bits, or are up to 1e-6 below it, as in `sensitive_doc`, are kept;

@@ -47,7 +47,7 @@ class Field:
     other : str or None
         An alternative name, used if no column has the field's name.
     is_word : bool
-        Whether a text may also be written as a decimal number.
+        For a field of texts, whether numbers with decimals are accepted and become texts; integers always are.
     """
 
     name: str

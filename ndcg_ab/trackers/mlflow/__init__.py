@@ -1,6 +1,6 @@
 """Publish to MLflow: one experiment per evaluation name, a run per evaluation, with a child run per system.
 
-Grouped by the tag ``system`` the charts of MLflow are one line per system over the evaluations.  This module does not
+Grouped by the tag ``system`` the charts of MLflow are one line per system over the evaluations. This module does not
 import mlflow, which takes longer than a small evaluation: `client` does, as soon as something is to be logged.
 """
 

@@ -1,7 +1,7 @@
 """Write evaluations to MLflow through its client.
 
-An evaluation is a parent run, and each system a child run.  Apart from `make_empty_store`, which makes the tables of
-an embedded store, only this module imports mlflow.  Everything comes from the bundle on disk, and everything
+An evaluation is a parent run, and each system a child run. Apart from `make_empty_store`, which makes the tables of
+an embedded store, only this module imports mlflow. Everything comes from the bundle on disk, and everything
 carries the bundle's key, so that publishing again adds nothing.
 """
 

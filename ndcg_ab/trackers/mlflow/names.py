@@ -52,8 +52,8 @@ def tag_names(systems: Sequence[str]) -> dict[str, str]:
 def tag_name(text: str, *, is_alone: bool = True) -> str:
     """Return a text in a form that can be a part of an MLflow tag's name.
 
-    A text that must be changed gets a digest at its end. is_alone: True if no other text is equal to this one up to
-    capitals; if False, the digest is added in any case.
+    A text that must be changed gets a digest at its end. is_alone: False if another text differs from this one only in
+    capitals; then the digest is added even if nothing else must be changed.
     """
     plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"

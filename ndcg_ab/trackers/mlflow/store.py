@@ -1,6 +1,6 @@
 """Make MLflow's embedded store, a SQLite file, and tag its runs by SQL.
 
-MLflow makes the tables one by one in the final file, which takes seconds.  A killed process, or two processes that make
+MLflow makes the tables one by one in the final file, which takes seconds. A killed process, or two processes that make
 one store at the same time, would leave a file that MLflow cannot use.
 """
 

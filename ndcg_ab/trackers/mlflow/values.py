@@ -39,7 +39,8 @@ def to_milliseconds(time: datetime) -> int:
 def common_tags(bundle: Bundle) -> dict[str, str]:
     """Return the tags that every run of a bundle gets.
 
-    They hold the bundle's keys and number, the program, how it was started, the version of the judgments and the user.
+    They hold the bundle's two keys, the number of the evaluation, the program and its version, whether a schedule
+    started it, and, if known, the version of the judgments and the user.
     """
     tags = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     tags |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
@@ -177,8 +178,8 @@ def best_candidate(outcome: Outcome) -> str | None:
 def parent_values(bundle: Bundle) -> dict[str, float]:
     """Return the MLflow metrics of an evaluation's run, as name -> value.
 
-    They are counts, and the values and costs of the baseline and of the candidate that `best_candidate` returns.
-    Unknown values are left out.
+    They are counts, and the values and costs of the baseline (``baseline/…``), of the candidate that `best_candidate`
+    returns, and their differences (``difference/…``). Unknown values are left out.
     """
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]

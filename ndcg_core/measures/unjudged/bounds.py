@@ -42,9 +42,9 @@ MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 def has_bounds(metric: Metric, judged: JudgedCounts) -> bool:
     """Return whether `difference_bounds` can be computed for a metric.
 
-    The metric must be rr, accuracy, or a sum of discounted gains that has no ideal, a global ideal or a max ideal. A
-    metric has no bounds if it condenses rankings or if its value depends on the number of results. A sum over ranks has
-    no bounds if the grades have more than MOST_LEVELS different gains.
+    The metric must be rr or accuracy, or a sum of gains times fixed weights. For such a sum, the ideal, if there is
+    one, must be "global" or "max", and the grades may have at most MOST_LEVELS different gains above 0. No metric has
+    bounds if it condenses rankings, or if its value depends on the number of results.
     """
     if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
@@ -77,8 +77,8 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
 def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
     """Return, per query, the largest possible difference in favour of one system, for rr and accuracy.
 
-    The difference is largest if all unjudged documents that only the favoured system returns are relevant, and at most
-    one of those that both systems return.
+    The difference is largest if every unjudged document that only the favoured system returns is relevant. Of the
+    unjudged documents that both systems return, one is relevant if that increases the difference; the others are not.
     side: 0 if the candidate is favoured, 1 if the baseline is.
     """
     deepest = max(int(ranked.rank.max(initial=0)) for ranked in pair.systems)

@@ -30,7 +30,7 @@ class RankedResults(NamedTuple):
     query : (n,) array of int
         Index of the query.
     doc : (n,) array of int
-        Number of the document; a document has equal numbers in all systems.
+        Number of the document; a document has the same number in the results of all systems.
     rank : (n,) array of int
         Rank, from 1.
     first_rank, size : (n,) array of int
@@ -231,7 +231,10 @@ def counts_results(metric: Metric) -> bool:
 
 
 def expected_contributions(metric: Metric, results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the (rows,) expected amounts that the results add to the metric's sum over ranks, before it is divided."""
+    """Return the (rows,) expected amounts that the results add to the metric's sum over ranks, before any division.
+
+    The expectation is over the unknown grades of unjudged results.
+    """
     if metric.traits.is_decided_by_first:
         worth = values_by_first_rank(metric, int(results.ranked.rank.max(initial=0)))[results.ranked.rank]
         return worth * results.gains.relevant * _chance_of_none_above(results, results.gains.relevant)
@@ -301,13 +304,18 @@ def _chance_of_none_above(results: ResultsWithGains, chances: FloatArray) -> Flo
 def _contribute_to_ap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
     """Return the expected amount that each result adds to the sum of ap.
 
-    The amount is the probability of relevance, times the expected precision at the rank if the result is relevant.
+    The expectation is over the unknown grades of unjudged results. The amount is the probability that the result is
+    relevant, times the expected precision at its rank if it is relevant.
     """
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.relevant)) / results.ranked.rank
 
 
 def _contribute_to_err(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected amount that each result adds to err."""
+    """Return the expected amount that each result adds to err.
+
+    The expectation is over the unknown grades of unjudged results. The amount is the probability that the result
+    satisfies the user and no result above it does, divided by the rank.
+    """
     satisfied = results.gains.mean / (pool.highest + 1.0)
     return satisfied * _chance_of_none_above(results, satisfied) / results.ranked.rank
 
@@ -325,7 +333,11 @@ def _contribute_to_rprec(results: ResultsWithGains, pool: DocumentPool) -> Float
 
 
 def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> FloatArray:
-    """Return the expected amount that each result adds to the sum of bpref."""
+    """Return the expected amount that each result adds to the sum of bpref.
+
+    The expectation is over the unknown grades of unjudged results. The factor of bpref is computed from
+    expected numbers of documents.
+    """
     relevant, nonrelevant = (
         pool.sum_by_query(each)[results.ranked.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
@@ -335,7 +347,11 @@ def _contribute_to_bpref(results: ResultsWithGains, pool: DocumentPool) -> Float
 
 
 def _contribute_to_infap(results: ResultsWithGains, _: DocumentPool) -> FloatArray:
-    """Return the expected amount that each result adds to the sum of infap."""
+    """Return the expected amount that each result adds to the sum of infap.
+
+    The expectation is over the unknown grades of unjudged results. The factor of infap is computed from
+    expected numbers of documents.
+    """
     relevant, nonrelevant = _sum_above(results, results.gains.relevant), _sum_above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
     return results.gains.relevant * (1.0 + _sum_above(results, results.gains.pooled) * likely) / results.ranked.rank

@@ -2,7 +2,7 @@
 
 K. Krippendorff, Content Analysis, 4th edition 2018, chapter 12 (alpha; distances of ordinal values: 12.3.2.2).
 J. Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychological Measurement 20, 1960.
-J. Cohen, Weighted Kappa, Psychological Bulletin 70, 1968.  `sklearn.metrics.cohen_kappa_score` agrees.
+J. Cohen, Weighted Kappa, Psychological Bulletin 70, 1968. `sklearn.metrics.cohen_kappa_score` agrees.
 All coefficients are 1 if judges always agree, and 0 if they agree as often as by chance.
 """
 

@@ -112,7 +112,7 @@ class JoinedFit(NamedTuple):
     examination : array of float
         Examination of each of these ranks relative to the first of them, whose value is 1; others can be above 1.
     doubt : array of float
-        Standard deviation of the logarithm of each examination.
+        Standard error of the logarithm of each examination.
     document : array of int
         Indices of the documents shown at these ranks, rising.
     attraction : array of float

@@ -17,7 +17,7 @@ def describe_judged_shares(
 
     full: the differences of the queries that are fully judged for both systems.
     baseline_judged, candidate_judged: mean share of judged results of each system, or None if unknown.
-    alpha: in (0, 1). The interval of the mean difference has the level 1 - alpha and is Student's t.
+    alpha: in (0, 1). The mean difference has Student's t interval of level 1 - alpha.
     """
     (pairs,) = sort_by_query([full])
     of = moments_of(pairs)

@@ -78,8 +78,8 @@ def compute_moments(
     weights: (n,) weights > 0; None for equal weights.
     members: (n,) index of each difference's cluster, 0 to G - 1; None if queries are the units. A cluster is one
         weighted unit: its value is the (weighted) mean of its differences, its weight the sum of their weights. Then n
-        is G >= 2, and the mean is still the mean of the differences. This error is robust to clusters; with equal
-        clusters it equals CR1, with unequal ones its coverage is better (docs/calibration.md).
+        is G >= 2, and the mean is still the mean of the differences. The standard error is robust to clusters: with
+        clusters of equal size it equals CR1, otherwise its coverage is better (docs/calibration.md).
     long_tailed: whether the degrees of freedom are reduced for tails longer than normal (`freedom_of_long_tails`).
 
     Raises ValueError for n < 2, NaN, infinity, weights that are not above 0, or a wrong number of weights.
@@ -164,6 +164,7 @@ def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) ->
 
     The p-value is two-sided, from Student's t with G - 2 degrees of freedom. The result is (0, 1) for fewer than four
     clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
+
     means, weights: (G,) arrays from `cluster_means`.
     """
     x, y = np.log(weights), means - means.mean()

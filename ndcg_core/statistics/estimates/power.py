@@ -52,11 +52,12 @@ def queries_needed(
     effect : float
         The mean difference to detect, > 0, in the metric's unit; chosen beforehand.
     standard_deviation : float
-        Standard deviation of the differences of queries like those to come, >= 0; 0 gives 2.
+        Standard deviation of the differences of queries like those to come, >= 0; if it is 0, the result is 2.
     alpha : float, default 0.05
         Level of the two-sided test, in (0, 1).
     power : float, default 0.8
-        Probability of finding the effect, in (alpha, 1); at alpha the test has this power without any effect.
+        Probability of finding the effect, in (alpha, 1): a test finds a difference with probability alpha even if there
+        is none.
     freedom : callable of int to float or None, optional
         Degrees of freedom for n queries, not falling with n, if weights leave fewer than n - 1. Default: n - 1.
 

@@ -5,7 +5,7 @@ the t statistics of the resamples, computed around the observed means, have the 
 It has less power if few units differ.
 
 Source: J. P. Romano and M. Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, Journal of the
-American Statistical Association 100 (2005), section 4.  Measured: docs/calibration.md.
+American Statistical Association 100 (2005), section 4. Measured: docs/calibration.md.
 """
 
 import math

@@ -126,8 +126,8 @@ def _chance_not_positive(factors: FloatArray) -> float:
 
     factors: (n,) the factors, of any sign.
 
-    The probability is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle
-    point c, with s = c + i w sinh(u). It is computed by trapezoids in u, which converge exponentially.
+    With M(s) = prod 1 / (1 - s factor_i), the probability is the integral of M(s) / (-s), divided by 2 pi i, along a
+    curve through the saddle point c < 0. The sum over equal steps of the curve's parameter u converges exponentially.
     """
     least, most = float(factors.min()), float(factors.max())
     if least >= 0:

@@ -102,9 +102,9 @@ def standardise_family(table: FloatArray) -> Family:
 def quantum_bits(column: FloatArray, differing: int) -> int:
     """Return the exponent q of the quantum 2^-q to which a column is rounded so that every sum is exact.
 
-    Otherwise sums that are equal in exact arithmetic would differ by 1e-17 in floating point, and `>=` would miss such
-    ties. The quantum depends on the number of differing rows and not on all rows. Rows that only other columns need
-    therefore have no effect.
+    Without rounding, sums that are equal in exact arithmetic would differ by 1e-17 in floating point, and `>=` would
+    miss such ties. The quantum depends on the number of differing rows and not on all rows. Rows on which only other
+    columns differ therefore have no effect.
     """
     return min(_FINEST, math.floor(EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
 

@@ -114,7 +114,7 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 def shows_difference(p_value: float | None, facts: Facts) -> bool:
     """Return whether a p-value shows a difference: it is at most alpha, and enough units differ.
 
-    Primary metrics follow this rule, too. Return False if the p-value is None.
+    The rule is that of `verdict.conclude` for primary metrics. Return False if the p-value is None.
     """
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
@@ -161,9 +161,11 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
     """Return whether rare large losses and gains are ruled out, as a verdict of equivalence requires.
 
     They are ruled out if Gaffke's bounds lie within the smallest effect on both sides. The result is True, too, if
-    Gaffke's
-    bounds have nothing to decide: if `narrow` does not lie within the smallest effect, if there is no smallest effect,
-    or if the largest loss of a query is unknown, is exceeded, or is at most the smallest effect.
+    Gaffke's bounds have nothing to decide:
+
+    - there is no smallest effect, or `narrow` does not lie within it;
+    - the largest loss of a query is unknown, or at most the smallest effect;
+    - an observed difference is larger than the largest loss.
 
     narrow: the simultaneous interval of the mean. level: level of Gaffke's one-sided tests.
     """

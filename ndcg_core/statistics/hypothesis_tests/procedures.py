@@ -76,8 +76,8 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     A column must be flipped without units that only other columns have, because these would shift its rows, and random
     flips belong to row numbers.
 
-    p_values: (columns,) p-values, which are overwritten except for columns whose units are exactly `done`.
-    done: names of the units for which `p_values` are right already.
+    p_values: (columns,) p-values, which are overwritten unless they are right already.
+    done: unit names; the p-values of the columns that have exactly these units are right already.
     """
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
@@ -151,7 +151,8 @@ def _studentised(moments: Moments, quantile: float, linear_error: float, level: 
     """Convert the half-width of an interval from the error of the bootstrap to the standard error of the mean.
 
     The result is in standard errors and at least `half_width`. Return None if the quantile is infinite.
-    quantile: half-width in linearised errors. linear_error: the linearised error, in the unit of the differences.
+    quantile: half-width in errors of the bootstrap. linear_error: the error of the bootstrap, which is linearised, in
+    the unit of the differences. level: of `half_width`.
     """
     if moments.deviation == 0:
         return half_width(moments, level)

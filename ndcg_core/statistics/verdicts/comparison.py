@@ -373,10 +373,10 @@ def verdict_notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
 
 
 def _is_at_floor(test: TestResult, alpha: float) -> bool:
-    """Return whether p_adjusted is above alpha because there are too few resamples.
+    """Return whether Benjamini and Hochberg's p_adjusted is above alpha because there are too few resamples.
 
     That is so if no flip reached the observed difference, so that p_value is the smallest value that the number of
-    flips can give. Return False if p_adjusted is equal to p_value, so that it is not adjusted by `test.factor`.
+    flips can give. Return False if `test.factor` is 1: the method left the p-value as it is, or another one was used.
     """
     floor = 1 / (test.resamples + 1)
     return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)

@@ -227,7 +227,7 @@ class TestResult:
     certain : bool
         True if p_adjusted has no Monte-Carlo error.
     reaches : HalfWidths
-        Half-widths of the simultaneous intervals; None for guardrails, which are tested alone.
+        Half-widths of the simultaneous intervals; both are None for guardrails, which are tested alone.
     factor : float
         With Benjamini and Hochberg's adjustment p_adjusted / p_value, by which the Monte-Carlo error is multiplied;
         else 1.
@@ -277,8 +277,8 @@ class Facts:
         True if the bound for bounded differences lies within the smallest effect on both sides, too, so that rare harm
         cannot hide. Also True if the largest loss is unknown.
     unseen : int or None
-        M, if losses of `largest_loss` on one query in M would exceed the smallest effect, and yet are missing in such a
-        sample with a probability of alpha; else None.
+        M, if losses of `largest_loss` on one query in M would make the mean loss larger than the smallest effect, and
+        yet are missing in a sample of this size with a probability of alpha; else None.
     is_drawn : bool
         True if the queries were drawn from a log by disagreement, and the differences scaled.
     largest_loss : float
