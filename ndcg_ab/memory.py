@@ -27,7 +27,7 @@ UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 def bytes_of(size: str) -> int:
     """Return the number of bytes that a size names: ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B`` or ``50%``.
 
-    Units are powers of 1000, or with an ``i`` of 1024. A percentage is of the machine's memory.
+    K, M, G and T are powers of 1000, but powers of 1024 with an ``i``. A percentage is a share of the machine's memory.
     """
     match = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
     assert match is not None

@@ -62,7 +62,7 @@ def foreign_name(text: str) -> str | None:
 def find_ir_measure(text: str) -> ExternalMetric | None:
     """Return the ir_measures measure that a text names, or None if it names none.
 
-    A leading ``-`` means that lower values are better.  Raise MetricError if the text names a measure that cannot be
+    A leading ``-`` means that lower values are better. Raise MetricError if the text names a measure that cannot be
     computed; the message says what is missing.
     """
     name, bare = foreign_name(text), text.strip().removeprefix(NEGATED).strip()

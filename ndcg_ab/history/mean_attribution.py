@@ -100,9 +100,10 @@ def attribute_means(
 ) -> tuple[list[MeanChange], Values]:
     """Split the change of each system's mean since the previous evaluation into parts by cause.
 
-    Returns the changes of the primary metrics that both evaluations have; if parts are unknown, a change has the
-    reason. Also returns (metric_hash, system_id) -> per-query values of the earlier ranking under the current
-    judgments, on the queries judged in both evaluations, for systems whose ranking and judgments both changed.
+    Returns two values. The first has one change per changed system and primary metric with values in both evaluations;
+    if the parts are unknown, a change has the reason instead. The second maps (metric_hash, system_id) to the per-query
+    values of the earlier ranking under the current judgments, on the queries judged in both evaluations. It has the
+    systems whose ranking and judgments both changed.
     engine: the tables of the current evaluation.
     earlier: the previous evaluation.
     now: (metric_hash, system_id) -> current per-query values.
@@ -155,7 +156,8 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
     """Yield the tables, judged queries and weights of the previous evaluation.
 
-    Raise UnknownPartsError if the tables are missing, unreadable or insufficient.
+    Raise UnknownPartsError if the tables are not kept any more, cannot be read, or lack judgments or rankings. An
+    InputError or an error of DuckDB that is raised in the block becomes an UnknownPartsError, too.
     evaluation: the current configuration, whose limits of threads and memory apply.
     """
     limits, spill = evaluation.resources, evaluation.spill_folder
@@ -213,11 +215,13 @@ def score_by_old_judgments(
 ) -> dict[Key, PairedValues]:
     """Score current rankings under the earlier judgments, and return the per-query values.
 
-    The result maps (metric_hash, ``now`` and the system's name) to values. The earlier rankings are scored only to
-    check that they reproduce their stored values. Raises UnknownPartsError if they do not, because something else has
-    then changed.
+    The result maps (metric_hash, ``now NAME``) to values, where NAME is the name of the system. The earlier rankings
+    are scored only to check that they reproduce their stored values. Raises UnknownPartsError if they do not, because
+    something else has then changed.
     current, past: the current and the previous evaluation.
+    evaluation: the configuration of the engine that computes the values.
     chosen: (metric_hash, system_id) -> metric, for all changes to explain.
+    earlier: the previous evaluation, with its stored values.
     systems: names of the systems to score.
     """
     if not systems:
@@ -255,9 +259,11 @@ def attribution_rows(
     chosen: (metric_hash, system_id) -> metric, for all changes to explain.
     causes: system_id -> the causes (ranking, judgments, queries) that changed.
     now: (metric_hash, system_id) -> current per-query values.
+    earlier: the previous evaluation, with its means and per-query values.
     sides: the previous and the current evaluation.
-    mixed: (metric_hash, label and system) -> values of the ranking of one evaluation under the judgments of the other.
-    counts: number of new, and of changed or removed judgments; None if unknown.
+    mixed: (metric_hash, ``then NAME``) -> values of the earlier ranking of the system NAME under the current judgments;
+        (metric_hash, ``now NAME``) -> values of its current ranking under the earlier judgments.
+    counts: number of new judgments, and number of changed or removed judgments; None if unknown.
     Raises UnknownPartsError if a mean cannot be computed, or differs from the mean in the history.
     """
     past, current = sides
@@ -341,7 +347,9 @@ def most_moved_queries(
 def summary_mean(group: PairedValues, side: Side) -> float | None:
     """Return the mean of the per-query values of one system, or None if there are no values.
 
-    The mean is weighted if the evaluation `side` has weights.
+    The mean is weighted if queries have weights.
+    group: the values of the system, in the attribute `differences`.
+    side: the evaluation (the previous or the current one) whose weights are used.
     """
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))

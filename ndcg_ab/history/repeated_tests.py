@@ -18,12 +18,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class MonitorLook:
-    """One look at a comparison: its test in one evaluation, as one of the repeated tests over all evaluations.
+    """One look at a comparison that is tested repeatedly: its test in one evaluation.
 
     Attributes
     ----------
     ordinal, began : int, str
-        Number and nominal time of the first evaluation with this content.
+        Number and nominal time of the evaluation; of the first one if several have equal content.
     level : float
         The part of alpha that this look may spend.
     p_value : float
@@ -95,7 +95,8 @@ class RepeatedTests:
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
     """Return the tests that are repeated over all evaluations, or None if no comparison was tested.
 
-    There is one monitor for each comparison in the last evaluation with tests.
+    The tests of one candidate on one metric are a `Monitor`. The result has one for each comparison in the last
+    evaluation that has tests.
     past: the open history.
     until: the ordinal of the last evaluation to include; None for all evaluations.
     """

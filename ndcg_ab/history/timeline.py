@@ -118,12 +118,13 @@ class Timeline:
     reused : tuple of ReusedNight
         The runs that reused an earlier evaluation, from the time of the first returned evaluation on.
     failed : tuple of FailedNight
-        The runs that failed, from that time on, except those that were repeated with success.
+        The runs that failed, from the time of the first returned evaluation on, except those that were repeated with
+        success.
     over_nights : RepeatedTests or None
         The tests repeated over all evaluations, on every primary metric; None if nothing was tested.
     latest_value : int or None
-        How many of the latest evaluations must be returned until one has a value of the metric; None if no evaluation
-        has.
+        The smallest number of latest evaluations that includes one with a value of the metric; None if no evaluation
+        has a value.
     """
 
     name: str
@@ -229,7 +230,9 @@ def read_states(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
 
     The result maps the ordinal to {input: digest}, with the key ``definition`` for the hash of the metric. Also sets
     `judgments_version` of each evaluation.
-    nights: ordinal -> evaluation.
+    nights: ordinal -> evaluation; changed in place.
+    metric: name of the metric.
+    tables: the open history.
     """
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
@@ -249,6 +252,7 @@ def read_decisions(nights: dict[int, EvaluatedNight], metric: str, tables: Growi
     """Read decisions, failed gates, changes since the previous evaluation and acknowledgements into the evaluations.
 
     nights: ordinal -> evaluation; changed in place.
+    metric: name of the metric whose changes since the previous evaluation are read.
     tables: the open history.
     """
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
@@ -271,6 +275,7 @@ def read_values(nights: dict[int, EvaluatedNight], metric: str, tables: GrowingD
     """Read the means of a metric or cost, and the comparisons with the baseline, into the evaluations.
 
     nights: ordinal -> evaluation; changed in place.
+    metric: name of the metric or cost.
     tables: the open history.
     """
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():

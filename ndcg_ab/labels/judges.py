@@ -193,8 +193,10 @@ def mean_over_draws(
 ) -> NDArray[np.float64] | None:
     """Return the mean difference of each draw, as an array (draws,); None if a draw leaves no query to score.
 
-    column: the measured differences, which are used for queries without drawn grades. differences: query_id -> array
-    (draws,) of the differences by drawn grades, NaN if not scored.
+    column: the measured differences, which are used for queries without drawn grades.
+    differences: query_id -> array (draws,) of the differences by drawn grades, NaN if the query cannot be scored.
+    sampling: the scales and weights of the queries.
+    draws: number of draws.
     """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[index] for index in indices), *differences]

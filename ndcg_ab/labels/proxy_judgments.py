@@ -265,7 +265,7 @@ def correct_by_log(
 def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
     """Return a column of paired differences restricted to some queries.
 
-    Baseline values, weights and clusters are dropped.
+    The result has no baseline values, weights and clusters.
     """
     indices = [index for index, query_id in enumerate(column.query_ids) if query_id in query_ids]
     differences = np.asarray(column.differences)[indices]

@@ -141,8 +141,8 @@ def describe_unjudged(
 
     column: the paired differences of the comparison.
     pair: the results of the two systems; None if the metric has no expected value over unknown grades.
-    not_drawn: the largest possible effect on the mean of log queries that were not drawn, as a share of the largest
-        loss; 0 if there are none.
+    not_drawn: how much the mean difference may change because of log queries that were not drawn, in units of
+        `column.largest_loss`; 0 if there are no such queries.
     is_complete: True if unjudged results are declared not relevant.
     """
     settings, measured = evaluation.statistics, state_of(row.conclusion, row.size)
@@ -189,7 +189,10 @@ def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence
 
 
 def mean_of(column: Column, values: NDArray[np.float64]) -> float:
-    """Return the mean of one value per query, with the scales and weights of a column."""
+    """Return the mean of one value per query, after multiplication by the scales of a column.
+
+    The mean is weighted if the column has weights.
+    """
     scaled = values if column.scales is None else values * np.asarray(column.scales)
     return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
 

@@ -143,7 +143,7 @@ class Store(ABC):
         """Replace the recorded costs of the requests for the input `key`."""
 
     def answers_folder(self, key: str) -> Path | None:
-        """Return the folder for answers that the source `key` caches during the run, or None for no caching."""
+        """Return the folder in which the source `key` may store answers during the run; None to store none."""
         return None
 
     def asked_since(self, force: bool) -> float | None:
@@ -160,7 +160,7 @@ class Store(ABC):
     def judgments(self) -> Pulled | None:
         """Return all judgments as one table, including the grades by the judge function.
 
-        None if some configured source has not been read yet, and if another tool computed the scores.
+        None if some configured source has not been read yet, or if another tool computed the scores.
         """
         keys = [judgments_key(index) for index in range(len(self.evaluation.judgment_entries))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)

@@ -115,15 +115,15 @@ class Answer:
     candidates : tuple of Candidate
         The best decision first; among equal decisions, the largest difference first.
     matrix : mapping
-        System -> metric -> cell.  The baseline is first, then come the candidates; secondary metrics are last.
+        System -> metric -> cell. The baseline is first, then come the candidates; secondary metrics are last.
     warnings : tuple of Line
-        One line per cause, over all systems.  A line of severity "error" is a reason to doubt the answer.
+        One line per cause, over all systems. A line of severity "error" is a reason to doubt the answer.
     notes : tuple of Line
         The notes of the data check, and remarks about the comparisons.
     gate : str
         Whether the gates passed, in one line; empty without gates.
     is_clean : bool
-        Whether there are no findings, doubts and warnings.
+        True if there is no finding, no doubt and no warning.
     kind : str
         "drawn" if the queries were drawn from a log, else empty.
     """
@@ -309,8 +309,10 @@ def format_headline(outcome: Outcome) -> str:
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     """Return the best decision with its first candidate and difference: ``ship hybrid +0.0762 ndcg@10 and 1 more``.
 
-    A decision that does not end in "ship" comes last: ``hybrid +0.0732 ndcg@10: judge more results``. MLflow cuts the
-    names of runs, and this decision is longer. choice: the best decision. names: its candidates.
+    A decision that ends in "ship" is the beginning of the text. Any other decision is longer, and is the end of the
+    text, because MLflow cuts the end of long names: ``hybrid +0.0732 ndcg@10: judge more results``.
+    choice: the best decision.
+    names: the candidates with this decision.
     """
     best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]

@@ -273,10 +273,11 @@ def format_finding_group(code: str, about: str, group: Sequence[Finding], system
 def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:
     """Return a function that formats findings, one per system, as a text with the count of each system.
 
-    Such as ``each of 5 systems answers 81 unjudged queries`` if counts are equal, else ``2 of 5 systems answer unjudged
-    queries: bm25 81, ance 80``; the message of a single finding is unchanged. verb, noun: the words for one system and
-    for a count of 1. verbs, nouns: the words for several. The function takes the subject (unused), the findings and the
-    number of systems.
+    The text is ``each of 5 systems answers 81 unjudged queries`` if all systems have equal counts; otherwise it is like
+    ``2 of 5 systems answer unjudged queries: bm25 81, ance 80``. For a single finding it is the finding's message. The
+    function takes a text that it does not use, the findings and the number of systems.
+    verb, verbs: the verb in the singular and in the plural.
+    noun, nouns: the noun in the singular and in the plural.
     """
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:

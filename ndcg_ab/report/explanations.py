@@ -265,7 +265,8 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 def explain_label_effect(row: Comparison) -> str:
     """Return a clause on whether unjudged results could change a verdict, and how.
 
-    The text is empty if the comparison is undecided or not testable, and if no result is unjudged.
+    The text is empty if the comparison is undecided or not testable, if no result is unjudged, or if the effect of
+    unjudged results was not computed.
     """
     unjudged = row.unjudged
     if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:

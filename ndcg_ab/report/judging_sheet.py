@@ -27,7 +27,7 @@ def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[fl
 def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
     """Return the judging sheet for query-document pairs as HTML.
 
-    rows: the pairs.  grades: the grades of the judgments, in any order.
+    rows: the pairs. grades: the grades of the judgments, in any order.
     """
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
     levels = grade_levels(grades)

@@ -50,8 +50,10 @@ def since_title(since: SinceLast) -> str:
 def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[ChangeLine]:
     """Yield the lines on what changed since the previous evaluation.
 
-    New systems and changed systems come first, with one line per system and metric. Below a drop follow the queries
-    that lost most. Unchanged systems and notes on queries come last. most_lost: the most queries below one drop.
+    New and changed systems come first, with one line per system and metric. If several causes changed a mean, or
+    if it is a drop (the ranking got worse), the next line divides the change by cause. After a drop come the queries
+    that lost most. Unchanged systems and notes on queries come last.
+    most_lost: the largest number of queries for one system and metric.
     """
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):

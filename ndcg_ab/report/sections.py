@@ -167,8 +167,9 @@ def changes_heads(changes: Changes) -> list[str]:
 def print_changes(console: Console, outcome: Outcome) -> None:
     """Print what changed in the top results of each candidate; print nothing if this is unknown.
 
-    First comes a table of all candidates. For the first `SIDE_BY_SIDE` candidates follow the added and dropped
-    documents by grade, and the results of both systems on the queries with the largest differences.
+    A table of all candidates comes first. For each of the first `SIDE_BY_SIDE` candidates, it is followed by the
+    numbers of added and removed documents by grade, and by the results of candidate and baseline on the queries with
+    the largest differences.
     """
     if not outcome.changes:
         return
@@ -200,7 +201,7 @@ def format_grade(grade: float | None) -> str:
 
 
 def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
-    """Yield lines with the top results of both systems on one query; ✕ marks dropped documents, + added ones.
+    """Yield lines with the top results of both systems on one query; ✕ marks removed documents, + added ones.
 
     width: columns of the terminal.
     """

@@ -151,8 +151,8 @@ def format_family(outcome: Outcome, family: str) -> str:
 def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
     """Return the number of queries of a comparison in words, such as ``over 90 shared queries``.
 
-    Empty if the mean of each of the two systems is over as many queries. The numbers differ if a metric leaves out
-    queries that a system did not answer.
+    The text is empty if this is also the number of queries in the mean of each of the two systems. The numbers differ
+    if a metric leaves out queries that a system did not answer.
     """
     pair = (comparison.baseline, comparison.candidate)
     counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
@@ -162,8 +162,8 @@ def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
 def format_weights(outcome: Outcome) -> str | None:
     """Return a note that means are weighted, with the effective number of queries; None without weights.
 
-    The number is the smallest over the comparisons; it is left out if it is not below the number of queries. For
-    queries drawn from a log, the note is about the number alone, and None if the number is left out.
+    The effective number is the smallest of all comparisons. It is left out if it is not below the number of queries. If
+    queries were drawn from a log, the note has only the effective number; if that is left out, the result is None.
     """
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
@@ -242,8 +242,8 @@ def format_labels(comparison: Comparison) -> str | None:
 def format_proxy_correction(comparison: Comparison) -> str | None:
     """Return the difference corrected by proxy judgments, with its interval and p-value; None without proxy judgments.
 
-    The text adds how many careful judgments of queries the correction is worth. If the difference could not be
-    corrected, the text is the reason.
+    The text ends with the number of further carefully judged queries that would give an equally narrow interval. If the
+    difference could not be corrected, the text is the reason.
     """
     corrected = comparison.cheap
     if corrected is None:

@@ -121,8 +121,8 @@ class Judge:
     queries : int
         Number of queries of these documents.
     comparisons : tuple of Comparison
-        Comparisons on primary metrics over these queries.  Empty if the queries are too few or cannot be scored, or if
-        ten judges with enough queries have more documents.
+        Comparisons on primary metrics over these queries. Empty if the queries are too few or cannot be scored, or if
+        this is not one of the ten judges with the most documents among those with enough queries.
     """
 
     name: str
@@ -196,7 +196,8 @@ class Judges:
     alpha : float or None
         Krippendorff's alpha of ordinal grades, over all documents with several judges; None if all grades are equal.
     pairs : tuple of TwoJudges
-        The pairs of judges with the most shared documents, at most 45, in this order; pairs without any are left out.
+        The pairs of judges, sorted by their number of shared documents, the largest first. Only the first 45 are kept.
+        Pairs without shared documents are left out.
     noise : tuple of JudgeNoise
         The variation of each difference by disagreement; empty if judges agree, or if it could not be computed.
     """

@@ -105,8 +105,8 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 def column_types(record: type) -> dict[str, pa.DataType]:
     """Return {column: Arrow type} for a table of records of one type.
 
-    Each field is a column. A list of texts is one text; lists of records are left out. The fields of a nested record
-    are columns whose names begin with the name of the nested field: ``clusters_count``.
+    Each field is a column. A list of texts becomes one text; lists of records are left out. The fields of a nested
+    record are columns whose names begin with the name of the field that holds it: ``clusters_count``.
     """
     found: dict[str, pa.DataType] = {}
     for field in dataclasses.fields(record):

@@ -79,10 +79,10 @@ class CostDifference:
     queries : int
         Number of queries for which every system has this cost.
     difference : float or None
-        Candidate - baseline in the unit of the cost; negative if the candidate costs less.  None without queries, and
+        Candidate - baseline in the unit of the cost; negative if the candidate costs less. None without queries, and
         if the values of both systems are lower bounds.
     low, high : float or None
-        Bounds of the interval.  With a guardrail, `low` is adjusted for all cost guardrails, so that the chance to find
+        Bounds of the interval. With a guardrail, `low` is adjusted for all cost guardrails, so that the chance to find
         harm in any of them by mistake is at most alpha / 2.
     margin : float or None
         Largest acceptable difference of a guardrail; None without one.
@@ -120,8 +120,8 @@ class CostDifference:
     def is_beyond(self) -> bool:
         """Whether a guardrail may be broken: it is not shown to hold, and the difference may be above the margin.
 
-        The difference may be above the margin if it is measured so, is only a lower bound, or is unknown. False without
-        a guardrail.
+        The difference may be above the margin if the measured difference is above it, is only a lower bound, or is
+        unknown. False without a guardrail.
         """
         if self.margin is None or self.conclusion is Verdict.NOT_WORSE:
             return False

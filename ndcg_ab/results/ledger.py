@@ -29,7 +29,7 @@ class LedgerRow:
         The system of a ranking or of answers, or the metric of scores; else None.
     read : int
         Number of rows of files and logs in the stages JUDGMENTS, CLICKS and RANKING; number of judged queries in the
-        other stages.  SCORED starts from the queries that DRAWN uses.
+        other stages. SCORED starts from the queries that DRAWN uses.
     used : int
         Number of rows or queries that the stage used.
     left_out : tuple of Omission
@@ -49,7 +49,7 @@ class LedgerRow:
 
     @property
     def share(self) -> float:
-        """The share of the rows read that is used, 0 to 1; 0 if nothing was read."""
+        """The share of the read rows or queries that is used, 0 to 1; 0 if nothing was read."""
         return self.used / self.read if self.read else 0.0
 
 

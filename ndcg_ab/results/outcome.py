@@ -21,7 +21,7 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 
 
 class Severity(StrEnum):
-    """The severity of a finding, the most severe first."""
+    """The severity of a finding; the members are in order, the most severe first."""
 
     ERROR = "error"
     """The evaluation stops."""
@@ -51,7 +51,7 @@ class Severity(StrEnum):
 class SeverityTraits(NamedTuple):
     """The presentation of a severity.
 
-    rank: 0 for the most severe, 1, 2 …  mark, colour: one-character symbol, and its colour in a terminal.
+    rank: 0 for the most severe, 1, 2 … mark, colour: one-character symbol, and its colour in a terminal.
     """
 
     rank: int
@@ -104,7 +104,8 @@ class GateResult:
     message : str
         Sentence on why the condition fails, or on how it holds.
     systems, reasons : tuple of str
-        The systems that fail the condition, and the reason for each; empty if it passed or concerns no single system.
+        The system of each failure ("" if the failure concerns all systems), and its reason. Both are empty if the
+        condition holds. `systems` is also empty if the condition fails as a whole.
     """
 
     name: str
@@ -116,8 +117,8 @@ class GateResult:
     def reasons_for(self, *systems: str) -> str:
         """Return why the condition of the gate fails for any of the given systems.
 
-        "" if the condition holds, or fails only for other systems. If the condition concerns no single system, the
-        result is the message.
+        "" if the condition holds, or fails only for other systems. If it fails as a whole, or if the reasons by system
+        are unknown, the result is the message.
         """
         if self.passed or not self.systems:
             return "" if self.passed else self.message
@@ -168,7 +169,7 @@ class SystemSummary:
     metric : str
         Name of the metric.
     mean, median : float or None
-        Mean and median of the values over the scored queries; None without scored queries.  The mean is weighted if the
+        Mean and median of the values over the scored queries; None without scored queries. The mean is weighted if the
         queries have weights.
     queries : int
         Number of scored queries.
@@ -253,7 +254,7 @@ class Outcome:
     metrics : tuple of Metric
         The metrics, in the configured order.
     systems : tuple of SystemSummary
-        One summary per system and metric.  The systems are in the given order.
+        One summary per system and metric. The systems are in the given order.
     comparisons : tuple of Comparison
         The comparisons of all families: primary and secondary metrics, guardrails, gates, slices and pairs.
     parity_queries : int or None

@@ -1,6 +1,6 @@
 """Store the inputs of a run in a working folder, which becomes the bundle of the evaluation.
 
-Inputs are Parquet files, read now or copied from an earlier run.  Tables and results of stages stay in memory until the
+Inputs are Parquet files, read now or copied from an earlier run. Tables and results of stages stay in memory until the
 end, when they are written to the bundle.
 """
 
@@ -133,7 +133,7 @@ class RunFolder(Store):
     def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
         """Record an input for the bundle.
 
-        rows: the number of rows.  digest: the hash of the content.  read: the time of the earlier run that read the
+        rows: the number of rows. digest: the hash of the content. read: the time of the earlier run that read the
         input; None if it was read now.
         """
         self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
@@ -183,8 +183,9 @@ class RunFolder(Store):
     def rankings(self, memory: Memory | None, *, complete: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Return the ranking of every system, as a mapping of system name -> ranking.
 
-        A ranking is reduced to the ranks that the metrics need if that is possible. complete: return unreduced
-        rankings.  force: reduce again instead of using a cached result.
+        A ranking is reduced to the ranks that the metrics need if that is possible.
+        complete: True to return rankings with all ranks.
+        force: True to reduce rankings again instead of using cached results.
         """
         about = None if complete else self.reduction_key_parts()
         rankings = {}
@@ -216,8 +217,8 @@ class RunFolder(Store):
     ) -> Pulled:
         """Return the ranking of one system, reduced to the ranks that the metrics need.
 
-        The complete ranking is returned if it cannot be reduced. at: the index of the system.  read: reads the complete
-        ranking. about: the result of `reduction_key_parts`.  force: do not use a cached result.
+        The complete ranking is returned if it cannot be reduced. at: the index of the system. read: reads the complete
+        ranking. about: the result of `reduction_key_parts`. force: True not to use a cached result.
         """
         ranking = ranking_key(at)
         key = digest_of([digest_of_file(self.path(ranking)), *about])
@@ -238,7 +239,8 @@ class RunFolder(Store):
     def reduction_key_parts(self) -> list[Any]:
         """Return the values that, besides the rows of a ranking, determine the reduced ranking.
 
-        They are judgments, metrics, sample size and version.
+        They are the judgments and the rules for combining them, the hashes of the metrics, the number of queries to
+        recompute, the version of the program, and the version of the method of reducing rankings.
         """
         evaluation = self.evaluation
         indices = range(len(evaluation.judgment_entries))
@@ -254,7 +256,8 @@ class RunFolder(Store):
     def read_extra(self, kind: str, key: str, schema: pa.Schema | None = None) -> pa.Table | None:
         """Return an additional table that was read with an input, or None if there is none.
 
-        kind: `documents` (titles and addresses) or `costs`.
+        kind: `documents` (titles and addresses) or `costs`. key: the key of the input. schema: the columns to return;
+        None for those of the file.
         """
         path = self.path(f"{kind}_{key}")
         return papq.read_table(path, schema=schema) if path.exists() else None

@@ -50,9 +50,9 @@ def gain_rule(metric: Metric) -> str:
 
 
 def relevance_rule(metric: Metric) -> str:
-    """Return the name of the gain rule by which a document is relevant, so that its query can be scored.
+    """Return the name of the gain rule that decides whether a query has relevant documents, and can be scored.
 
-    It is the metric's own gain rule, unless the gain names another.
+    It is the metric's own gain rule, unless the gain names another rule for this purpose, as ``judged`` does.
     """
     gain = metric.effective_gain
     return (GAINS[gain].relevance if isinstance(gain, str) else None) or gain_rule(metric)
@@ -67,8 +67,8 @@ def discount_rule(metric: Metric) -> str:
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     """Return the tables from which the SQL computes the metrics, by table name.
 
-    One table has the metrics; the others have each distinct rank rule, gain rule and discount rule, the gain tables,
-    and ranks to fill up ideals.
+    One table has the metrics; others have each distinct rank rule, gain rule and discount rule, and the gain tables.
+    The last table has the ranks from 1 to the largest cutoff of the metrics whose ideal has a gain at every rank.
     """
     rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
     # Coverage (judged@k) is computed for every metric.

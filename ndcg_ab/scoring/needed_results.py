@@ -63,8 +63,8 @@ def covers_enough_queries(pulled: Pulled, judgments: Pulled) -> bool:
 def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
     """Return the part of a ranking that the metrics need, with the ranks of relevant documents by the first metric.
 
-    None if all of the ranking is needed, if it is not in memory, if its rows are not regular, or if it answers too few
-    judged queries for the check of document ids. systems: number of compared systems.
+    None if all of the ranking is needed, if it is not in memory, if the fast reader cannot read its rows, or if it
+    answers too few judged queries for the check of document ids. systems: number of compared systems.
     """
     needed = find_needed_results(metrics, judgments, systems)
     if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):

@@ -87,7 +87,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recompute a sample of queries with `ndcg_core`, and return the number of queries in the sample.
 
     Raise ParityError at the first value that differs from that of the SQL by more than 1e-9. Metrics that another tool
-    computed are left out; 0 if there are no others.
+    computed are left out; if no other metric remains, nothing is recomputed, and the result is 0.
 
     Notes
     -----

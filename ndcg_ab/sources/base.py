@@ -120,7 +120,7 @@ class PullRequest:
     writer : TableWriter
         Receives the rows and returns them as a table, in memory or on disk.
     costs : CostRequest or None
-        The costs to record; queries are then sent in random order.  None to record none and keep the order of the
+        The costs to record; queries are then sent in random order. None to record none and keep the order of the
         queries.
     resources : Resources or None
         The threads and memory that the source may use; None for no limit.
@@ -175,7 +175,7 @@ class Source(ABC):
 
     Notes
     -----
-    Every kind of source has a module and a line in `registry`.  The model that describes the source in a configuration
+    Every kind of source has a module and a line in `registry`. The model that describes the source in a configuration
     (`ndcg_ab.config.model.evaluation`) says whether the source needs the queries.
     """
 
@@ -224,8 +224,8 @@ class Source(ABC):
     def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
         """Return the part of a ranking that the evaluation needs, or None if all rows must be read.
 
-        By default None. needed: the part that is needed. pull: the request, whose writer receives the rows of the part,
-        in a file beside the one of a complete ranking.
+        By default None. needed: the part that is needed. pull: the request. Its writer receives the rows of the part,
+        and writes them to another file than those of a complete ranking.
         """
         return None
 
@@ -250,7 +250,7 @@ class Pulled:
     Attributes
     ----------
     content : pyarrow.Table, TableOnDisk or callable
-        The rows.  If the rows stay on a cluster, one row per query with the lowest document id.  If a ranking was
+        The rows. If the rows stay on a cluster, one row per query with the lowest document id. If a ranking was
         reduced, a function that reads all rows.
     layout : Layout
         The columns of the rows.

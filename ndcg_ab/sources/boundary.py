@@ -32,9 +32,9 @@ class Bounds(NamedTuple):
     remedy : str
         What the user can do if a limit is exceeded, for the message.
     largest : int
-        The largest integer.
+        Largest absolute value of an integer; in a click log, the largest rank.
     pace : int
-        The least number of bytes per second; 0 for no limit.
+        Least number of bytes that must arrive per second; 0 for no limit.
     """
 
     bytes: int

@@ -131,8 +131,8 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
     """Return the layout for reading the costs of a ranking, and the source to read them from.
 
-    The layout has the columns query_id and one per cost in `names`. The source is `described`, without configured
-    column names for other fields. Raise InputError for dictionaries, which have no columns.
+    The layout has the column query_id and one column per cost in `names`. The source is `described`; column names that
+    it configures for other fields are left out. Raise InputError for dictionaries, which have no columns.
     """
     if isinstance(described, FileSource) and isinstance(getattr(described.in_memory, "data", None), Mapping):
         rule = "costs are columns of a table, and dictionaries have none: give a table"

@@ -187,7 +187,8 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
     """Yield the schema and then the batches of a query of a SQLite file.
 
-    If SQLite would write files beside the database, a copy is queried. Raise InputError if the query fails, and
+    If SQLite would write files beside the database, a copy is queried. options: further parameters of the driver.
+    seconds: has no effect for SQLite. Raise InputError if the query fails, and
     SilentError if the database is locked.
 
     Notes

@@ -54,7 +54,7 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
 
 
 def select_queries(content: dict[str, Any], indices: Sequence[int]) -> dict[str, Any]:
-    """Return the content of the data block with only some queries. indices: their positions in the content."""
+    """Return the content of the data block with only the queries at `indices`."""
     queries = {name: [column[index] for index in indices] for name, column in content["queries"].items()}
     values = [[[column[index] for index in indices] for column in systems] for systems in content["values"]]
     return content | {"queries": queries, "values": values}
@@ -129,8 +129,9 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
     1. The documents, each as an id or as [id, title, address].
     2. The grades of these documents; null if unjudged.
     3. Per system, the displayed ranking as indices into the documents.
-    4. Per system, [number of relevant documents that are not displayed, [[index, rank], …]] for the best of them. The
-    rank is the rank at which the system returned the document; null if it did not.
+    4. Per system, [count, [[index, rank], …]]: the number of relevant documents that are not displayed, and a list of
+    the best of these documents. The index is that of the document in the first item. The rank is the one at which the
+    system returned the document; null if it did not return it.
     5. Per system, the rank-biased overlap with the baseline; null if unknown.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))

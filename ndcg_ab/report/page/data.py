@@ -57,14 +57,14 @@ class PageData:
     Attributes
     ----------
     about : dict
-        The content of bundle.json.  For a comparison that is not stored: name, ordinal (or None), began (or None),
+        The content of bundle.json. For a comparison that is not stored: name, ordinal (or None), began (or None),
         finished, inputs, evaluation (or None) and, if known, gates, a list of {name, passed, message}.
     queries : pyarrow.Table
         Columns query_id and text (null if unknown).
     scores : pyarrow.Table
         Columns system_id, query_id, metric and value.
     rankings : pyarrow.Table
-        The displayed results: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain.  The
+        The displayed results: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain. The
         ranks are those of the first metric.
     missed : pyarrow.Table
         The relevant documents that are not displayed, the best first: system_id, query_id, doc_id, grade, rank (null if
@@ -78,7 +78,7 @@ class PageData:
         The reason why configured titles and addresses are missing; else None.
     timeline : pyarrow.Table or None
         All evaluations up to this one: ordinal, began, system_id, metric, mean, difference, low, high, verdict and
-        conclusion.  None without a history.
+        conclusion. None without a history.
     over_nights : RepeatedTests or None
         The tests repeated over all evaluations; None without a history or a test.
     """
@@ -181,7 +181,7 @@ def shown_depth(metric: Metric) -> int:
 def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wins: bool = False) -> list[MovedQuery]:
     """Return the queries on which a candidate loses most against the baseline, the largest loss first.
 
-    count: the largest number of queries.  wins: if True, the queries on which the candidate wins most instead.
+    count: the largest number of queries. wins: if True, the queries on which the candidate wins most instead.
     """
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (

@@ -176,9 +176,9 @@ def format_count(count: int, word: str) -> str:
 
 
 def largest_extent(rows: Sequence[Comparison]) -> float:
-    """Return the largest absolute value that the strips of one table must show, with a margin of 8 %.
+    """Return the largest absolute value that the strips of one table must show, plus 8 %.
 
-    The values are interval ends, differences and smallest effects. 1 if all are 0 or unknown.
+    The values are interval ends, differences and smallest effects. The result is 1 if all are 0 or unknown.
     """
     values = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in values for end in row if end is not None]
@@ -188,8 +188,8 @@ def largest_extent(rows: Sequence[Comparison]) -> float:
 def interval_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     """Return the x coordinates of an interval's marks on a strip; None without an interval.
 
-    On the strip, 0 is -span and 200 is span. Keys: low, high, point (the difference), and from, to (the smallest
-    effect) if a smallest effect is set.
+    The coordinate 0 stands for the value -span, and 200 for the value span. The keys are low, high and point (the
+    difference). If a smallest effect is set, from and to are the coordinates of minus and plus this effect.
     """
     interval = deciding_interval(comparison)
     if interval is None or comparison.difference is None:

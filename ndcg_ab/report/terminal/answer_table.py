@@ -55,9 +55,10 @@ def print_answer_table(
     """Print the answer on one screen: decisions, warnings and the matrix of systems and metrics.
 
     With 100 characters a line, it takes at most 10 lines for one candidate and one metric, 25 for 4 candidates and 4
-    metrics, and 35 for 19 candidates and 4 metrics. in_full: print every reason, system and warning, in as many lines
-    as needed. remedies: the command of a warning -> the same command with the user's files, which is printed instead,
-    once and if it fits into a line.
+    metrics, and 35 for 19 candidates and 4 metrics.
+    in_full: print every reason, system and warning, in as many lines as needed.
+    remedies: the command of a warning -> the same command with the user's files. The second command is printed in place
+        of the first if it fits into a line or `in_full` is True. Later warnings with this command have no command.
     """
     answer = make_answer(outcome)
     above, warnings = split_warnings(answer)
@@ -113,7 +114,7 @@ def decision_lines(answer: Answer, width: int, *, in_full: bool = False) -> Iter
 def wrap_decision(choice: Choice, head: str, parts: Sequence[str], separator: str, width: int, room: int) -> list[Text]:
     """Return a decision in at most `room` lines: its mark, a head, and as many parts as fit, then "…".
 
-    parts: the names or reasons.  separator: the text between parts.
+    parts: the names or reasons. separator: the text between parts.
     """
     for count in range(len(parts), 0, -1):
         left_out = f"{separator}…" if count < len(parts) else ""
@@ -172,12 +173,13 @@ def matrix_lines(answer: Answer, width: int, *, in_full: bool) -> tuple[list[Tex
 
 
 def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> list[bool]:
-    """Return, for each column that fits on the screen, True if it is displayed with intervals.
+    """Return a boolean for each column that fits on the screen: True if the column is displayed with intervals.
 
     Columns are taken from the left until one does not fit; the first is always taken. The first column has intervals if
-    there is room, and so has the second if a line has at least TWO_INTERVALS characters. Then the other columns get
-    intervals as long as every name can still be displayed in full. width: characters of a line, without the mark before
-    the name. name_width: characters of the longest name.
+    there is room for them. On a line of at least TWO_INTERVALS characters, the second column has them, too, if there is
+    room. Another column has intervals if every name can then still be displayed in full.
+    width: characters of a line, without the mark before the name.
+    name_width: characters of the longest name.
     """
     first = 1 + (width + 2 >= TWO_INTERVALS)
     room, wide = width - min(name_width, NAMES[0]), []
@@ -229,9 +231,10 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
 
 
 def short_number(value: float | None, sign: str = "+") -> str:
-    """Return a number as ``+.137`` (without a sign ``.137``), from 10 on as ``+12.3457``; a dash for None.
+    """Return a number with three decimals and without a leading zero: ``+.137``, ``+1.370``; a dash for None.
 
-    sign: "+" to display the sign of positive numbers, or empty.
+    A number whose absolute value is 10 or more has four decimals: ``+12.3457``.
+    sign: "+" to display the sign of positive numbers, or empty: ``.137``.
     """
     if value is None or abs(value) >= 10:
         return signed(value) if sign else format_plain(value)

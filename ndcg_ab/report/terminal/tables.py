@@ -141,7 +141,7 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
 
 
 def print_leave_one_system_out(console: Console, outcome: Outcome) -> None:
-    """Print the comparisons without the judgments of documents that a single system returned."""
+    """Print the primary comparisons, repeated without the judgments that one system alone contributed."""
     rows = [
         Row(
             [row.metric, row.candidate, each.system],
@@ -192,7 +192,7 @@ def print_slices(console: Console, outcome: Outcome) -> None:
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:
-    """Print the SHOWN_PAIRS comparisons between any two systems that have the smallest adjusted p."""
+    """Print the comparisons of every two systems: the SHOWN_PAIRS with the smallest adjusted p, and how many others."""
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
     rows = []
     for row in pairs[:SHOWN_PAIRS]:

@@ -1,7 +1,7 @@
 """A source of judgments that are computed from clicks.
 
 Events are matched with queries (the `query_id` of UBI is one search of one user, its `user_query` the typed text), and
-graded by the SQL files of `sql/8_clicks` and the position-based click model.  `benchmarks/click_models.py` computes the
+graded by the SQL files of `sql/8_clicks` and the position-based click model. `benchmarks/click_models.py` computes the
 grades independently in plain Python; `tests/sql/test_clicks.py` compares the two.
 """
 
@@ -156,11 +156,11 @@ def fold_text(text: str) -> str:
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
     """Match the texts of searches with the queries, and return a table of pairs and a list of remarks.
 
-    The table has one row per search text and matching query, and one row per text without one; the remarks are about
-    these texts. A text matches the queries with exactly this text, else the queries whose texts differ only in case and
-    white space. The column is_asked is true if documents are to be graded for the text, that is if it has a matching
-    query. queries: query_id -> text; if empty, each text is its own query_id. Raise InputError if no text matches a
-    query.
+    The table has one row for each search text and query that match. A text that matches no query has one row, too, and
+    a remark counts such texts. A text matches the queries with exactly this text; without such a query, it matches
+    those whose texts differ only in case and white space. The column is_asked is true if the text matches a query, so
+    that documents are to be graded for it. queries: query_id -> text; if empty, each text is its own query_id. Raise
+    InputError if no text matches a query.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):

@@ -122,7 +122,7 @@ def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataTy
 
 
 def is_irregular(table: pa.Table) -> bool:
-    """Return whether an action is missing, an ordinal negative, an id too long, or a text has control characters."""
+    """Return whether a row lacks an action, or has a negative ordinal, a very long id or a control character."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
         table["action_name"].null_count > 0
@@ -147,9 +147,11 @@ def read_events_by_line(
 ) -> Iterator[pa.Table]:
     """Yield the events of a file in tables, read line by line.
 
-    texts: the texts of queries (query_id -> text) if the file also has lines of queries and of bulk actions. These
-    lines are skipped, and an event without a text gets the text of its query. None if all lines are events. Raise
-    InputError with the line that breaks a rule, and if the file has no event.
+    columns: field -> its path of keys in an event, with dots between.
+    texts: query_id -> text if the file also has other lines than events: queries, and actions of a search engine's bulk
+        format. These lines are skipped, and an event without a text gets the text of its query. None if all lines are
+        events.
+    Raise InputError with the line that breaks a rule, and if the file has no event.
     """
     fields = {
         name: Field(columns.get(name, index), SCHEMA.field(name).type, required=name == "action_name")

@@ -2,7 +2,7 @@
 
 A file is regular if it is a local TREC text, compressed or not, or Parquet; the rows of every query are together;
 within a query scores do not rise, ranks rise by 1 and no document is repeated; and no value needs interpretation
-(`plain_text` has the rules).  Other files are read from the start by the modules of `files`, which report what is wrong
+(`plain_text` has the rules). Other files are read from the start by the modules of `files`, which report what is wrong
 or accept what is only unusual; there are no further rules here.
 
 Slices of complete queries are reduced in threads, each independently; no query may occur in two slices.
@@ -75,9 +75,8 @@ def reduce_file(
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
     """Yield the slices of a file, and the function that reduces one slice to a ranking.
 
-    The slices are an iterator of tuples, the first arguments of the function; its last argument is the `NeededResults`.
-    Raise NotPlainError if the fast reader cannot read the file. Reading the slices can raise NotPlainError and
-    InputError.
+    Each slice is a tuple. The function is called with the items of this tuple and then the `NeededResults`. Raise
+    NotPlainError if the fast reader cannot read the file. Reading the slices can raise NotPlainError and InputError.
     """
     if reading.format == "parquet":
         yield read_queries(path, dict(reading.columns)), reduce_queries

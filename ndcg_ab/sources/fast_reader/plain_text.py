@@ -4,7 +4,7 @@ A slice is regular if every line has six fields with single delimiters, no field
 every line has the tag of the file, the text is UTF-8, no query id begins with "#", scores are decimal numbers
 that do not rise, ranks are written as digits and rise by 1, and no document is repeated in a query.
 
-The extension also reduces whole queries of other tables.  It is missing if no compiler was available at installation;
+The extension also reduces whole queries of other tables. It is missing if no compiler was available at installation;
 files are then read by the general readers.
 """
 

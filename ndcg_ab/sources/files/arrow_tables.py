@@ -78,9 +78,9 @@ class ArrowTable:
 
 
 def longest_shared_bytes(column: pa.Array) -> int:
-    """Return the length in bytes of the longest text that several rows of a column may share.
+    """Return the length in bytes of the longest text of a column that is stored once and used by several rows.
 
-    Rows can share a text in dictionary-encoded and view arrays; for other arrays the result is 0.
+    Only dictionary-encoded and view arrays can store a text once for several rows; for other arrays the result is 0.
     """
     kind = column.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):

@@ -47,7 +47,7 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
     """Yield the bytes of a file in blocks that end at line ends.
 
     longest: the largest number of bytes that may follow the last line end of a block; LongLineError is raised if there
-    are more. None: any number. A longer line that ends within a block is not noticed.
+    are more. None: any number. Not every longer line is noticed, because only the end of each block is checked.
     """
     rest = b""
     while block := file.read(BLOCK):

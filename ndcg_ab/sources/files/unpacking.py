@@ -1,11 +1,11 @@
 """Decompress files in pieces and within limits.
 
-A few kilobytes can unpack to gigabytes.  A compressed file is read in pieces, each of which may unpack to a fixed
+A few kilobytes can unpack to gigabytes. A compressed file is read in pieces, each of which may unpack to a fixed
 multiple of its size, plus `GRACE` bytes for the whole file; nothing beyond is unpacked, into memory or to disk.
 
-The ratios were measured.  For the most compressible judgments and rankings (equal documents for every query, one score,
+The ratios were measured. For the most compressible judgments and rankings (equal documents for every query, one score,
 padded ids, long tags) gzip saves a factor of 3 to 24, zstd 4 to 129, lz4 up to 13, bzip2 up to 81, xz up to 179,
-and Parquet up to 241 relative to eight bytes a value.  Repeated lines reach 135 to 1030 with gzip,
+and Parquet up to 241 relative to eight bytes a value. Repeated lines reach 135 to 1030 with gzip,
 214 with lz4, and thousands with the others and Parquet.
 """
 
@@ -268,11 +268,18 @@ def open_bytes(path: Path) -> BinaryIO:
 def open_table(path: Path, groups: int | None = None) -> "ParquetFile | ArrowTable":
     """Open a Parquet or Arrow file; raise InputError if it would unpack to too many bytes for its size.
 
-    The unpacked size is the size that the file declares for its pages, or eight bytes for each cell if that is more,
-    since a few bytes can declare a billion repetitions. A text that rows may share counts once for every row. Page
-    checksums, if there are any, are verified while reading. Exceptions of the library for broken bytes are passed on.
+    The unpacked size is the largest of these three sizes:
 
-    groups: the number of row groups, from the first, that are read; None for all.
+    - the size that the file declares
+    - eight bytes for each cell, since a few bytes can declare a billion repetitions
+    - the length of the longest text that a dictionary holds, times the number of rows, since every row may use this
+      text (for an Arrow file, this is checked while the file is read)
+
+    Checksums of the pages of a Parquet file, if there are any, are verified while the file is read. Exceptions of the
+    library for broken bytes are passed on.
+
+    groups: the number of row groups of a Parquet file, from the first, in which the longest text is looked up; None for
+    all.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -304,12 +311,12 @@ def open_table(path: Path, groups: int | None = None) -> "ParquetFile | ArrowTab
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str], most: int | None = None) -> int:
-    """Return the length in bytes of the longest text that several rows may share.
+    """Return the length in bytes of the longest text in the dictionaries of a Parquet file, which rows refer to.
 
     The result is 0 if that text is not longer than `LONGEST_SHARED`.
 
-    names: the columns with texts. most: the number of row groups to look at; None for all. The first row of each is
-    read, which loads the whole dictionary of the group.
+    names: the columns with texts. most: the number of row groups to look at, from the first; None for all. The first
+    row of each group is read, which loads the whole dictionary of the group.
     """
     from ndcg_ab.sources.files.arrow_tables import longest_shared_bytes
 
@@ -338,9 +345,10 @@ def read_checked_batches(
 ) -> Iterator[Any]:
     """Yield the rows of a table in batches of `size` rows, and check the number of rows after the last batch.
 
-    columns: the columns to read; None for all. Raises InputError, and closes the file, if the footer of a Parquet file
-    declares another number: of rows of the file or its row groups, or of values of a flat column that was read. Other
-    columns are not checked, because a broken footer can crash the process there. Arrow files are not checked.
+    columns: the columns to read; None for all. Raises InputError, and closes the file, if the number of rows that were
+    read differs from one that the footer of a Parquet file declares: the rows of the file, the rows of all row groups,
+    or the values of a column that was read and has no lists. Other columns are not checked, because a broken footer can
+    crash the process there. Arrow files are not checked.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):
@@ -402,6 +410,9 @@ def packed_hint(path: Path, start: bytes) -> str | None:
 
 
 def folder_hint(path: Path) -> str:
-    """Return the advice ``; name one of its files, such as runs/old.run``, or an empty text for an empty folder."""
+    """Return the advice ``; name one of its files, such as runs/old.run``, or "" without a file.
+
+    Files in subfolders and hidden files do not count.
+    """
     names = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
     return f"; name one of its files, such as {path / names[0]}" if names else ""

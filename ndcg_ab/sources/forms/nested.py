@@ -93,8 +93,8 @@ def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
 def find_query_id(row: Object) -> Any:
     """Return the id of a query object, or None if it has none.
 
-    If no key has a known name of a query id, the id or text of a nested query object is used, and otherwise the value
-    of the key ``id`` or ``_id``.
+    The first of these values that exists is returned: that of a key that is a known name of a query id; the id, then
+    the text, of a nested object ``query`` or ``topic``; that of ``id``, then of ``_id``.
     """
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
     column = field_column("query_id", [*ids])

@@ -79,7 +79,10 @@ def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
 
 
 def list_forms() -> str:
-    """Return all forms with samples as Markdown, in one list per kind of content."""
+    """Return all file forms that are recognised, such as BEIR judgments, as Markdown with a sample of each.
+
+    There is one list for each kind of content, such as judgments.
+    """
     parts = []
     for kind, option in OPTIONS.items():
         parts.append(f"{kind.capitalize()} (`{option}`):")
