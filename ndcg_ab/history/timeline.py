@@ -33,7 +33,7 @@ class EvaluatedNight:
     began : str
         The nominal time, ISO 8601.
     gate : str or None
-        State of the gates; None without gates.
+        "passed" or "failed"; None without gates.
     values : dict
         system_id -> mean of the metric, or None.
     compared : dict
@@ -138,7 +138,7 @@ class Timeline:
 
     @property
     def lacking(self) -> str:
-        """A sentence that no returned evaluation has a value of the metric, or an empty text if one has."""
+        """A sentence which says that no returned evaluation has a value of the metric, or "" if one has."""
         if any(value is not None for each in self.evaluations for value in each.values.values()):
             return ""
         further = f"; --last {self.latest_value} goes back to one that has" if self.latest_value else ""
@@ -296,6 +296,8 @@ def is_drop(conclusion: str, size: str | None) -> bool:
     """Return whether a comparison of a system with itself in the previous evaluation shows a drop.
 
     It does if the system regressed, and the loss is not shown to be smaller than the smallest effect.
+    conclusion: a value of `Verdict`.
+    size: a value of `Size`, the loss compared with the smallest effect; None if this is unknown.
     """
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
 

@@ -41,7 +41,7 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def clear_abandoned(parent: Path) -> None:
-    """Remove the remains of dead processes: working folders, half-removed bundles, half-made histories."""
+    """Remove what dead processes left in `parent`: working folders, half-removed bundles, half-made histories."""
     for folder in parent.glob(".*.partial"):
         with contextlib.suppress(OSError):
             if not (folder / LOCK).exists():
@@ -128,7 +128,7 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
 
 
 def make_working_folder(parent: Path, start: datetime, output: str) -> tuple[Path, IO[str]]:
-    """Return a new working folder, and the open lock file, which holds the lock until it is closed.
+    """Return a new working folder inside `parent`, and the open lock file, which holds the lock until it is closed.
 
     start: the nominal time of the evaluation.
     output: the configured output directory, for messages.

@@ -172,7 +172,10 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 
 
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Return findings on configured margins and other differences, and on the file of queries."""
+    """Return findings on margins and smallest effects that seem too large, and on the file of queries.
+
+    Raises InputError if one of them is not smaller than the range of its metric.
+    """
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
@@ -271,9 +274,8 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
 def count_scored(engine: Engine) -> Iterable[LedgerRow]:
     """Yield ledger rows with the number of drawn queries, and of the queries that each metric scores.
 
-    The first row is about the drawn queries. One row per metric follows, with reasons for the queries it does not
-    score.
-    A query counts as scored if the metric's value depends on the ranking.
+    The first row is about the drawn queries. One row per metric follows, with reasons for the queries that the metric
+    does not score. A query counts as scored if the metric's value depends on the ranking.
     """
     flags = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
     gaining = engine.read("scored_query", ("metric_id",), where={"is_relevant": True})["metric_id"]

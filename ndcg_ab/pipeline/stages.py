@@ -98,7 +98,7 @@ def leave_out_labels(context: Context, _: str) -> None:
 
 
 def has_several_judges(context: Context) -> bool:
-    """Return whether the judgments, once read, were combined from several judges or files."""
+    """Return whether the judgments were combined from several judges or files; False until they have been read."""
     judgments = context.store.judgments()
     return judgments is not None and judgments.singles is not None
 

@@ -154,7 +154,7 @@ def decide(
 
 
 def measured_state(row: Comparison) -> State:
-    """Return the state of a comparison as measured, with unjudged results as not relevant."""
+    """Return the state of a comparison as measured, that is with unjudged results counted as not relevant."""
     return state_of(row.conclusion, row.size)
 
 

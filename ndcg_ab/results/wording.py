@@ -14,7 +14,10 @@ SLACK = 1e-9
 
 
 def queries_text(count: int, kind: str = "") -> str:
-    """Return a number of queries in words: ``1 judged query``, ``2 judged queries``."""
+    """Return a number of queries in words: ``1 judged query``, ``2 judged queries``.
+
+    kind: the word before "query", such as judged; empty for none.
+    """
     return f"{count} {kind and kind + ' '}quer{'y' if count == 1 else 'ies'}"
 
 

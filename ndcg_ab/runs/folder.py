@@ -139,10 +139,10 @@ class RunFolder(Store):
         self._inputs[entry.key] = dict(encode(Input(entry.name, entry.kind, entry.version, origin, rows, digest, read)))
 
     def current_content(self, entry: StoreEntry) -> Content | None:
-        """Return the key that identifies the present content of a source without reading all of the content.
+        """Return a digest that identifies the present content of an input's source, without reading its rows.
 
-        None if there is no such key, or if the source cannot be opened. Raise SilentError if the source does not
-        answer.
+        None if there is no such digest, if the input must not be cached, or if the source cannot be opened. Raise
+        SilentError if the source does not answer.
         """
         if not entry.is_remembered:
             return None

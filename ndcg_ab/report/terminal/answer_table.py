@@ -199,7 +199,10 @@ def choose_widths(columns: Sequence[Column], width: int, name_width: int) -> lis
 
 
 def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
-    """Return the column of a metric: each system's mean, and each candidate's difference with its mark."""
+    """Return the column of a metric: each system's mean, and each candidate's difference with its mark.
+
+    is_first: True to write "baseline" beside the mean of the baseline.
+    """
     means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
     column_cells = []
@@ -245,16 +248,17 @@ def short_number(value: float | None, sign: str = "+") -> str:
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     """Return the warnings to print above the answer, and those to print below.
 
-    Doubts about the answer are printed above it, but at most MOST_WARNINGS - 1 of them.
+    The first MOST_WARNINGS - 1 doubts about the answer are printed above it, all other warnings below.
     """
     above = min(len(answer.doubts), MOST_WARNINGS - 1)
     return answer.warnings[:above], answer.warnings[above:]
 
 
 def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full: bool) -> Iterator[Line]:
-    """Yield the meaning of the mark L if a difference has it and, unless `in_full`, further hints.
+    """Yield a line with the meaning of the mark L, if a difference has it, and further hints, unless `in_full`.
 
-    L means that unjudged results could turn the verdict.
+    L means that unjudged results could turn the verdict. The hints are about slices and about a missing smallest
+    effect. has_letter: True if a difference has the mark L.
     """
     if has_letter:
         command = DRAW_AGAIN if any(each.command == DRAW_AGAIN for each in answer.warnings) else JUDGE

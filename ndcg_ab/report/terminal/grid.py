@@ -83,7 +83,7 @@ class Grid:
             console.print(self._table(layout.name_width, indices))
 
     def _tables(self, width: int, limit: int) -> Layout | None:
-        """Return the division into tables of at most `width` columns, with names shortened to `limit` columns.
+        """Return the division into tables of at most `width` characters, with names shortened to `limit` characters.
 
         None if two names become equal, or if a column does not fit beside the names.
         """
@@ -160,7 +160,7 @@ def plain_table(title: str, heads: Sequence[str] = (), text_heads: Sequence[str]
 
 
 def name_column_width(head: str, names: Sequence[str], limit: int) -> int | None:
-    """Return the width of a column of names, each shortened to `limit` columns.
+    """Return the width of a column with a head and names, each name shortened to `limit` characters.
 
     None if shortened names would be equal.
     """

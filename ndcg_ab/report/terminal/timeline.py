@@ -245,7 +245,10 @@ def latest_decisions(night: EvaluatedNight) -> Iterator[Text]:
 
 
 def format_legend(timeline: Timeline, *, wide: bool) -> str:
-    """Return the meanings of the marks that occur in the timeline."""
+    """Return the meanings of the marks that occur in the timeline.
+
+    wide: True to leave out the marks of decisions, because the decisions are printed in words.
+    """
     conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
