@@ -1,6 +1,6 @@
 """Run an evaluation as a Prefect flow, with a task for each part of a stage.
 
-The work and its order are defined in `ndcg_ab.pipeline`.  Tasks have no arguments, because Prefect would inspect them.
+The work and its order are defined in `ndcg_ab.pipeline`. Tasks have no arguments, because Prefect would inspect them.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
@@ -30,7 +30,7 @@ OPENED: ContextVar[contextlib.AbstractContextManager[Context]] = ContextVar("ope
 def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
     """Perform one part of a stage as a Prefect task, and return its message or None.
 
-    Prefect retries the task if the error may not occur again.
+    Prefect retries the task if a retry may succeed, as after a lost connection.
     """
 
     @task(
@@ -51,7 +51,7 @@ def perform_as_task(stage: Stage, run: Context, part: str) -> str | None:
 
 
 def should_retry(_task: Any, _run: Any, state: Any) -> bool:
-    """Return whether Prefect should retry a failed task, because the error may not occur again."""
+    """Return whether a retry of a failed task may succeed, as after a lost connection."""
     return is_worth_retrying(state.result(raise_on_failure=False))
 
 
@@ -92,8 +92,8 @@ remove_old = as_tasks(keeping.REMOVE_OLD)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
     """Compare the systems of one evaluation, store the results, and return the flow's final state.
 
-    evaluation: the configuration.  force: True to compute again even if inputs and configuration equal those of an
-    earlier evaluation.  at: the nominal time of the evaluation; None: now.
+    evaluation: the configuration. force: True to compute again even if inputs and configuration equal those of an
+    earlier evaluation. at: the nominal time of the evaluation; None: now.
     """
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     opened = OPENED.get(None) or open_run(evaluation, force=force, at=at)

@@ -18,9 +18,10 @@ def events_of(
     """Yield the arguments of Prefect's `emit_event` for each event of an evaluation.
 
     There is one event if the gate failed, one for each comparison that regressed and is not exploratory, and one for
-    each drop. A drop is a system whose ranking got worse since the previous evaluation, by a loss that may matter;
-    later evaluations do not repeat its event. common: properties of every payload. since: the changes since the
-    previous evaluation; None if there is none. `message` in each payload is a sentence that can be posted unchanged.
+    each drop. A system dropped if its ranking is shown to be worse than in the previous evaluation, and the loss is not
+    shown to be smaller than the smallest effect. Later evaluations do not repeat the event of a drop. common:
+    properties of every payload. since: the changes since the previous evaluation; None if there is none. `message` in
+    each payload is a sentence that can be posted unchanged.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}

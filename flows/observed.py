@@ -40,8 +40,8 @@ LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
     """Perform a run as a Prefect flow; return None, or the reason why Prefect has no complete record of the run.
 
-    evaluation, force, at: the flow's parameters.  If a server dies or hangs, the flow ends early, and the parts that
-    are done by then stay done.  Raises the error of a stage that failed.
+    evaluation, force, at: the flow's parameters. If a server dies or hangs, the flow ends early, and the parts that
+    are done by then stay done. Raises the error of a stage that failed.
     """
     url, trouble = server_for_run()
     if trouble:

@@ -28,9 +28,9 @@ def run_evaluation(
 ) -> Context:
     """Run an evaluation, as a Prefect flow if a server is named, and return the context with the results.
 
-    If the server is unavailable or hangs, the rest of the run is done without it.  The work is done in a thread, so
-    that a signal interrupts this call at once.  force: True to compute again even if nothing changed.  at: the nominal
-    time; None: now.  Raises the error of a stage that failed.
+    If the server is unavailable or hangs, the rest of the run is done without it. The work is done in a thread, so
+    that a signal interrupts this call at once. force: True to compute again even if nothing changed. at: the nominal
+    time; None: now. Raises the error of a stage that failed.
     """
 
     def run_and_observe() -> Context:

@@ -100,10 +100,10 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause a new deployment and its schedules if the server has them paused; return whether anything is paused.
+    """Pause what is paused in the server's deployment of this name: the deployment or some of its schedules.
 
-    Without this, Prefect would activate what somebody paused, and run the evaluation. The result is False if the server
-    has no deployment with this name.
+    Call this before the deployment on the server is replaced. Otherwise Prefect would activate what somebody paused,
+    and run the evaluation. Return whether anything is paused; False if the server has no deployment of this name.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -187,8 +187,8 @@ async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> Non
     """Serve until a signal stops the process, then cancel the running flow runs and pause the schedules.
 
     The signals are SIGINT, SIGTERM and SIGHUP. Prefect's own handler of SIGTERM does not wait until flow runs are
-    cancelled, and leaves them in the state Running forever. The process exits with code 1 if the server does not answer
-    while serving is stopped. Raises InputError if the server was unavailable for too long before.
+    cancelled, and leaves them in the state Running forever. If the server does not answer after a signal, the process
+    exits with code 1. Raises InputError if serving ended without a signal, since the server was unavailable too long.
     """
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
 

@@ -41,10 +41,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def obey_signals() -> None:
-    """Install a handler for SIGNALS: the first signal ends this process in order, a second one at once.
+    """Install a handler for SIGNALS: the first signal raises `Stopped`, and a second one ends the process at once.
 
-    Signals that are ignored stay ignored. The process will exit without tearing down the interpreter: during the
-    teardown, threads of native libraries could abort the process, and a signal could be lost.
+    Signals that are ignored stay ignored. The process will also exit without tearing down the interpreter, because
+    threads of native libraries could abort it during the teardown, and a signal could be lost.
     """
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it

@@ -1,6 +1,6 @@
 """Start a temporary Prefect server for a run that has none: a child process without output that ends with its parent.
 
-The server watches its standard input, a pipe from its parent: however the parent ends, the pipe closes.  (Prefect's own
+The server watches its standard input, a pipe from its parent: however the parent ends, the pipe closes. (Prefect's own
 temporary server outlives a run that is killed, holds its standard output, is stopped by a Ctrl-C meant for the run, and
 reads settings files of the current folder.)
 """
@@ -30,7 +30,7 @@ class TemporaryServer:
     """A Prefect server in a child process that ends with this process."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start the server at a free port of this machine.  settings: Prefect's settings, as environment variables."""
+        """Start the server at a free port of this machine. settings: Prefect's settings, as environment variables."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -1,6 +1,6 @@
 """Compare rankers offline: decide which version ranks better, by how much, and whether the data can settle it.
 
-The public names are listed in ``__all__`` and described in docs/python.md.  A public name is imported from its module
+The public names are listed in ``__all__`` and described in docs/python.md. A public name is imported from its module
 when it is first used, so that ``import ndcg_ab`` is fast.
 
 Examples

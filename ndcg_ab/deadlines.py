@@ -87,8 +87,8 @@ class BackgroundTask(Generic[T]):
         """Wait for the call, and return its result or raise its error.
 
         is_overdue: a function that is called repeatedly while the call runs.
-        Raises OverdueError as soon as `is_overdue` returns True. The thread is then left running without anybody
-        waiting for it, and so it is if the waiting is interrupted.
+        Raises OverdueError as soon as `is_overdue` returns True. After this error, or if an exception such as
+        KeyboardInterrupt interrupts the waiting, the thread continues to run, and its result is lost.
         """
         try:
             while self._thread.is_alive():

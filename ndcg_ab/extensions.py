@@ -64,7 +64,7 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
     also SystemExit, CancelledError and GeneratorExit. InputError, TrackingError, KeyboardInterrupt and the exception
     with which Prefect ends a task that takes too long are raised unchanged.
     failure: the beginning of the message, such as ``python = 'engine:search' failed``.
-    kind: a function that makes the error to raise from the message; None for InputError and SilentError.
+    kind: the class of the raised errors, or a function message -> error; None for InputError and SilentError.
     """
     try:
         yield

@@ -51,9 +51,9 @@ MOST_USED = frozenset(
 class Command(TyperCommand):
     """A command that answers common mistakes with a command to paste.
 
-    A common mistake is a configuration in the place of data files. The options of the command are made when `params` is
-    first read: they come from the models of a configuration, which take a while to import, and a list of all commands
-    needs no options.
+    A common mistake is a configuration in the place of data files. The options are made from the models of a
+    configuration when `params` is first read. Importing these models takes a while, and a list of all commands needs no
+    options.
     """
 
     def __init__(self, function: Callable[..., None], **settings: Any) -> None:

@@ -99,8 +99,8 @@ class Program(TyperGroup):
 def leave_program(code: int) -> NoReturn:
     """Flush the output streams, and end the process with an exit code.
 
-    If a stream cannot be flushed, the code of that error replaces a code of 0. The process ends at once, without
-    waiting for threads, if a signal stopped it or if an abandoned thread still runs.
+    If a stream cannot be flushed and `code` is 0, the exit code of that error is used instead. The process ends at
+    once, without waiting for threads, if a signal stopped it or if an abandoned thread still runs.
     """
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -39,8 +39,9 @@ _numbers = itertools.count()
 def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
     """Return the options with `judgments` and `system` filled in from the positional files.
 
-    options: parameter -> value. command: name of the command, for messages. otherwise: another command that messages
-    offer. Raises InputError if files are missing or ambiguous, or if a ranking is in the place of the judgments.
+    options: parameter -> value. command: name of the command, for messages. otherwise: the end of the message about
+    missing files, which offers another command. Raises InputError if files are missing or ambiguous, or if a ranking is
+    in the place of the judgments.
     """
     from ndcg_ab.config.options.positional import assign_files
 

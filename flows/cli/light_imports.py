@@ -1,8 +1,8 @@
 """Import two libraries without the slow modules that they import and commands seldom use.
 
-This halves the time of a short command; neither library has an option for it.  pyarrow imports pandas at the first
+This halves the time of a short command; neither library has an option for it. pyarrow imports pandas at the first
 array made of Python values, to look for its objects among them (1.3 s of processor time where a whole `compare` takes
-2.1 s), and `scipy.special` imports numpy.f2py, numpy.testing and more for other array libraries (.45 s there).  Both
+2.1 s), and `scipy.special` imports numpy.f2py, numpy.testing and more for other array libraries (.45 s there). Both
 can be imported as usual afterwards.
 """
 

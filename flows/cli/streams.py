@@ -48,7 +48,7 @@ class GuardedStream:
             raise self._name_stream(error) from None
 
     def close(self) -> None:
-        """Flush the stream and leave it open, because libraries close it and more is written later."""
+        """Flush the stream without closing it, because text is written even after a library has closed it."""
         self.flush()
 
     def _name_stream(self, error: OSError) -> OSError:
@@ -71,10 +71,11 @@ class ClosedStream(io.TextIOBase):
 
 
 def prepare_streams() -> None:
-    """Replace standard output and standard error by guarded streams, before anything is written.
+    """Wrap standard output and standard error in `GuardedStream`s; call this before anything is written.
 
-    A standard output that was closed from the start is replaced by a `ClosedStream`, a closed standard error by the
-    null device.
+    A `GuardedStream` hides secrets, escapes control characters and survives a closed pipe. Characters that the encoding
+    lacks are replaced, unless the encoding is a UTF. A standard output that was closed from the start is replaced by a
+    `ClosedStream` first, and a closed standard error by the null device.
     """
     while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed
         pass

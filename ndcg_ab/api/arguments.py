@@ -236,7 +236,7 @@ def metric_text(metric: Any) -> Any:
 def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[str, Any]]:
     """Return the configuration entries of the systems, each with its name, file, columns and format.
 
-    columns: field -> column name, for files and tables.  file_format: the format of files.  Raise InputError if columns
+    columns: field -> column name, for files and tables. file_format: the format of files. Raise InputError if columns
     or file_format are given and no system can use them.
     """
     if not isinstance(systems, Mapping):

@@ -90,17 +90,17 @@ def compare(
 ) -> CompareResult:
     """Compare systems on the same queries and return differences, intervals, verdicts and decisions.
 
-    The command `ndcg-ab compare` computes these numbers from files.  Give either `judgments` and `systems`, or
-    `scores`.  A "dataset" below is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow,
+    The command `ndcg-ab compare` computes these numbers from files. Give either `judgments` and `systems`, or
+    `scores`. A "dataset" below is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow,
     DuckDB), or nested dictionaries or lists as in docs/python.md.
 
     Parameters
     ----------
     judgments : dataset or callable, optional
-        Grades by query and document, such as ``{"q1": {"d1": 2.0}}``.  A callable takes an `ndcg_ab.Query` and an
+        Grades by query and document, such as ``{"q1": {"d1": 2.0}}``. A callable takes an `ndcg_ab.Query` and an
         `ndcg_ab.Document`, returns a grade, and judges the returned documents (docs/judging.md).
     systems : mapping of str to dataset, or sequence of paths, optional
-        Rankings by system name.  A sequence of paths names each system after its file.
+        Rankings by system name. A sequence of paths names each system after its file.
     scores : dataset, or mapping of str to dataset, optional
         Values per query that another tool computed, instead of `judgments` and `systems`: a path or table with the
         columns system_id, query_id, metric and value, or one dataset per system name.
@@ -109,26 +109,26 @@ def compare(
     judgments_precedence : {"last", "first", "highest", "lowest", "together"}, default "last"
         Which grade counts if several of the judgment sets grade the same document; "together" keeps all of them.
     combine : {"majority", "median", "mean", "highest", "lowest"}, optional
-        How the grades that several judges (column `judge`) give one document become one grade.  Required if judges
+        How the grades that several judges (column `judge`) give one document become one grade. Required if judges
         disagree.
     cheap_judgments : dataset, optional
         Proxy judgments of the judged queries and of more queries, for example from clicks or a model that has not seen
-        the judgments.  They correct the estimated differences and change no verdict.  `judgments_columns` and
+        the judgments. They correct the estimated differences and change no verdict. `judgments_columns` and
         `judgments_format` apply to them, too.
     careful_unseen : sequence of str, or dataset, optional
-        Ids of the queries that were judged after the model behind `cheap_judgments` was fixed.  Other queries are left
-        out of the correction.  A dataset has the column query_id.
+        Ids of the queries that were judged after the model behind `cheap_judgments` was fixed. Other queries are left
+        out of the correction. A dataset has the column query_id.
     metrics : str, Metric, or sequence of them, default "ndcg@10"
-        Metrics to compute.  The first one is primary (it decides), and the others are secondary, unless other arguments
+        Metrics to compute. The first one is primary (it decides), and the others are secondary, unless other arguments
         assign roles.
     baseline : str, optional
         Name of the system that the others are compared with; by default the first system.
     primary_metrics : str, Metric, or sequence of them, optional
         Metrics that decide; "all" stands for all of `metrics`.
     secondary_metrics : str, Metric, or sequence of them, default ()
-        Metrics that only describe.  If given, all of `metrics` are primary.
+        Metrics that only describe. If given, all of `metrics` are primary.
     guardrails : mapping of metric to float, optional
-        Largest acceptable loss (> 0) of each guardrail metric, in the unit of the metric.  A guardrail on a cost is
+        Largest acceptable loss (> 0) of each guardrail metric, in the unit of the metric. A guardrail on a cost is
         written as ``{"latency_ms@p95": 20}``.
     costs : str or sequence of str, default ()
         Columns of the rankings that hold the cost of each query, such as latency_ms (docs/costs.md).
@@ -137,17 +137,17 @@ def compare(
     queries : dataset, optional
         Queries with query_id and optionally text, weight, cluster and attributes.
     documents : dataset, optional
-        Documents with doc_id, title and url, which `CompareResult.report` shows.  They change no result unless a judge
+        Documents with doc_id, title and url, which `CompareResult.report` shows. They change no result unless a judge
         function reads them.
     document_prefix : str, optional
-        Separator at which document ids are cut, for rankings of chunks.  The best chunk of a document counts.
+        Separator at which document ids are cut, for rankings of chunks. The best chunk of a document counts.
     duplicates : {"first"}, optional
         "first" counts a document that a ranking repeats at its first rank; by default a repeated document is an error.
     own : {"drop", "keep"}, optional
         "drop" removes the document whose id equals the query id; by default it is kept, unless a metric has a preset
         that drops it, such as that of BEIR.
     intended : sequence of str, or dataset, optional
-        Ids of the queries that the change is meant to improve, which are tested on their own.  A dataset has the column
+        Ids of the queries that the change is meant to improve, which are tested on their own. A dataset has the column
         query_id.
     slices : str or sequence of str, default ()
         Columns of `queries` whose values divide the queries into slices that are compared separately.
@@ -158,7 +158,7 @@ def compare(
     resamples : int, default 10_000
         Number of sign flips per test, 100 to 10,000,000, and the largest number of bootstrap resamples.
     seed : int, default 1935
-        Seed of the random draws, 0 to 2**63 - 1.  Equal inputs and seeds give equal results.
+        Seed of the random draws, 0 to 2**63 - 1. Equal inputs and seeds give equal results.
     weighted : bool, optional
         Whether means use the weights of the queries; by default they do if `queries` has weights.
     cluster_prefix : str, optional
@@ -177,7 +177,7 @@ def compare(
     complete_judgments : bool, optional
         True declares that unjudged documents are not relevant.
     gate : mapping or bool, optional
-        Conditions that must hold, as under `gate:` in a configuration (docs/gates.md).  True requires no regression and
+        Conditions that must hold, as under `gate:` in a configuration (docs/gates.md). True requires no regression and
         that guardrails hold.
     findings : mapping of str to str, optional
         Severity ("error", "warning", "note" or "ignore") by code of a finding (docs/findings.md).
@@ -366,7 +366,7 @@ def explain(
 ) -> ExplainResult:
     """Explain the value of one query rank by rank, and which choices make several metrics differ.
 
-    The command `ndcg-ab explain` prints these tables.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    The command `ndcg-ab explain` prints these tables. A "dataset" is a path, an Arrow table, or nested dictionaries
     or lists as in docs/python.md.
 
     Parameters
@@ -374,13 +374,13 @@ def explain(
     judgments : dataset
         Grades by query and document.
     systems : mapping of str to dataset, or sequence of paths, optional
-        Rankings by system name.  Exactly one of `systems` and `ranking` must be given.
+        Rankings by system name. Exactly one of `systems` and `ranking` must be given.
     query : object
         Id of the query to explain.
     ranking : dataset, optional
         Ranking of a single system without a name.
     metrics : str, Metric, or sequence of them, default "ndcg@10"
-        Metrics to explain.  Steps lead from the first metric to each of the others.
+        Metrics to explain. Steps lead from the first metric to each of the others.
     combine : {"majority", "median", "mean", "highest", "lowest"}, optional
         How the grades that several judges (column `judge`) give one document become one grade.
     queries : dataset, optional

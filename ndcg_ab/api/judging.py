@@ -95,7 +95,7 @@ def draw(
 ) -> DrawResult:
     """Draw queries of a log for judging, with known probabilities, before anything is judged.
 
-    The command `ndcg-ab draw` draws these queries.  A "dataset" is a path, an Arrow table, or nested dictionaries or
+    The command `ndcg-ab draw` draws these queries. A "dataset" is a path, an Arrow table, or nested dictionaries or
     lists as in docs/python.md.
 
     Parameters
@@ -240,8 +240,8 @@ def judge_next(
 ) -> JudgeNextResult:
     """Find the unjudged documents whose grades would settle the comparison soonest.
 
-    The command `ndcg-ab judge-next` lists these documents.  A "dataset" is a path, an Arrow table, or nested
-    dictionaries or lists as in docs/python.md.  Give either `judgments` and `systems`, or `config`.
+    The command `ndcg-ab judge-next` lists these documents. A "dataset" is a path, an Arrow table, or nested
+    dictionaries or lists as in docs/python.md. Give either `judgments` and `systems`, or `config`.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def compare_judgments(
 ) -> JudgmentsResult:
     """Measure how far two judgment sets agree, in grades and, with systems, in verdicts.
 
-    The command `ndcg-ab judgments` prints these tables (docs/judging.md).  A "dataset" is a path, an Arrow table, or
+    The command `ndcg-ab judgments` prints these tables (docs/judging.md). A "dataset" is a path, an Arrow table, or
     nested dictionaries or lists as in docs/python.md.
 
     Parameters
@@ -447,7 +447,7 @@ def compare_judgments(
 def evaluation_with_judgments(name: str, arguments: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of the systems by one of the two judgment sets.
 
-    name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,
+    name: "first" or "second", the argument that holds the judgment set. Raise InputError, which names that argument,
     if the judgment set cannot be read as described.
     """
     data = read_argument(name, arguments[name])

@@ -79,7 +79,7 @@ def power(
 ) -> PowerResult:
     """Compute how many queries a difference needs, and which differences a number of queries can detect.
 
-    The command `ndcg-ab power` prints these numbers.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    The command `ndcg-ab power` prints these numbers. A "dataset" is a path, an Arrow table, or nested dictionaries
     or lists as in docs/python.md.
 
     Parameters
@@ -96,14 +96,14 @@ def power(
     metrics : str, Metric, or sequence of them, optional
         Metrics to plan for; by default all metrics of the scores.
     effects : float or sequence of float, optional
-        Differences (> 0) to detect, in the unit of the metric.
+        Differences (> 0) to detect, in the unit of the metric; by default 0.005, 0.01 and 0.02.
     queries : int or sequence of int, optional
-        Numbers of queries (>= 2) whose detectable differences are computed.
+        Numbers of queries (>= 2) whose detectable differences are computed; by default seven from 50 to 5000.
     weights : dataset, optional
-        Queries with their weights, or queries that `draw` drew.  Required if the scores come from a weighted
+        Queries with their weights, or queries that `draw` drew. Required if the scores come from a weighted
         comparison.
     clusters : dataset, optional
-        Queries with their clusters.  Required if the scores come from a clustered comparison and there is no
+        Queries with their clusters. Required if the scores come from a clustered comparison and there is no
         `cluster_prefix`.
     cluster_prefix : str, optional
         Separator for clusters of queries: ids that agree up to its last occurrence form a cluster, "_" for 106_1.
@@ -193,7 +193,7 @@ def sql_query(
 ) -> str:
     """Return one SQL query that computes a metric in the database that holds judgments and rankings.
 
-    The command `ndcg-ab sql` writes this query.  A dbt expression in ``{{ }}`` in the name of a table is kept.
+    The command `ndcg-ab sql` writes this query. A dbt expression in ``{{ }}`` in the name of a table is kept.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Records(tuple[Kind, ...]):
 class CompareResult:
     """The result of an evaluation: comparisons, decisions, findings and per-query values.
 
-    The result holds copies of all data and no connection.  In a notebook it displays itself, and `print` writes the
+    The result holds copies of all data and no connection. In a notebook it displays itself, and `print` writes the
     tables of `ndcg-ab compare`.
 
     Attributes

@@ -277,7 +277,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
 def copies_hint(pulled: Pulled) -> str:
     """Return advice on documents that a ranking repeats, to be appended to a message.
 
-    If the file has several run tags, the advice lists them, since the file may hold several systems.
+    The advice is the option that counts the first copy of each document. If the file has several run tags, they are
+    listed as well, since the file may hold several systems.
     """
     tags = [
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
@@ -323,7 +324,8 @@ def check_judged_results(
     """Return findings on systems without a single judged result.
 
     explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if a
-    system has no judged result in the first queries, and only the needed results of some ranking were loaded.
+    system has no judged result in its first `FIRST_QUERIES` judged queries, and only the needed results of some ranking
+    were loaded.
     """
     unjudged = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]

@@ -60,9 +60,9 @@ def make_finding(
     examples: tuple[str, ...] = (),
     severity: str | None = None,
 ) -> Finding:
-    """Return a finding.
+    """Return a finding, by default with the severity that its finding code has in `CODES`.
 
-    severity: None stands for the usual severity of the code. value: a number that the code defines, such as a share.
+    severity: another severity, or None. value: a number whose meaning depends on the finding code, such as a share.
     """
     return Finding(code, severity or CODES[code].severity, message, count, system, metric, value, examples)
 

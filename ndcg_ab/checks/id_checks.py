@@ -109,8 +109,8 @@ def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str
 def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
     """Return the table with a sample of its ids.
 
-    shared: the ids of the queries in both tables. field: "query_id" to sample up to `SAMPLE` of the shared query ids
-    and up to `SAMPLE` others; "doc_id" to take the document ids of the shared queries.
+    shared: ids of the queries that are in this table and in the table to compare. field: "query_id" to sample up to
+    `SAMPLE` of the shared query ids and up to `SAMPLE` others; "doc_id" to take the document ids of the shared queries.
     """
     if field == "query_id":
         shared_ids = set(shared)
@@ -128,7 +128,7 @@ def compare_tables(
     """Return a finding if ids of one table match those of another only in another spelling.
 
     The list is empty if there is no such finding. changed_rankings: a function of (shared, field, spellings) that
-    returns the rankings in which the spellings change an id. shared: the ids of the queries in both tables. field:
+    returns the rankings in which the spellings change an id. shared: ids of the queries that both tables have. field:
     "query_id" to compare query ids, or "doc_id" to compare the document ids of the shared queries.
     """
     first, other = (sample_ids(table, shared, field) for table in (first, other))
@@ -154,8 +154,8 @@ def compare_tables(
 def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     """Return the spelling difference between the ids of two tables, or None if there is none.
 
-    There is none if no id matches only in another spelling. A single match among several unmatched ids does not count,
-    unless the ids differ only in their Unicode form.
+    There is a spelling difference if some unmatched ids match in another spelling. If only one of several unmatched ids
+    does, there is none, unless the ids differ only in their Unicode form.
     """
     spellings, needed = find_alike(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)

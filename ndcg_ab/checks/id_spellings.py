@@ -124,8 +124,8 @@ def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[S
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
     """Return the pairs of unmatched ids of two tables whose keys are equal.
 
-    keys: id -> the spelling in which ids are compared. An id has no pair if several ids of the other table, or an id
-    that is in both tables, have its key. A query is skipped if one of the tables has all ids of the other.
+    keys: id -> the spelling in which ids are compared. An id has no pair if its key belongs to several ids of the other
+    table, or to an id that is in both tables. A query is skipped if all its ids in one table are in the other table.
     """
     pairs = []
     for query_id, ids in own.items():

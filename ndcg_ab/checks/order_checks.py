@@ -124,9 +124,10 @@ OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey]) -> OwnRanks:
     """Find the first rank, per system and query, at which the rank column and the scores disagree.
 
-    Returns two mappings. The first maps (system, query) to the first rank at which a quick test suspects a
-    disagreement. The second maps system -> query -> the first rank at which the order by the rank column has another
-    score than the order by score. Both mappings are empty if only the needed results of every ranking were loaded.
+    Returns two mappings. The first is (system, query) -> the first rank at which a quick test suspects a disagreement.
+    The second is system -> query -> the first rank at which there is a disagreement: the result that has this rank by
+    the rank column has another score than the result that has it by score. Both mappings are empty if only the needed
+    results of every ranking were loaded.
     """
     if not engine.may_have_value("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}

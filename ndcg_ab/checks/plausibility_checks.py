@@ -32,10 +32,11 @@ LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is i
 
 
 def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return findings on systems that return placeholders, or that return queries themselves at rank 1.
+    """Return findings on systems that return placeholders, or for many queries the query's own document first.
 
     A placeholder is an unjudged document whose id is a word such as ``null``, or the only unjudged document that most
-    queries return. Judgments and rankings on a cluster are not checked.
+    queries return. The own document of a query has the id of the query, and no judgment. Judgments and rankings on a
+    cluster are not checked.
     """
     if judgments.elsewhere:
         return []
@@ -133,8 +134,8 @@ def grade_scale(judgments: Pulled) -> list[float]:
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
     """Return {system: concordances}, with one `concordance` of ranks and grades per query.
 
-    Only the first `QUERIES` judged queries are used, and of these the queries with two different grades at the top
-    ranks. A system without such a query is absent.
+    Only the first `QUERIES` judged queries are used. A query is left out for a system whose results at the top ranks do
+    not have at least two different grades. A system without any other query is absent.
     """
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})

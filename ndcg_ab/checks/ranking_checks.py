@@ -45,7 +45,7 @@ class TableNotice:
     count : int
         Number of queries, results or judgments that the notice is about.
     queries : int
-        Number of their queries.
+        Number of different queries that are concerned.
     documents : list of tuple
         The first (query_id, doc_id) pairs, as examples; the doc_id is "" if the notice is about a query.
     """
@@ -61,7 +61,7 @@ class AnswerCounts(NamedTuple):
     Attributes
     ----------
     queries : int
-        Number of judged queries that the system answers; if there are none, number of all answered queries.
+        Number of judged queries that the system answers; if it answers none of them, number of all answered queries.
     depth : float
         Median number of results for the queries that `queries` counts.
     several : int

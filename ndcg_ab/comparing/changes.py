@@ -39,8 +39,8 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     """Return one record of changes in the top ranks per candidate.
 
     The tuple is empty if there are no rankings or no candidates, if another tool computed the first metric, or if there
-    are more than `MOST_DOCUMENTS` results to compare. Raises ParityError if `ndcg_core` finds another overlap than the
-    SQL for a sample of the queries.
+    are more than `MOST_DOCUMENTS` results to compare. The overlap and the RBO of some queries are computed a second
+    time by `ndcg_core`; ParityError is raised if a value differs from that of the SQL.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, ExternalMetric) or not candidate_names(evaluation):
@@ -214,8 +214,9 @@ def intended_ids(engine: Engine) -> list[str]:
 def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return a warning if some of the intended queries are not judged.
 
-    The list is empty if all of them are judged, or if no intended queries are configured. For drawn queries, every
-    query of the log counts as judged. Raises InputError if no intended query is judged.
+    The list is empty if all of them are judged, or if no intended queries are configured. If the judged queries were
+    drawn from a query log, the other queries of the log count as judged, too. Raises InputError if no intended query is
+    judged.
     """
     if evaluation.intended is None:
         return []

@@ -123,7 +123,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
 class Estimates:
     """The values, confidence intervals and differences of the statistics of one cost.
 
-    All quantiles are computed from shared bootstrap draws. cost: the cost on the common queries. statistics: the mean
+    All quantiles are computed from shared bootstrap draws. cost: the recorded cost of all systems. statistics: the mean
     and the quantiles to compute. evaluation: the configuration with alpha, number of draws and seed.
     """
 
@@ -195,7 +195,7 @@ def compare_pair(
     """Make the record of the difference of two systems in one statistic of a cost.
 
     pair, names: indices and names of the baseline and of the candidate. which: index of the statistic. margin: margin
-        of the guardrail, or None. tested: number of cost guardrails over all candidates.
+    of the guardrail, or None. tested: number of cost guardrails over all candidates.
     """
     statistic, alpha = estimates.statistics[which], estimates.alpha
     base, other = (estimates.value(system, which) for system in pair)
@@ -236,10 +236,11 @@ def add_guardrail_verdict(row: CostDifference, statistic: CostStatistic, tails: 
 def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tails) -> int | None:
     """Return the number of queries that are needed to decide an open cost guardrail, or None.
 
-    If the interval lacks its upper bound, the result is the number of queries from which on there is one. Otherwise it
-    is the number with which the nearer bound reaches the margin; the distance of a bound to the estimate falls as 1 /
-    sqrt(number). The result is None if more than a million queries are needed, if the estimate equals the margin, or if
-    failed requests leave the guardrail open.
+    If the interval has no upper bound, the result is the smallest number of queries with which it can have one.
+    Otherwise the result is the number with which the interval would end at the margin: with its upper bound if the
+    estimate is within the margin, else with its lower bound. The distance of a bound from the estimate is assumed to
+    fall as 1 / sqrt(number). The result is None if more than a million queries are needed, if the estimate equals the
+    margin, if the lower bound is missing, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
     if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):

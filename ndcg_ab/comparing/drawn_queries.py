@@ -69,9 +69,9 @@ class DrawnQueries:
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the factors that scale the differences of drawn queries, and the weights of the scaled differences.
 
-        The factor of a query is the mean disagreement in a part of the log over the disagreement of the query. The
-        returned weights are None if they are equal. weights: the weights of the queries. part: the part of the log over
-        which the mean is taken.
+        The factor of a query is the mean disagreement in a part of the log, divided by the disagreement of the query.
+        The returned weights are None if all of them are equal. weights: the weights of the queries. part: the part of
+        the log in which the mean disagreement is taken.
         """
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
@@ -83,9 +83,10 @@ class DrawnQueries:
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
-        """Return the largest factor by which the difference of any query with different results can be scaled.
+        """Return the largest factor by which the difference of a query can be scaled.
 
-        part: the part of the log whose mean disagreement is used; the queries are those of the whole log.
+        The factor is the mean disagreement in a part of the log, divided by the smallest disagreement above 0 of any
+        query in the whole log. part: the part of the log.
         """
         return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
 
@@ -140,10 +141,11 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Return the log queries whose results were equal when queries were drawn, and differ now.
+    """Return the queries of the log on which all systems returned equal results before, and candidates differ now.
 
-    Each row is (candidate, query_id, first rank at which the results differ). The differences of these queries count as
-    0. The list is empty if another tool computed the scores.
+    "Before" is when queries were drawn for judging. Such queries cannot be drawn, and their differences still count as
+    0. Each row is (candidate, query_id, first rank at which the results of candidate and baseline differ now). Queries
+    with a failed request are left out. The list is empty if another tool computed the scores.
     """
     if evaluation.scores:
         return []
@@ -151,10 +153,10 @@ def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[st
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
-    """Return, by (metric, candidate), the share of the log whose differences count as 0 and may be another number.
+    """Return, by (metric, candidate), the share of the log whose differences count as 0 and may no longer be 0.
 
-    A query counts if its results were equal when queries were drawn, and now differ at a rank that the metric reads.
-    Pairs without such a query are absent.
+    These are the queries on which all systems returned equal results when queries were drawn, and on which the results
+    of candidate and baseline now differ at a rank that the metric reads. Pairs without such a query are absent.
     """
     rows = read_no_longer_zero(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
@@ -167,10 +169,10 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
 
 
 def limit_queries_needed(rows: Sequence[Comparison], log: DrawnQueries | None) -> list[Comparison]:
-    """Return the comparisons, with `queries_needed` set to None if the log has fewer such queries.
+    """Return the comparisons, with `queries_needed` set to None if the log has too few queries.
 
-    Only queries of the log with different results count. Comparisons with clusters are not changed. log: None if
-    queries were not drawn.
+    Only the queries of the log on which the systems return different results can be drawn. Comparisons with clusters
+    are not changed. log: None if queries were not drawn.
     """
     most = math.inf if log is None else len(log.disagreements)
     return [
@@ -231,9 +233,9 @@ def find_disagreements(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return each query's disagreement of rankings, and whether any candidate's results differ from the baseline's.
 
-    Both arrays have the order of `query_ids`. The disagreement is the root mean square over the candidates, >= 0. All
-    queries must count as judged in the engine's tables. metric: the first metric. Raises ParityError if the core finds
-    another disagreement for a sample of the queries.
+    Both arrays have the order of `query_ids`. The disagreement of a query, >= 0, is the root mean square over the
+    candidates of the disagreement with the baseline. The engine's tables must treat all queries as judged. metric: the
+    first metric. Raises ParityError if `ndcg_core` computes another disagreement for one of some sampled queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")
     indices = {query_id: index for index, query_id in enumerate(query_ids)}

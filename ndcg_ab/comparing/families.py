@@ -75,10 +75,12 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Return the comparisons of guardrails and of the gate's margins, which are tested for harm together.
+    """Test that guardrails, and metrics with a margin in the gate, are not worse than the baseline by the margin.
 
-    guarded: columns of guardrails. gated: columns of the gate's margins. Raises InputError if a difference is beyond
-    the metric's declared range.
+    Each column has this one-sided test without adjustment (non-inferiority). In addition, all columns form one family
+    of two-sided tests for harm. guarded: the paired differences of the guardrails. gated: those of the metrics with a
+    margin in the gate. `smallest_effect` of a column is its margin. Raises InputError if a difference is beyond the
+    metric's declared range.
     """
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails([*guarded, *gated], **test_settings(evaluation))
@@ -114,7 +116,7 @@ def compare_columns(
     exploratory: bool = False,
     least_queries: int | None = None,
 ) -> list[Comparison]:
-    """Compare columns as one family of tests, with the settings of the evaluation.
+    """Test columns of paired differences as one family, with the settings of the evaluation.
 
     exploratory: whether the comparisons are marked as exploratory. least_queries: columns with fewer queries are not
     tested; None: the configured number for slices, 2 for other columns.

@@ -50,10 +50,10 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    A metric must score at least the share `least_share` of the judged queries, in [0, 1], on the whole and in each
-    comparison. After a previous evaluation, it must also score at least `MUCH_AS_BEFORE` times the share that it scored
-    then. primary: names of the primary metrics. since: the changes since the previous evaluation; None if there is
-    none.
+    A metric must score at least the share `least_share` of the judged queries, in [0, 1], and so must the comparison of
+    each candidate on this metric. If there is a previous evaluation, the share must also be at least `MUCH_AS_BEFORE`
+    times the share that the metric scored in it. primary: names of the primary metrics. since: the changes since the
+    previous evaluation; None if there is none.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
@@ -168,10 +168,10 @@ def margin_gate(
 ) -> GateResult:
     """Return the result of the check that every comparison of a one-sided family stays within its margin.
 
-    The gate fails if harm is shown, if an estimate is beyond the margin, if no query counts, or if there is nothing to
-    compare. With `proof`, it also fails if a guardrail is not shown to hold. Two systems with equal values on every
-    query pass. name: name of the gate. family: name of the family. costs: guardrails on the costs of requests, for
-    which these rules hold, too.
+    The gate fails if harm is shown, if an estimate is beyond the margin, if a comparison has no query, or if there is
+    no comparison. With `proof`, it also fails if a guardrail is not shown to hold. Two systems with equal values on
+    every query pass. name: name of the gate. family: name of the family. costs: guardrails on the costs of requests,
+    which are checked by these rules, too.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
@@ -186,7 +186,7 @@ def margin_gate(
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
     """Return whether a cost guardrail fails its gate.
 
-    It fails if the cost is shown to be worse, if the estimate is beyond the margin, or if no query counts. With
+    It fails if the cost is shown to be worse, if the estimate is beyond the margin, or if no query has the cost. With
     `proof`, an undecided guardrail fails as well.
     """
     if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
@@ -239,7 +239,7 @@ def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequen
     """Make the result of a gate, which passes if there are no failures.
 
     failures: the message of each failure. passed: the message if there is none. systems: the system that each failure
-    concerns.
+    concerns; empty if the failures are about no system, such as the failure that there is no slice.
     """
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

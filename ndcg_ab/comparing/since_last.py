@@ -150,7 +150,7 @@ class SinceLast:
     moved : tuple of MeanChange
         Changes of the means of each system whose ranking, judgments or queries changed.
     is_drawn : bool
-        True if the queries were drawn from a log, whose other queries are unknown here.
+        True if the queries were drawn from a log; the comparisons are then about the drawn queries alone.
     scored : tuple of LedgerRow
         Number and share of the judged queries that each metric scored in the previous evaluation.
     """
@@ -197,9 +197,10 @@ def is_small(row: Comparison) -> bool:
 
 
 def is_note(row: Comparison) -> bool:
-    """Return whether a comparison with the previous evaluation is worth a note, and never a drop.
+    """Return whether a comparison with the previous evaluation can be reported as a note only, not as a drop.
 
-    That is a comparison with an unchanged ranking, or a fall that is shown to be smaller than the smallest effect.
+    This holds if the ranking is unchanged, or if the value fell and the fall is shown to be smaller than the smallest
+    effect.
     """
     return row.family == SAME_RANKING or is_small(row)
 

@@ -58,9 +58,9 @@ UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload
 
 @contextlib.contextmanager
 def extend_upload_timeout() -> Iterator[None]:
-    """Raise the request timeout of MLflow inside a `with` block that uploads files.
+    """Make the request timeout of MLflow longer within the context, for uploads of files.
 
-    A timeout that the user set stays.
+    A timeout that the user has set is not changed.
     """
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     configured = os.environ.get(name)
@@ -76,8 +76,8 @@ def extend_upload_timeout() -> Iterator[None]:
 def prepare_environment(evaluation: Evaluation | None = None) -> None:
     """Set the environment variables of Prefect and MLflow; call this before importing either of them.
 
-    evaluation: its Prefect address is set as well; None: only defaults are set. Raises InputError if an address in the
-    configuration is invalid.
+    evaluation: the configuration, whose Prefect address is set as well; None: only defaults are set. Raises InputError
+    if an address in the configuration is invalid.
     """
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)

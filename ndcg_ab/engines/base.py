@@ -143,8 +143,8 @@ class Engine(ABC):
     def put_computed(self, name: str, table: pa.Table) -> None:
         """Add a table that a SQL file would otherwise make; the file is then not run.
 
-        Tables that read the added table are made again when they are next read. This discards even tables that were
-        added by this method, so tables must be added after those that they read.
+        Tables that read the added table are discarded, and made again when they are next read. Tables that this method
+        added before are discarded, too: of two such tables, add the one that is read by the other first.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}

@@ -34,7 +34,8 @@ def make_views(
     A table is left out if its parameter values are unknown, or if a table that it reads is neither stored nor a view.
     made_with: table name -> parameter values with which the table was made.
     tables: names of the stored tables.
-    are_small: True to make views also of tables, since making them again takes little time.
+    are_small: whether the inputs are small. Then SQL files of kind ``table`` give views, too, since these views take
+        little time; otherwise only SQL files of kind ``view`` do.
     """
     views: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):

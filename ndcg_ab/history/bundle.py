@@ -100,7 +100,7 @@ class Bundle:
     def ended(self) -> datetime:
         """The time at which the evaluation would have ended if it had begun at its nominal time.
 
-        The time of finishing if the duration is unknown.
+        It is the time of finishing if the duration is unknown.
         """
         return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
 
@@ -198,8 +198,8 @@ def finish_bundle(
 def finishing_time(name: str) -> datetime:
     """Return the time at which an evaluation finishes, UTC.
 
-    This is now. If the nominal time is a day or more away from now, as for a past night that is run later, it is the
-    nominal time.
+    It is the current time. If the nominal time is at least a day away from the current time, as for a past night that
+    is evaluated later, it is the nominal time instead.
     name: the name of the bundle's folder, which contains the nominal time.
     """
     now, began = datetime.now(UTC), time_in_name(name)
@@ -262,8 +262,8 @@ def ordinal_of(folder: Path) -> int:
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
     """Return the folders of the bundles that still have to be published, the oldest first.
 
-    These are the readable bundles that no tracker has, and those that a later run reused, if no tracker has been told
-    of that run. Unreadable bundles are reported on standard error.
+    A bundle must be published unless one tracker has the bundle and all later runs that reused it. Unreadable bundles
+    are left out, and reported on standard error.
     address: consider only the tracker at this address; None for any tracker.
     """
     folders = []

@@ -250,7 +250,7 @@ def nights_until(history: GrowingDatabase, time: datetime) -> list[tuple[str, in
 
 
 def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
-    """Return the keys of the evaluations with the same content key, the latest evaluation first.
+    """Return the keys of the evaluations that have a content key, the latest evaluation first.
 
     key: the content key, a digest of everything that the result depends on.
     """

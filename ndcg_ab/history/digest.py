@@ -75,8 +75,8 @@ class Digest:
     drops : tuple of Drop
         The drops since then, and all earlier drops that are still open.
     failing : dict
-        Gate that fails in the latest evaluation, with its system -> number of the evaluation since which it has always
-        failed.
+        Name of a gate that fails in the latest evaluation, with the system -> number of the evaluation since which the
+        gate has failed every time.
     pending : tuple of int
         Numbers of all evaluations that no tracker has.
     """
@@ -160,9 +160,10 @@ def digest_json(digest: Digest) -> str:
 
 
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
-    """Mark the drops of one evaluation as acknowledged, and return the names of the dropped systems.
+    """Mark the drops of one evaluation as acknowledged, and return the names of the systems that dropped in it.
 
-    An earlier acknowledgement is replaced.
+    A system dropped if its ranking is shown to be worse than in the previous evaluation, and the loss is not shown to
+    be smaller than the smallest effect. An earlier acknowledgement is replaced.
     ordinal: number of the evaluation.
     note: a note to store with the acknowledgement, or None.
     Raises InputError if there is no history or no such evaluation, or if no system dropped in it.

@@ -61,8 +61,8 @@ class FailedNight(NamedTuple):
 def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
     """Record a failed run, with the reason, in a file beside the history.
 
-    Nothing is recorded before the first successful evaluation, when the configuration is still being set up, or while
-    the process is ending. An OSError is ignored. Only the latest MOST failed runs are kept.
+    Nothing is recorded if there is no history yet, since the configuration is still being set up, and nothing while the
+    process is ending. An OSError is ignored. Only the latest MOST failed runs are kept.
     start: the nominal time of the run.
     """
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):

@@ -2,7 +2,7 @@
 
 An entry is a folder named by the key of a content (`sources.files.parts`), with ``table.parquet`` and ``entry.json``.
 It is made inside the working folder of a run and renamed at the end, so that it is complete or absent even if processes
-are killed or run concurrently.  A damaged entry is removed, reported and made again.
+are killed or run concurrently. A damaged entry is removed, reported and made again.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ class EntryFacts:
     places : tuple of str
         The files or addresses from which it was read.
     is_remarked : bool
-        True if remarks about the input name these files or addresses.
+        True if remarks about the content name these files or addresses.
     table : str
         Digest of the bytes of the cached table file.
     """

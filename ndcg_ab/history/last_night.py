@@ -172,11 +172,11 @@ def compare_under_current_judgments(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], PairedValues | None]]:
-    """Compare both rankings of a system under the current judgments if its ranking and judgments both changed.
+    """Replace the differences of systems whose ranking and judgments both changed by the effect of the ranking alone.
 
-    Return the records of all systems, and the per-query differences by (system_id, metric). The differences of such a
-    system are replaced, so that they show only the effect of its ranking. If the values of its earlier ranking are
-    unknown, its differences are None, and its record has the reason.
+    For such a system, the earlier and the current ranking are both scored with the current judgments. If the values of
+    the earlier ranking are unknown, the differences are None, and the record of the system has the reason. Return the
+    records of all systems, and the per-query differences by (system_id, metric).
     pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
     later: (metric_hash, system_id) -> current values.
     old_rankings: (metric_hash, system_id) -> values of the earlier rankings under the current judgments.
@@ -237,7 +237,7 @@ def compare_changed(
 def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], PairedValues | None]
 ) -> list[LostQuery]:
-    """Return, for each metric and each system with a changed ranking, the LOST queries with the largest losses.
+    """Return, for each metric and each system with a changed ranking, at most LOST queries with the largest losses.
 
     pairs: (system_id, metric) -> per-query differences from the earlier evaluation, or None.
     """

@@ -133,8 +133,9 @@ def draw(
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
     """Return the evaluation whose log of queries is sampled.
 
-    config: a configuration, whose log, metrics and numbers of grades the options can replace; None to make the
-    evaluation from the options alone. Raises InputError if options contradict each other or the configuration.
+    config: a configuration; the options `queries`, `metric` and `grades` replace its log, its metrics and the numbers
+    of its grade words. None to make the evaluation from the options alone. Raises InputError if options contradict each
+    other or the configuration.
     """
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics

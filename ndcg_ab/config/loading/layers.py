@@ -47,8 +47,8 @@ class LayeredConfiguration:
     def origin_of(self, key_path: KeyPath, otherwise: str) -> str:
         """Return the file, or `--set`, that gave the value at a key path.
 
-        If no origin is recorded for the value, the origin of the mapping or list around it is returned, and without one
-        `otherwise`.
+        If no origin is recorded for the value, return the origin of the mapping or list that contains it. If that has
+        no origin either, return `otherwise`.
         """
         for length in range(len(key_path), 0, -1):
             if (origin := self.origins.get(key_path[:length])) is not None:
@@ -181,9 +181,9 @@ def rebase_paths(content: Any, folder: Path, key_path: KeyPath = ()) -> Any:
 def fill_in_content(content: Any, origin: str, key_path: KeyPath = ()) -> Any:
     """Return the content of a file with environment variables replaced by their values.
 
-    Variables stay in addresses of files, and in values that may hold secrets. If a value is a single variable, the text
-    of the variable is parsed as YAML, unless the key takes text; an empty text becomes null. origin: the file, for
-    messages. Raises InputError for a variable that is not set and has no default.
+    Variables are not replaced in addresses of files, and in values that may hold secrets. If a value is a single
+    variable, the text of the variable is parsed as YAML, unless the key takes text; an empty text becomes null. origin:
+    the file, for messages. Raises InputError for a variable that is not set and has no default.
     """
 
     def fill(text: str, key_path: KeyPath) -> Any:

@@ -100,8 +100,8 @@ def one_of(names: Iterable[str]) -> Schema:
 def loosen_schema(schema: Schema) -> Schema:
     """Return a schema that also accepts variables and null.
 
-    A variable may take the place of any value other than free text. Null may take the place of a value that has a
-    default, and of an entry of a mapping, which it removes in a file with `extends`.
+    A variable is accepted in the place of every value other than free text, which accepts it anyway. Null is accepted
+    for keys with a default, and for entries of a mapping: in a file with `extends`, null removes the entry.
     """
     loose = {key: value for key, value in schema.items() if key != "title"}
     if "properties" in loose:

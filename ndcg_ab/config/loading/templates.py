@@ -133,7 +133,7 @@ def write_dates_in(model: P, time: datetime) -> P:
 def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
     """Return a model with each file pattern replaced by the one file that matches it, also in nested models.
 
-    Addresses, parts of a table and data in memory stay unchanged.
+    Addresses, data in memory, and files that are parts of one table stay unchanged.
     """
     changes: dict[str, Any] = {}
     is_one = not getattr(model, "parts", False) and getattr(model, "in_memory", None) is None

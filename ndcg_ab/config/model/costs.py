@@ -1,6 +1,6 @@
 """The settings for costs of requests: which costs are recorded, and their guardrails.
 
-A guardrail on a cost has a statistic after the @: ``latency_ms@p95: 20``.  Such guardrails are moved
+A guardrail on a cost has a statistic after the @: ``latency_ms@p95: 20``. Such guardrails are moved
 from `guardrails` to `costs.guardrails` before names of metrics are parsed there.
 """
 

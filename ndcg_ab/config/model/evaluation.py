@@ -68,7 +68,7 @@ class Evaluation(Model):
     name : str
         Name of the evaluation, of its folder and of its MLflow experiment.
     judgments : JudgmentSource, mapping or path, optional
-        Source of the judgments.  Required, like `systems`, unless `scores` is given.
+        Source of the judgments. Required, like `systems`, unless `scores` is given.
     systems : list of System or mapping
         The systems with the sources of their rankings.
     scores : list of ScoresSource or mapping
@@ -87,7 +87,7 @@ class Evaluation(Model):
 
     Notes
     -----
-    All keys have a description in the JSON Schema that `ndcg-ab help schema` prints (docs/configuration.md).  Paths are
+    All keys have a description in the JSON Schema that `ndcg-ab help schema` prints (docs/configuration.md). Paths are
     relative to the file of the configuration.
 
     Examples
@@ -343,7 +343,7 @@ class Evaluation(Model):
         highest_grade : float, optional
             Highest grade of all judgments, if they have been read.
         width : float, optional
-            Width of the range of the actual values, if known.  If it exceeds the range of the metric of ndcg-ab with
+            Width of the range of the actual values, if known. If it exceeds the range of the metric of ndcg-ab with
             that name, another tool computed the metric in another unit, and only a declared range counts.
         """
         metric = self.metric_named(name)

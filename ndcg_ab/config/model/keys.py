@@ -84,8 +84,8 @@ class Option:
     def argument_name(self) -> str:
         """The name of the option's parameter in the functions of the Python API.
 
-        If `argument` is empty, this is the name of the key. For a key within a section it is `parameter` instead,
-        unless the option negates the key.
+        It is `argument`, unless that is empty. Then it is `parameter` for a key within a section, such as
+        ``statistics.alpha``. For any other key, or if the option negates the key, it is the last part of the key.
         """
         is_of_key = "." not in self.key or self.read == "negate"
         return self.argument or (self.key.rpartition(".")[2] if is_of_key else self.parameter)

@@ -297,10 +297,11 @@ def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
-    """Return one number for all metrics, or a mapping metric -> number.
+    """Return one number for all metrics, or a mapping metric -> number; an empty mapping for an empty sequence.
 
     texts: one number alone, such as ``0.01``, or any number of texts ``METRIC=D``.
-    Raises InputError for any other text, for a mixture of both, and for a number that is not above 0.
+    Raises InputError for any other text, for a mixture of both, for a number that is not above 0, and for a metric that
+    is named twice.
     """
     if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
         return parse_number(option, texts[0], texts[0])

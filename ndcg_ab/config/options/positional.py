@@ -115,8 +115,8 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
 def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
     """Return the name and the file of each system in texts FILE or NAME=FILE.
 
-    A file without a name is named after itself. Patterns without a name are replaced by the files that match them. A
-    pattern or folder with a name is one table of several parts.
+    The system of a text FILE is named after the file. A text that is a pattern becomes one system for each file that
+    matches it. A pattern or folder with a name (NAME=PATTERN) is one system, whose files are parts of one table.
     of_option: True if the texts are values of the option --system. Such a text must be NAME=FILE, an existing file, or
         contain a dot or a slash.
     Raises InputError for any other value of --system, and for a pattern without matches.
@@ -180,5 +180,5 @@ def stem(file: str) -> str:
 
 
 def folder(file: str) -> str:
-    """Return the name of the folder of a file, or an empty text if the path has none."""
+    """Return the name, not the path, of the folder that holds a file: ``runs`` for ``a/runs/x.run``; else ""."""
     return (parts_of(file)[-2:-1] or [""])[0]

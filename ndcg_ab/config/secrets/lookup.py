@@ -6,7 +6,7 @@
 
 In texts, `${NAME}` and `${NAME:-value}` are environment variables, and `$${` is a plain `${`.
 
-Stored results contain the reference.  This process remembers every value that it looked up, and `redact` removes it
+Stored results contain the reference. This process remembers every value that it looked up, and `redact` removes it
 from everything that is displayed or stored.
 """
 
@@ -91,8 +91,8 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
     """Return the configured keyword arguments of a function with the secrets that they refer to filled in.
 
-    Only values are taken for references such as {file: PATH}. The mapping itself is not, even if its only argument is
-    named `file`.
+    A value such as {file: PATH} is a reference to a secret. The mapping `arguments` itself is never such a reference,
+    even if its only argument is named `file`.
     where: the configuration key of the arguments, for messages.
     directory: the folder from which relative paths of secrets start.
     Raises InputError if a secret or a variable is missing.

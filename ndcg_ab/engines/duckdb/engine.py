@@ -409,7 +409,7 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, where: str = "a da
     """Convert errors of DuckDB within the context to errors for users.
 
     A full disk, and a query or view that reads another file, become InputError. Every other error becomes SqlError with
-    the name of the SQL file; if `file` is None, it is raised unchanged.
+    the name of the SQL file; if `file` is None, every other error is raised unchanged.
     memory: the memory limit, whose folder is named if the disk is full.
     where: the name of the database in the message about another file.
     """

@@ -1,10 +1,10 @@
 """The model of a search engine over HTTP: request template, paths in the answer, limits.
 
-A request is a template over parsed values, never over JSON text.  Texts may contain the placeholders
+A request is a template over parsed values, never over JSON text. Texts may contain the placeholders
     {query} or {text}  the query's text        {query_id}  its id        {depth}  number of results to request
     {NAME}             the column NAME of the file of queries
     {NAME:number}      the value of that column as a number, if the text consists of this placeholder only
-`{{NAME}}` stands for a plain `{NAME}`.  Other braces stay.
+`{{NAME}}` stands for a plain `{NAME}`. Other braces stay.
 """
 
 import re
@@ -122,7 +122,7 @@ assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
 
 
 class HttpResults(Model):
-    """The JMESPath expressions of the hits in an answer, of an error in it, and of the parts of one hit."""
+    """The JMESPath expressions of the hits and the error in an answer, and of the id, score, title and url in a hit."""
 
     hits: str = Field("hits", description="The list of hits in the answer, the best first.")
     id: str = Field("id", description="The document's id in a hit.")

@@ -24,7 +24,7 @@ Scale = Literal["value", "quantile", "threshold"]
 
 
 class ClickGrades(Model):
-    """The conversion of click values into grades 0, 1, 2 …: by quantiles, by thresholds, or value by value."""
+    """The conversion of click values into grades: 0, 1, 2 … by quantiles or thresholds, or the values themselves."""
 
     quantiles: list[float] | None = Field(
         None, description="Shares of graded documents with lower values, from which on grades are 1, 2, …", min_length=1

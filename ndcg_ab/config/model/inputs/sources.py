@@ -62,8 +62,8 @@ class Readable(Model):
 def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
     """Return a value after checking that it is a text such as ``module:function``.
 
-    A text that carries a function in memory is returned unchanged. Raises ValueError for any other value. read:
-    pydantic's validation as text.
+    A text that carries a function in memory is returned unchanged. Raises ValueError for any other value. read: a
+    function of pydantic that validates the value and returns it as text.
     """
     text = read(value)
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
