@@ -1,6 +1,5 @@
 """Every preset against the tool that it stands for: the tool itself where it can be installed, else its own values."""
 
-import math
 import shutil
 from collections.abc import Iterable
 from typing import Any
@@ -14,13 +13,11 @@ from tests.examples import examples
 from tests.golden import make_golden
 from tests.golden.make_golden import Judgments as Grades
 from tests.golden.make_golden import Run
-from tests.laboratory import Judgments, both_of_metrics, core_scores, in_order, results, sql_scores
+from tests.laboratory import Judgments, core_scores, results, sql_scores
 from tests.paths import shared
 from tests.references import Collection, ndcg_cases
 from tests.sql.test_scores import assert_printed
 
-# judged a 3, b 3, c 2, d 1, e 0, and r0 … r19 1 each; returned a, x (unjudged), c (docs/presets.md)
-CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
 # Many queries in an example: making the tables takes longer than filling them.
 QUERIES = [f"q{number}" for number in range(12)]
 DOCUMENTS = [f"d{number}" for number in range(7)] + ["D1", "é", "007"]
@@ -58,22 +55,6 @@ def values_of(judgments: Judgments, run: Run, metrics: Iterable[str]) -> dict[st
 def values(judgments: Judgments, run: Run, metric: str) -> dict[str, float]:
     """The same of one metric."""
     return values_of(judgments, run, [metric])[metric]
-
-
-def test_values_by_hand() -> None:
-    """What docs/presets.md says, from the discounts alone: a stands at rank 1 and c at rank 3."""
-    second, third = 1 / math.log2(3), 1 / 2
-    rest = [1 / math.log2(rank + 1) for rank in range(4, 26)]
-    hand = {
-        "standard": (3 + 2 * third) / (3 + 3 * second + 2 * third + sum(rest[:7])),
-        "opensearch": (7 + 3 * third) / (7 + 7 * second + 3 * third + sum(rest[:7])),
-        "quepid": (7 + 3 * third) / (7 + 7 * second + 3 * third + sum(rest[:21])),
-        "elasticsearch": (7 + 3 * third) / (7 + 7 * second + 3 * third),
-        "mlflow": (1 + third) / (1 + second + third),
-    }
-    found = both_of_metrics(CASE, in_order("a", "x", "c"), [name_of(preset) for preset in hand])
-    for preset, value in hand.items():
-        assert found[name_of(preset)] == pytest.approx((value, value), abs=1e-12)
 
 
 @pytest.mark.slow
