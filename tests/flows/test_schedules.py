@@ -147,6 +147,8 @@ def test_when_it_is_due_next() -> None:
     assert now < time < now + timedelta(days=1, hours=2)
     assert (time.hour, time.minute, str(time.tzinfo)) == (2, 0, "Europe/Berlin")
     assert next_scheduled_time(evaluation()) is None
+    with pytest.raises(InputError, match="no moment fits it"):
+        next_scheduled_time(evaluation(cron="0 0 30 2 *"))
 
 
 def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -> None:
