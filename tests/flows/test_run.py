@@ -157,6 +157,7 @@ def test_files_of_a_prefect_that_is_not_installed_name_nothing(tmp_path: Path, m
     [
         ("profiles.toml", 'PREFECT_API_URL = "http://127.0.0.1:4200/api"', True),
         ("profiles.toml", 'active = "ephemeral"\n[profiles.ephemeral]\n', False),
+        ("prefect.toml", "[logging]\n", False),
     ],
 )
 def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Path) -> None:
