@@ -68,7 +68,7 @@ def check_spellings(
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
     files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(read_part, part))) for part in parts]
     systems = [
-        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, depth), name)
+        IdTable(f"system {name}", pulled, [pulled], cache(partial(read_ranking, engine, name, depth)), name)
         for name, pulled in rankings.items()
     ]
     first = systems[0]

@@ -306,7 +306,7 @@ class Metric:
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         return [(name, getattr(self, name)) for name in self.choices() if getattr(self, name) != defaults[name]]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Return the canonical form, such as ``ndcg(gain=exponential)@10``; `parse` turns it back into the metric."""
         inner = ", ".join(f"{choice}={choice_text(value)}" for choice, value in self._deviations())
