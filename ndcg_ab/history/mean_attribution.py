@@ -328,8 +328,9 @@ def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float
 def most_moved_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
-    """Return, for each cause of a change, the BEHIND queries with the largest contributions, positive or negative.
+    """Return, for each cause of a change, the queries with the largest contributions, positive or negative.
 
+    There are at most BEHIND queries per cause, and none for a cause or query that contributed nothing.
     parts: the change of one mean, split by cause, with the contributions of queries.
     query_ids: the queries in the order of these contributions.
     texts: query_id -> text of the query, or None.

@@ -333,8 +333,8 @@ def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pat
     """Return the name by which the history stores the metric that a user named.
 
     past: the open history.
-    option: the user's name of the metric. None for the first configured metric or, if the configuration of another
-        tool's scores names no metrics, for the metric compared last.
+    option: the user's name of the metric. None for the first configured metric; if another tool computed the scores and
+        no metric is configured, None stands for the metric of the last evaluation (the first in alphabetical order).
     path: the file of the history, for the message.
     costs: names of cost statistics, which are also allowed.
     Raises InputError if the history has no such metric.

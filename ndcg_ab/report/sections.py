@@ -41,8 +41,8 @@ SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
 def leading_costs(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
     """Return the cost differences of a candidate that reports display beside the metrics.
 
-    These are the differences with a guardrail. Without guardrails, it is the 95th percentile of the first cost. Empty
-    if costs are not recorded, or if this percentile is not computed.
+    These are the differences with a guardrail. Without guardrails, the result has only the difference of the 95th
+    percentile of the first cost. It is empty if costs are not recorded, or if this percentile is not computed.
     """
     if costs is None:
         return ()

@@ -29,8 +29,8 @@ def deciding_interval(row: Comparison) -> Interval | None:
     """Return the (1 - alpha) interval of a difference that agrees with its verdict; None without an interval.
 
     For a guardrail, the lower end is the one-sided bound that decides. For any other comparison, it is the simultaneous
-    interval of all comparisons of the family, or the comparison's own interval if there is none. This interval contains
-    0 exactly if no difference is shown: an end on the wrong side of 0 is set to 0, or the interval is extended to 0.
+    interval of all comparisons of the family, or the comparison's own interval if there is none. If the verdict shows a
+    difference, an end on the wrong side of 0 is set to 0; otherwise the interval is extended until it contains 0.
 
     Notes
     -----

@@ -183,9 +183,11 @@ class Costs:
     Attributes
     ----------
     values : tuple of CostValue
-        One value per cost, system and statistic, sorted in this order; each is in the configured order.
+        One value per cost, system and statistic. They are sorted by cost, then by system, then by statistic; costs,
+        systems and statistics are in the configured order.
     differences : tuple of CostDifference
-        One difference from the baseline per cost, candidate and statistic, sorted in this order.
+        One difference from the baseline per cost, candidate and statistic, sorted by cost, then by candidate, then by
+        statistic.
     """
 
     values: tuple[CostValue, ...]
@@ -212,7 +214,8 @@ def requests_text(count: int) -> str:
 def format_cost(value: float | None, *, signed: bool = False) -> str:
     """Return a cost with three significant digits or all digits before the point: ``12.3``, ``1,234``, ``+0.00123``.
 
-    A dash for None. signed: True to write the sign of positive numbers, too.
+    From 10^9 on, the number is in scientific notation. A dash for None. signed: True to write the sign of positive
+    numbers, too.
     """
     if value is None:
         return "–"

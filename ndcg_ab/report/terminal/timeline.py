@@ -90,10 +90,10 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """Return the cells of one row of the timeline, with the events cut to `room` columns.
+    """Return the cells of one row of the timeline, with the events cut to `room` characters.
 
-    If `wide`, the decision is cut to DECISION columns. A row without an evaluation, such as that of a failed night, is
-    not cut. row: cells with markup; the number of the evaluation is first, the events are last.
+    If `wide`, the decision is cut to DECISION characters. A row without an evaluation, such as that of a failed night,
+    is not cut. row: cells with markup; the number of the evaluation is first, the events are last.
     """
     cells = [Text.from_markup(cell) for cell in row]
     if not row[0]:
@@ -260,8 +260,8 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
 def print_sparklines(console: Console, values: dict[str, list[float | None]], letters: dict[str, str]) -> None:
     """Print the latest values of each system as a row of bars, with one scale for all systems.
 
-    Without at least two values per row, no bars are printed. values: system -> values in order of time. letters: system
-    -> column head in the tables; a head that is not the system's name is explained below.
+    No bars are printed if no system has more than one value. values: system -> values in order of time. letters: system
+    -> column head in the tables; the names of systems whose heads are other texts are printed below the bars.
     """
     short = max(map(len, letters.values()), default=0)
     finite = [value for series in values.values() for value in series if value is not None]

@@ -92,7 +92,7 @@ def have_scores(columns: Columns) -> bool:
 
 
 def may_be_grades(columns: Columns) -> bool:
-    """Return whether scores may be grades: all integers, or few distinct values in no falling order."""
+    """Return whether scores may be grades: all integers, or few distinct values that do not fall."""
     scores = numbers(columns["score"]) or []
     is_falling = are_falling(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
     return not is_falling or all(score.is_integer() for score in scores)
