@@ -98,7 +98,10 @@ class Function(Source):
 
     @contextlib.contextmanager
     def load_function(self) -> Iterator[Called]:
-        """Yield the user's function with its arguments bound, while modules in its directory can be imported."""
+        """Yield the user's function with its arguments bound.
+
+        During the block, imports find modules in the directory of the source.
+        """
         with prefer_modules_in(self.directory):
             function = load_function(self.origin, self.directory)
             where = f"{self.shown}, arguments"

@@ -146,7 +146,8 @@ def pull_source(
 def answer_within_limits(described: Any, source: Source, layout: Layout, pull: PullRequest) -> PullResult:
     """Return the answer of a source, with grades in words replaced by numbers.
 
-    Raises InputError if a limit is exceeded. An extension runs in a thread, which is abandoned after the time limit.
+    Raises InputError if the answer of a function or an extension is too large, or an extension takes too long; its
+    thread is then abandoned. Also raises InputError for a grade that is a word without a number.
     """
     answer = partial(source.answer, as_texts(layout) if layout.words else layout, pull)
     try:

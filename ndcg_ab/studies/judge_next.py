@@ -200,7 +200,8 @@ def label_effects(
     """Yield (document, fields) for each unjudged document whose grade can change the mean difference.
 
     document: (query number, document number). fields: the values of `effect`, `lowest`, `highest` and `candidate` in
-    `ToJudge`. A query that has no relevant judgment yet enters the mean if the document is relevant.
+    `ToJudge`. If a query is not in the mean, because no relevant document of it is judged, a relevant document brings
+    it in.
     """
     ids = results.query_ids.to_pylist()
     pair = results.pair(metric, column.candidate, column.baseline, ids)

@@ -115,7 +115,7 @@ class Tracker(ABC):
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
-        """Log that a scheduled evaluation failed, unless that is logged already. The default does nothing.
+        """Log that a scheduled evaluation failed, unless that is logged already; this base class does nothing.
 
         night: the time and the error of the failed evaluation.
         Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the record, InputError if the

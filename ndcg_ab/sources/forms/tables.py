@@ -157,10 +157,10 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return how the rows of a table are read as one kind of content, or None.
+    """Return how a file is read as a table of one kind of content, such as judgments, or None if it is no such table.
 
-    Return None if the table lacks a column of this kind, or has implausible values. is_plausible: receives the table
-    and the mapping field -> column.
+    The first way of parsing the file counts that gives a table with a column of query ids and plausible columns.
+    is_plausible: receives a table and the mapping field -> column.
     """
     for table in find_tables(sample):
         mapped = {field: column for field, column in sample.columns.items() if column in table.columns}

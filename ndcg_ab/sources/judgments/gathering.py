@@ -216,10 +216,11 @@ def encode_judgments(singles: pa.Table, names: Sequence[str]) -> JudgmentCodes:
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> JudgmentCodes:
-    """Return the latest judgment of each document by each judge, as integer codes.
+    """Return at most one judgment per document and judge, as integer codes.
 
-    singles: one row per judgment. precedence: the rule for documents that several files judge; with "last" or "first",
-    only judgments in the last or first file that judges the document are returned.
+    singles: one row per judgment. precedence: the rule for documents that several files judge. With "together", the
+    judgment of a judge is that in the last file in which the judge judges the document. With "last" or "first", it is
+    that in the last or first file in which anybody judges the document; judges without one there are left out.
     """
     names = pc.unique(singles["file"]).to_pylist()
     codes = encode_judgments(singles, names)

@@ -151,8 +151,8 @@ class TableRules:
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
     """Return the table that `make` creates, or None if it must be read record by record.
 
-    This is so if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one of `TableRules`. Other
-    exceptions are passed on.
+    The table must be read record by record if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one
+    of `TableRules`. Other exceptions are passed on.
     """
     try:
         (table,) = TableRules(spaces=False).check([make()])

@@ -131,7 +131,8 @@ def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
 def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table | None:
     """Return a table of titles and addresses with one row per document, taken from its first chunk.
 
-    If ids are not cut at a prefix, the table (or None) is returned unchanged. documents: one row per chunk.
+    If the rules do not cut ids, or if there is no table, `documents` is returned unchanged. documents: one row per
+    chunk.
     """
     if documents is None or rules.prefix is None:
         return documents

@@ -174,10 +174,11 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def excess(n: float) -> float:
-        """Return by how much the samples of n queries pass the guardrail, in standard normal deviations.
+        """Return how clearly a share `power` of the samples of n queries pass the guardrail, in normal deviations.
 
-        The result is 0 if exactly a share `power` of the samples passes, above 0 if more do, and below 0 if fewer do.
-        It rises about as sqrt(n).
+        For each sample, the normal quantile of the p-value is subtracted from that of alpha. A share `power` of the
+        samples have at least the result. It is 0 if exactly this share of the samples passes, above 0 if more do, and
+        below 0 if fewer do. It rises about as sqrt(n).
         """
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_at_most_zero(x, counts, loss)

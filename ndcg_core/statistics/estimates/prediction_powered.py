@@ -141,7 +141,9 @@ def correct_drawn(
     known_mean: mean of the proxy differences over the whole log.
     queries: number of queries of the log with proxy judgments.
     alpha: in (0, 1). The interval has the level 1 - alpha.
-    Return None or a record without a difference in the cases of `correct_difference` that concern careful units.
+    Return None if there are fewer than four careful units (queries or clusters), or if the careful differences do not
+    vary. Return a record that has a reason instead of a difference if fewer than LEAST_DIFFERING careful units differ,
+    or if the proxy differences are in proportion to the careful ones.
     """
     sample = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, sample])

@@ -41,8 +41,8 @@ class BootstrapResult:
     p_adjusted : tuple of float
         Family-wise adjusted p-value of each column, in [p_value, 1].
     quantiles : tuple of float
-        For each level, the quantile of the largest |t| over all columns, with the linearised error in t; infinite if
-        there are too few resamples.
+        For each level, the quantile of the largest |t| over all tested columns, where t is divided by the linearised
+        error of the mean; infinite if there are too few resamples, 0 if no column is tested.
     """
 
     p_value: tuple[float, ...]

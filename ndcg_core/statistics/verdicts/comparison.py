@@ -321,7 +321,7 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     """Return the number of queries with which the family's test detects the smallest effect.
 
     Return None if the conclusion is not "undecided", if there is no smallest effect, if the differences do not vary, if
-    only rare losses are open, or if no number of queries suffices.
+    it is only open whether rare losses hide (`facts.rules_out_rare` is False), or if no number of queries suffices.
     """
     if (
         conclusion is not Verdict.UNDECIDED
