@@ -80,7 +80,7 @@ class ToJudgeNext:
     Attributes
     ----------
     rows : tuple of ToJudge
-        First documents of drawn queries without judgments, then other documents by falling effect.
+        Documents of drawn queries without judgments come first; the other documents follow by falling effect.
     unjudged : int
         Number of unjudged pairs of query and document that could be listed.
     grades : tuple of float

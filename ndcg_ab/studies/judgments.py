@@ -28,7 +28,10 @@ GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One cell of a confusion table: how many documents have the grade `first` in one set and `second` in the other."""
+    """One cell of a confusion table, with the number of documents that have two given grades.
+
+    first, second: the grade in the first, and in the second, set of judgments.
+    """
 
     first: float
     second: float

@@ -32,7 +32,8 @@ pairs of systems of five collections the planned variance of the mean is then wi
 class Population:
     """The queries of a log from which a sample is to be drawn for judging.
 
-    A query is drawn with a probability proportional to relative * weight; a query with 0 is never drawn.
+    A query is drawn with a probability proportional to its size, relative * weight, up to 1; a query of size 0 is never
+    drawn.
 
     Attributes
     ----------

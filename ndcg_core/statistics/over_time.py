@@ -70,10 +70,10 @@ class Evidence:
     def p_value_at(self, level: float) -> float:
         """Return the p-value to compare with a level, in (0, 1].
 
-        It is the larger one of p_adjusted and the p-value of Gaffke's test. Sign flips cannot show a p-value below
-        1 / (resamples + 1). If the level and p_adjusted are both below `RESOLUTION` / (resamples + 1), the p-value of
-        the t test, if known, replaces p_adjusted. The p-values of the t test and of Gaffke's test are multiplied by the
-        family size (Bonferroni); the result is at most 1.
+        It is the larger one of p_adjusted and, if known, the p-value of Gaffke's test. If the level and p_adjusted are
+        both below `RESOLUTION` / (resamples + 1), which so few random flips cannot resolve, the p-value of the t test,
+        if known, replaces p_adjusted. The p-values of the t test and of Gaffke's test are multiplied by the family size
+        (Bonferroni); the result is at most 1.
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION

@@ -178,10 +178,10 @@ def plain_reading(sample: Sample, layout: str, form: str | None = None) -> Readi
 
 
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
-    """Return the delimiter of a header line that does not fit the format of the file name, or an empty text.
+    """Return the delimiter of a file's header line if the file name implies another format, else an empty text.
 
-    The text is empty if there is no header, or if the first line fits that format. by_name: the format that the file
-    name implies: ``csv``, ``tsv`` or ``trec``. layout: the kind of a row, such as ``judgment`` or ``ranking``.
+    The text is empty, too, if there is no header. by_name: the format that the file name implies: ``csv``, ``tsv`` or
+    ``trec``. layout: the kind of a row, such as ``judgment`` or ``ranking``.
     """
     line = "" if sample.is_json else next(iter(sample.lines), "")
     if by_name in TABLES:

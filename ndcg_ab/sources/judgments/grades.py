@@ -101,13 +101,13 @@ def combine_judgments(
 ) -> tuple[Array, list[LaterGrades], int, int]:
     """Combine the judgments of all files and judges, and return (grades, later, several, disagreed).
 
-    grades: one for each document. later: for each file after the first, the documents that it judges with their grades
-    before and after it. several: number of documents with several judges. disagreed: number of documents on which
-    judges disagree.
+    grades: one for each document. later: for each file after the first, the documents that it judges, their grades
+    by the files before it (NaN without any) and their grades with it. several: number of documents with several judges.
+    disagreed: number of documents on which judges disagree.
 
     precedence: the rule for documents that several files judge. combine: the name of the rule for judges who disagree,
-    or a function that raises an error. It is called at the first disagreement, with the document, its (judge, grade)
-    pairs and the number of documents on which judges disagree.
+    or a function that raises an error. The function is called at the first disagreement, with the document, its (judge,
+    grade) pairs and the number of documents on which judges disagree.
     """
     key, judge, file, grade, _ = codes.group()
     now = np.full(codes.keys.num_rows, math.nan)
@@ -215,9 +215,9 @@ def replace_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
 
 
 def grade_words_hint(described: Any, source: Source, layout: Layout, pull: PullRequest) -> str:
-    """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades.
+    """Return the advice on how to give numbers to grades in words; empty if more than MOST_WORDS words occur.
 
-    The judgments are read once more, with grades as texts.
+    So many words are hardly grades. The judgments are read once more, with grades as texts.
     """
     texts = pc.unique(source.answer(as_texts(layout), pull).table["grade"].cast(pa.string())).to_pylist()
     words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})

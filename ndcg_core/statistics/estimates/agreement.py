@@ -36,8 +36,8 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 
     coincidences: (levels x levels) matrix, with the grades in rising order. An entry is how often documents have the
         two grades from two different judges.
-    The distance of two grades is the number of given grades that lie between them. The result is None if alpha is
-    undefined because there are no two different grades.
+    The distance of two grades is the difference of their mean ranks among all given grades. The result is None if there
+    are no two different grades, so that alpha is undefined.
     """
     totals = coincidences.sum(axis=1)
     midranks = np.cumsum(totals) - totals / 2

@@ -112,8 +112,8 @@ def _relative_change(pairs: Paired, moments: Moments, level: float) -> tuple[flo
     """Return the mean difference / |baseline's mean| with an interval, as (value, low, high).
 
     Return (None, None, None) if the baseline's values are unknown or their mean is 0. The standard error comes from the
-    residuals d - (mean of d / mean of b) b of the differences d and the baseline's values b. If the
-    metric is never negative, low is at least -1; if it is never positive, high is at most 1.
+    residuals d - (mean of d / mean of b) b of the differences d and the baseline's values b. If the metric is
+    never negative, low is at least -1; if it is never positive, high is at most 1.
     """
     baseline, limits = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())

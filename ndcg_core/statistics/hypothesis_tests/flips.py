@@ -122,7 +122,7 @@ def draw_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
     """Yield 256 random patterns of signs, as tiles of bits with the indices of their rows in `rows`.
 
     The tiles together are (rows x 256) bits. The bits of a row depend on (seed, block, row number) and not on which
-    other rows differ, because words are drawn for every row of the table, also for those without a difference.
+    other rows differ, because random bits are drawn for every row of the table, also for those without a difference.
     """
     generator = np.random.SFC64(np.random.SeedSequence([seed, block]))
     end = int(rows[-1]) + 1
