@@ -21,7 +21,7 @@ from ndcg_ab.pipeline import Context, Stage, run_stages, stages
 from ndcg_ab.runs import stages as keeping
 from ndcg_ab.runs.run import is_worth_retrying, log_failed_night, open_run, record_errors_as_pending
 
-from .flow_page import flow_run_name, show_results
+from .flow_page import flow_run_name, report_to_prefect
 
 # The run of who calls the flow, and goes on with it if Prefect fails; else the flow opens one.
 OPENED: ContextVar[contextlib.AbstractContextManager[Context]] = ContextVar("opened")
@@ -67,25 +67,25 @@ def hide_secrets_in_errors() -> Iterator[None]:
         raise safe_error from None
 
 
-def as_tasks(*chosen: Stage) -> Callable[[Context], None]:
+def make_task_runner(*chosen: Stage) -> Callable[[Context], None]:
     """Return a function that runs the unfinished parts of the chosen stages, each part as a Prefect task."""
     return partial(run_stages, stages=chosen, call=perform_as_task)
 
 
-pull_queries = as_tasks(stages.PULL_QUERIES)
-pull_judgments = as_tasks(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
-pull_scores = as_tasks(stages.PULL_SCORES)
-pull_rankings = as_tasks(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
-find_same = as_tasks(keeping.FIND_SAME)
-check = as_tasks(stages.CHECK_DATA)
-score_in_sql = as_tasks(stages.SCORE)
-verify_in_python = as_tasks(stages.VERIFY)
-score_by_other_judgments = as_tasks(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
-compare_with_previous = as_tasks(keeping.COMPARE_WITH_PREVIOUS)
-test_differences = as_tasks(stages.TEST_DIFFERENCES)
-keep = as_tasks(keeping.KEEP)
-publish = as_tasks(keeping.DRAW_PAGE, keeping.PUBLISH)
-remove_old = as_tasks(keeping.REMOVE_OLD)
+pull_queries = make_task_runner(stages.PULL_QUERIES)
+pull_judgments = make_task_runner(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
+pull_scores = make_task_runner(stages.PULL_SCORES)
+pull_rankings = make_task_runner(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
+find_same = make_task_runner(keeping.FIND_SAME)
+check = make_task_runner(stages.CHECK_DATA)
+score_in_sql = make_task_runner(stages.SCORE)
+verify_in_python = make_task_runner(stages.VERIFY)
+score_by_other_judgments = make_task_runner(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
+compare_with_previous = make_task_runner(keeping.COMPARE_WITH_PREVIOUS)
+compare_and_check_gates = make_task_runner(stages.TEST_DIFFERENCES)
+keep = make_task_runner(keeping.KEEP)
+publish = make_task_runner(keeping.DRAW_PAGE, keeping.PUBLISH)
+remove_old = make_task_runner(keeping.REMOVE_OLD)
 
 
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
@@ -108,9 +108,9 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         verify_in_python(run)
         score_by_other_judgments(run)
         compare_with_previous(run)
-        test_differences(run)
+        compare_and_check_gates(run)
         keep(run)
         with record_errors_as_pending(run):
             publish(run)
         remove_old(run)
-        return show_results(run)
+        return report_to_prefect(run)

@@ -31,7 +31,7 @@ def flow_run_name() -> str:
     return f"{name} {time:%Y-%m-%d %H:%M}"
 
 
-def show_results(run: Context) -> Any:
+def report_to_prefect(run: Context) -> Any:
     """Make artifacts for the flow run's page and events for automations, and return the flow's final state.
 
     The state is Failed if a gate failed, else Completed. The headline of the outcome is added to the name of the flow

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import BackgroundTask
 from ndcg_ab.history.working_folder import abandon_working_folders
 from ndcg_ab.pipeline import Context
-from ndcg_ab.runs.run import complete_run, log_failed_night, open_run, perform_patiently
+from ndcg_ab.runs.run import log_failed_night, open_run, perform_patiently, perform_remaining_stages
 
 from .stopping import CLEAN_UP
 
@@ -41,7 +41,7 @@ def run_evaluation(
                 run.unobserved = observe(run, evaluation, force, at)
                 if run.unobserved:
                     say(f"going on without Prefect ({run.unobserved})")
-            complete_run(run, perform_patiently)
+            perform_remaining_stages(run, perform_patiently)
         return run
 
     if abandon_working_folders not in CLEAN_UP:

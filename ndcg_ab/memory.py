@@ -80,7 +80,7 @@ class Guard:
         """
         while not self.done.wait(LOOK):
             most = OVER * self.limit + self.other_bytes
-            if resident_bytes() > most and (used := footprint()) > most:
+            if resident_bytes() > most and (used := free_and_measure_memory()) > most:
                 LimitReached.sentence = (
                     f"memory limit {self.limit_text!r}: is too little: {used // 10**6:,}MB were in use, and more were"
                     f" needed: {limit_advice(used * 3 // 2)}"
@@ -107,7 +107,7 @@ class Memory:
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
         self.limit_text = limit
-        used = 0 if limit is None else footprint()
+        used = 0 if limit is None else free_and_measure_memory()
         self.other_bytes = max(0, used - OURS - ROWS)  # of a process that does other work, as a notebook
         self.ours = max(OURS, used - self.other_bytes + ROWS)
         if limit is not None and (problem := limit_fault(limit)):
@@ -171,7 +171,7 @@ class Memory:
 
         The result is True without a limit.
         """
-        return self.limit is None or footprint() - self.other_bytes + rows * size <= self.limit
+        return self.limit is None or free_and_measure_memory() - self.other_bytes + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, noun: str) -> None:
         """Raise InputError if `rows` rows of `size` bytes do not fit into the memory limit.
@@ -180,7 +180,7 @@ class Memory:
         noun: word for the rows in the message.
         """
         if not self.has_room(rows, size):
-            needed = footprint() - self.other_bytes + rows * size
+            needed = free_and_measure_memory() - self.other_bytes + rows * size
             raise InputError(
                 f"memory limit {self.limit_text!r}: is too little for {rows:,} {noun}, with which the process would"
                 f" hold some {needed // 10**6:,}MB: {limit_advice(needed)}"
@@ -194,7 +194,7 @@ class Memory:
         There must be a memory limit.
         """
         assert self.limit is not None
-        rest = max(self.ours, footprint() - self.other_bytes - used + ROWS // 2) + size
+        rest = max(self.ours, free_and_measure_memory() - self.other_bytes - used + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, requested: int | None) -> int | None:
@@ -220,7 +220,7 @@ def limit_advice(size: int) -> str:
     return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
 
 
-def footprint() -> int:
+def free_and_measure_memory() -> int:
     """Free unused memory and return the bytes that this process holds, or 0 if the system does not report them."""
     release_freed_memory()
     return resident_bytes()

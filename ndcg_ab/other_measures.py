@@ -45,12 +45,12 @@ def parse_own_metric(text: str, command: str) -> Metric:
     try:
         return parse(text)
     except MetricError:
-        if foreign_name(text) is None:
+        if ir_measures_name(text) is None:
             raise
         raise MetricError(f"metric {text!r}: is computed by ir_measures, and {command}") from None
 
 
-def foreign_name(text: str) -> str | None:
+def ir_measures_name(text: str) -> str | None:
     """Return the name of the ir_measures measure with which a text begins, or None.
 
     A ``-`` before the name is skipped.
@@ -65,7 +65,7 @@ def find_ir_measure(text: str) -> ExternalMetric | None:
     A leading ``-`` means that lower values are better. Raise MetricError if the text names a measure that cannot be
     computed; the message says what is missing.
     """
-    name, bare = foreign_name(text), text.strip().removeprefix(NEGATED).strip()
+    name, bare = ir_measures_name(text), text.strip().removeprefix(NEGATED).strip()
     if name is None:
         return None
     where = f"metric {text!r}"

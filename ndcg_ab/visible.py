@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     return WRITTEN_OUT.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def formulas(texts: Iterable[object]) -> list[str]:
+def find_formulas(texts: Iterable[object]) -> list[str]:
     """Return the texts that a spreadsheet would run as formulas.
 
     Such a text begins with =, +, - or @ and is not a number. Values of other types are skipped.

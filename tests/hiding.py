@@ -52,7 +52,7 @@ def raised(act: Callable[[], Any]) -> str:
 
 def printed_error(error: BaseException) -> str:
     with contextlib.redirect_stderr(StringIO()) as said:
-        exit_codes.exit_code_for(error)
+        exit_codes.report_error(error)
     return said.getvalue()
 
 
@@ -119,7 +119,7 @@ QUICK: dict[str, Way] = {
     "in short": lambda text: error_text(ValueError(text)),
     "in short, of a KeyError": lambda text: error_text(KeyError(text)),
     "on one line": lambda text: on_one_line(text, 300),
-    "of another error": lambda text: exit_codes.first_line(RuntimeError(text)),
+    "of another error": lambda text: exit_codes.one_line_message(RuntimeError(text)),
     "the end, of an error": lambda text: printed_error(InputError(text)),
     "the end, of a path": lambda text: printed_error(FileNotFoundError(2, "there is none", text)),
     "an excerpt": exchange.excerpt,
@@ -211,14 +211,14 @@ def fresh_process(key: str) -> Iterator[None]:
     """A process that knows one secret."""
     before = set(redaction._known)
     redaction._known.clear()
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
     redaction.remember_secret(key)
     try:
         yield
     finally:
         redaction._known.clear()
         redaction._known.update(before)
-        redaction.forget_forms()
+        redaction.clear_secret_caches()
 
 
 def shown_parts(seed: int, count: int, ways: dict[str, Way]) -> Iterator[str]:

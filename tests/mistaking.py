@@ -306,7 +306,7 @@ def fault_of(code: int, said: str, seconds: float = 0.0) -> str | None:
 def run_case_here(case: Case) -> str | None:
     """The case in this process, which forgets what earlier ones named as secrets."""
     redaction._known.clear()
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
     start = time.process_time()
     done = RUNNER.invoke(app, [os.fsdecode(each) for each in case.args])
     if done.exception is not None and not isinstance(done.exception, SystemExit):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.fast_reader.choice import reduce_file
-from ndcg_ab.sources.files.file import read_file, refuse_no_file
+from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import choose_reading
@@ -21,7 +21,7 @@ def reading_of(path: Path, kind: str, told: str | None = None, columns: Mapping[
 
 
 def read_table(path: Path, layout: Layout, told: str | None = None, columns: Mapping[str, str] | None = None) -> Any:
-    refuse_no_file(path)
+    refuse_unreadable_file(path)
     return read_file(path, layout, reading_of(path, layout.kind, told, columns))
 
 

@@ -17,7 +17,7 @@ from ndcg_ab.pipeline import stages as pipeline_stages
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
-from ndcg_ab.runs.run import complete_run, open_run
+from ndcg_ab.runs.run import open_run, perform_remaining_stages
 from ndcg_ab.scoring.scoring import PulledInputs
 from tests.paths import ROOT
 from tests.stores import make_once
@@ -35,7 +35,7 @@ def perform_run(
 ) -> Context:
     """Do the whole run, each part of a stage by `call`; for the other parameters see `open_run`."""
     with open_run(evaluation, say, force=force, at=at) as run:
-        complete_run(run, call)
+        perform_remaining_stages(run, call)
     return run
 
 

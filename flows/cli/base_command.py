@@ -19,7 +19,7 @@ from ndcg_ab.files import CONFIGURATIONS, new_name, path_fault
 
 from .console import program_name
 from .exit_codes import TOPICS
-from .inputs import is_only, replace_pipes
+from .inputs import can_only_be, replace_pipes
 from .light_imports import import_without_extras
 from .options import add_options
 
@@ -72,7 +72,7 @@ class Command(TyperCommand):
         return made.params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        args = insert_gate_word(args)
+        args = rewrite_gate_option(args)
         for given in args:
             if problem := path_fault(given):
                 raise InputError(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
@@ -139,7 +139,7 @@ def refuse_small_address_space() -> None:
         )
 
 
-def insert_gate_word(args: Sequence[str]) -> list[str]:
+def rewrite_gate_option(args: Sequence[str]) -> list[str]:
     """Return the arguments with ``--gate proof`` replaced by ``--gate --require proof``.
 
     This is needed because an option of typer cannot have an optional value.
@@ -170,7 +170,7 @@ def find_mistakes(command: Command, args: Sequence[str]) -> Iterator[str]:
                 f"{name} {files[0]}: takes a configuration, and this is data → {program} compare {given}, or for a"
                 f" configuration: {program} init {given}"
             )
-        if name == "draw" and is_only("judgments", files[0], "ranking"):
+        if name == "draw" and can_only_be("judgments", files[0], "ranking"):
             how = shlex.join([*args[1:], "--judgments", files[0]])
             yield f"{files[0]}: looks like judgments, and draw takes rankings → {program} draw {how}"
     if is_config and "--set" in options and len(files) > 1 and not files[1].endswith(CONFIGURATIONS):
@@ -203,7 +203,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
     At least one sentence is yielded, and the caller shows only the first. Most sentences end with a command that works.
     error: the error of the parser. extra: arguments that the command does not take.
     """
-    from ndcg_ab.config.loading.hints import is_number, plain_number
+    from ndcg_ab.config.loading.hints import guess_positive_number, is_number
 
     program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
     message, parameter = str(error.message), vars(error).get("param")
@@ -255,7 +255,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str], extra: Sequ
             if " valid int" in message and not re.fullmatch(r"[+-]?\d+", text):
                 yield f"{name} {text!r}: must be a whole number"
             if " valid number" in message and not is_number(text):
-                hint = f"; say {name} {plain_number(text)}" if plain_number(text) else ""
+                hint = f"; say {name} {guess_positive_number(text)}" if guess_positive_number(text) else ""
                 yield f"{name} {text!r}: must be a number{hint}"
     yield f"{command.name}: {shorten(message, LONGEST_COMPLAINT)} → {program} --help"
 

@@ -78,7 +78,7 @@ class Program(TyperGroup):
             raise
         except BaseException as error:  # SystemExit(0) of somebody else's code is no success
             sys.stdout, sys.stderr = streams  # somebody else's code may have replaced them
-            raise typer.Exit(exit_code_for(error)) from None
+            raise typer.Exit(report_error(error)) from None
         finally:
             sys.stdout, sys.stderr = streams
 
@@ -93,7 +93,7 @@ class Program(TyperGroup):
         except SystemExit as ending:
             leave_program(ending.code if isinstance(ending.code, int) else 0)
         except OSError as error:  # standard error takes nothing, not even how the command is used
-            leave_program(exit_code_for(error))
+            leave_program(report_error(error))
 
 
 def leave_program(code: int) -> NoReturn:
@@ -106,7 +106,7 @@ def leave_program(code: int) -> NoReturn:
         try:
             stream.flush()
         except OSError as error:
-            code = code or exit_code_for(error)
+            code = code or report_error(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_open_folders()
     if Stopped.number is not None or Stopped.abruptly or has_abandoned_work():
@@ -142,7 +142,7 @@ def fit_lines(lines: Sequence[str]) -> list[str]:
     return lines_found
 
 
-def exit_code_for(error: BaseException) -> int:
+def report_error(error: BaseException) -> int:
     """Print a sentence about an error to standard error, and return the exit code for the error.
 
     If the error is a defect of ndcg-ab, the traceback is saved as well. If a signal stopped the process, nothing is
@@ -154,7 +154,7 @@ def exit_code_for(error: BaseException) -> int:
         write_error("stopped by SIGINT")
         return 128 + signal.SIGINT
     if is_memory_error(error):
-        write_error(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
+        write_error(f"memory ran out: {one_line_message(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE
     if is_full(error) and not isinstance(error, InputError):
         write_error(str(no_room(error)))
@@ -168,7 +168,7 @@ def exit_code_for(error: BaseException) -> int:
         write_error(message_of(error))
         return BROKEN
     write_error(
-        f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
+        f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {one_line_message(error)}"
         f" ({save_traceback(error)})"
     )
     return BROKEN
@@ -191,7 +191,7 @@ def save_traceback(error: BaseException) -> str:
     return f"its traceback: {path}"
 
 
-def first_line(error: BaseException) -> str:
+def one_line_message(error: BaseException) -> str:
     """Return the message of an error on one line of at most 300 characters, or the type of the error if it is empty."""
     return on_one_line(message_of(error), 300) or type(error).__name__
 

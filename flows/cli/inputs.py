@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_ab.errors import InputError
 from ndcg_ab.visible import visible
 
-from .options import Group, options_of
+from .options import Group, parameter_types
 from .outputs import option_of
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def assign_inputs(options: Mapping[str, Any], command: str, otherwise: str = "")
 
     inputs = assign_files(options, command, otherwise)
     files = list(map(str, options.get("files") or ()))
-    if files and not options.get("judgments") and is_only("ranking", files[0], "judgments"):
-        first = [file for file in files if is_only("judgments", file, "ranking")] or ["JUDGMENTS"]
+    if files and not options.get("judgments") and can_only_be("ranking", files[0], "judgments"):
+        first = [file for file in files if can_only_be("judgments", file, "ranking")] or ["JUDGMENTS"]
         how = shlex.join([*first, *(file for file in files if file not in first)])
         raise InputError(f"{files[0]}: looks like a ranking, and judgments come first → ndcg-ab {command} {how}")
     return inputs | {"system": spread_files(inputs["system"])}
 
 
-def is_only(kind: str, file: str, other: str) -> bool:
+def can_only_be(kind: str, file: str, other: str) -> bool:
     """Return whether a local file looks like one kind of content and cannot be another kind.
 
     kind, other: kinds of content, such as `judgments` and `ranking`. Only the beginning of the file is read. The result
@@ -94,17 +94,17 @@ def evaluation_from_config(
     """
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.config.loading.templates import resolve_at
+    from ndcg_ab.config.loading.templates import resolve_templates
     from ndcg_ab.config.options.from_options import with_resource_options
 
-    for name in options_of(*of_files):
+    for name in parameter_types(*of_files):
         if options[name] not in (None, []) and options[name] is not False:
             message = "goes with files, and a configuration was given: use --set KEY=VALUE"
             raise InputError(f"{option_of(name)}: {message}")
     settings = [*(options["settings"] or ()), *more_settings]
     evaluation = with_resource_options(read_config(config, settings), options)
     prepare_environment(evaluation)
-    return resolve_at(evaluation, parse_moment(options["at"]) or datetime.now(UTC))
+    return resolve_templates(evaluation, parse_at_option(options["at"]) or datetime.now(UTC))
 
 
 def refuse_options_of_config(options: Mapping[str, object]) -> None:
@@ -129,7 +129,7 @@ def repeat_options(options: Mapping[str, Any], names: Iterable[str]) -> str:
     return "" if re.search(r"/dev/|/pipe\d+/", text) or visible(text) != text else text
 
 
-def parse_moment(text: str | None) -> datetime | None:
+def parse_at_option(text: str | None) -> datetime | None:
     """Return the time in the text of the option `--at`, in UTC, or None if the text is None.
 
     A time without a zone counts as UTC. Raises InputError if the text is not in ISO format, and for times before 1970.

@@ -83,7 +83,7 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
     The added options have no default: an unset one is None, or False for a switch.
     """
     if groups := getattr(command, "groups", ()):
-        options = options_of(*groups)
+        options = parameter_types(*groups)
         signature = inspect.signature(command)
         parameters = signature.parameters.values()
         own = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters if each.kind is not each.VAR_KEYWORD]
@@ -96,7 +96,7 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def options_of(*groups: Group) -> dict[str, Any]:
+def parameter_types(*groups: Group) -> dict[str, Any]:
     """Return {parameter: type} for the options in groups.
 
     In each group, options that set no configuration key come before those that do.
@@ -113,11 +113,11 @@ def options_of(*groups: Group) -> dict[str, Any]:
             options |= ADDED.get(name, {})
         for option in OPTIONS:
             if option.group and not {option.group, option.parameter}.isdisjoint(names):
-                options[option.parameter] = Annotated[type_of(option), make_option(option)]
+                options[option.parameter] = Annotated[parameter_type(option), make_option(option)]
     return options
 
 
-def type_of(option: "Option") -> Any:
+def parameter_type(option: "Option") -> Any:
     """Return the type of the command's parameter that sets a configuration key.
 
     It is a list of texts, a switch, a number or a text; all but a switch may be None.
@@ -144,7 +144,7 @@ def make_option(option: "Option") -> Any:
 
     *_, field = fields_of(option.key_path)
     text = option.help or field.description or ""
-    if type_of(option) == list[str] | None:
+    if parameter_type(option) == list[str] | None:
         text = f"{text.removesuffix('.')}; again for more."
     elif not option.help and isinstance(field.default, str | int | float) and not isinstance(field.default, bool):
         text += f" (default {field.default})"

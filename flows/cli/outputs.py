@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import resolve_path, write_text
-from ndcg_ab.visible import formulas, visible_json, visible_record
+from ndcg_ab.visible import find_formulas, visible_json, visible_record
 
 from .console import print_line, print_safely, print_to_stderr
 
@@ -109,7 +109,7 @@ class Output:
         path = self.paths[name]
         if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
             return
-        if risky := formulas(dict.fromkeys(texts)):
+        if risky := find_formulas(dict.fromkeys(texts)):
             where = f"{option_of(name)} {path}" if path else option_of(name)
             subject = "text begins" if len(risky) == 1 else "texts begin"
             print_to_stderr(

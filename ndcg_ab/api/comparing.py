@@ -17,7 +17,7 @@ from ndcg_ab.api.arguments import (
 )
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.config.options.from_options import validate_evaluation
@@ -267,7 +267,7 @@ def evaluate(
         raise InputError(
             f"config: {format_value(config)}: must be the path of a YAML file, its content, or an Evaluation"
         )
-    return run_and_collect(resolve_at(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
+    return run_and_collect(resolve_templates(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
 
 
 def run_and_collect(

@@ -17,7 +17,7 @@ from ndcg_ab.api.arguments import (
     refuse_for_data,
 )
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
@@ -310,7 +310,7 @@ def judge_next(
     elif judgments is not None or systems is not None:
         raise InputError("config: replaces judgments and systems: leave one of the two out")
     else:
-        evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
+        evaluation = resolve_templates(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():
         single = with_one_metric(evaluation, name)
         with open_engine_for(single) as engine:

@@ -4,10 +4,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ndcg_ab.checks.findings import MOST, examples_of, make_finding, query_examples, refuse_errors
+from ndcg_ab.checks.findings import MOST, make_finding, query_examples, refuse_errors, row_examples
 from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
-from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
+from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, findings_from_pulled, read_notices
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -65,7 +65,7 @@ def check_tables(
     notices = read_notices(engine)
     findings += check_loaded_rows(notices, judgments, rankings, evaluation)
     findings += check_rankings(engine, notices, rankings)
-    findings += remark_findings("judgments", judgments)
+    findings += findings_from_pulled("judgments", judgments)
     findings += check_spellings(engine, metrics, judgments, rankings)
     misspelt = {finding.system for finding in findings if finding.code == "id_spelling" and finding.severity == "error"}
     findings += check_judged_results(engine, rankings, misspelt)
@@ -81,8 +81,8 @@ def check_tables(
 
 def remote_table_notes(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Return a note if tables stay on a cluster, where the order of their rows is not checked; else an empty list."""
-    staying = ["the judgments"] * bool(judgments.elsewhere)
-    staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
+    staying = ["the judgments"] * bool(judgments.remote_table)
+    staying += [f"system {name}" for name, pulled in rankings.items() if pulled.remote_table]
     if not staying:
         return []
     message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
@@ -114,7 +114,7 @@ def check_loaded_rows(
         if code == "no_shared_query":
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
-        examples = examples_of(pulled, row.documents)
+        examples = row_examples(pulled, row.documents)
         findings.append(make_finding(code, message, row.count, system, examples=examples))
     return findings
 
@@ -246,7 +246,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
         if pulled.reduced:  # it was looked at
             continue
         columns = ("query_id", "doc_id")
-        if not pulled.elsewhere:
+        if not pulled.remote_table:
             names = {name: name for name in columns}
             engine.put_files("pulled_one_ranking", names, [(table_or_file(pulled.table), {})], is_written=False)
             if not engine.may_repeat("pulled_one_ranking", columns):
@@ -259,7 +259,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                     f"system {system_id} holds {total} document{'s' * (total != 1)} more than once for one query (such"
                     f" as {doc_id!r} of query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
-                examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
+                examples = row_examples(pulled, [row[:2] for row in rows[:MOST]])
                 findings.append(
                     make_finding("duplicate_document", message, total, system_id, examples=examples, severity="warning")
                 )
@@ -287,7 +287,7 @@ def copies_hint(pulled: Pulled) -> str:
     return f"{hint}; to count the first place of each, say --duplicates first (duplicates=first, of the system)"
 
 
-def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def check_query_ids(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return a warning if the file of queries names no judged query; the ids are probably spelt differently.
 
     The list is empty if neither slices nor weights use the file.
@@ -327,14 +327,14 @@ def check_judged_results(
     system has no judged result in its first `FIRST_QUERIES` judged queries, and only the needed results of some ranking
     were loaded.
     """
-    unjudged = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
+    unjudged = [name for name, (*_, met) in count_results(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]
     if not unjudged:
         return []
     if any(pulled.reduced for pulled in rankings.values()):
         raise CompleteRankingNeededError
     findings = []
-    for name, (query_id, queries, returned, met) in count_judged(engine, EVERY_QUERY).items():
+    for name, (query_id, queries, returned, met) in count_results(engine, EVERY_QUERY).items():
         if met or name not in unjudged:
             continue
         is_many = returned >= LEAST_RESULTS and queries >= LEAST_QUERIES
@@ -347,12 +347,12 @@ def check_judged_results(
             f" {'must be' if is_many else 'may not be'} those of the judgments"
         )
         severity = None if is_many else "warning"
-        examples = examples_of(rankings[name], [(query_id, doc_id)])
+        examples = row_examples(rankings[name], [(query_id, doc_id)])
         findings.append(make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity))
     return findings
 
 
-def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
+def count_results(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
     """Count the results and the judged results of each system in judged queries.
 
     Returns {system: (lowest query_id, number of queries, results, judged results)}. queries: the largest number of

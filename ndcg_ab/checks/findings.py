@@ -72,7 +72,7 @@ def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])
 
 
-def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def row_examples(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return at most five examples as texts, such as ``run.txt, line 7: query 'q1', document 'd3'``.
 
     Examples from tables with more than `LOCATED` rows, and from tables on a cluster, have no file and line. ids:
@@ -83,7 +83,7 @@ def examples_of(pulled: Pulled, ids: Iterable[tuple[str, str]]) -> tuple[str, ..
 
 def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
     ids_text = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
-    if pulled.count > LOCATED or pulled.elsewhere:
+    if pulled.count > LOCATED or pulled.remote_table:
         return ids_text
     if not doc_id:
         rows = select_queries(pulled.table, [query_id])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from ndcg_ab.checks.findings import MOST, examples_of, make_finding
+from ndcg_ab.checks.findings import MOST, make_finding, row_examples
 from ndcg_ab.checks.id_spellings import (
     UNICODE_FORMS,
     Ids,
@@ -17,7 +17,7 @@ from ndcg_ab.checks.id_spellings import (
     Spelling,
     count_equal,
     describe_remedy,
-    find_alike,
+    find_matching_spellings,
     respell,
     respell_ids,
 )
@@ -66,7 +66,7 @@ def check_spellings(
     """
     depth = min(LOOKED_AT, depth_of(metrics) + 1)
     parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
-    files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(read_part, part))) for part in parts]
+    files = [IdTable(f"judgments {part.origin}", part, [part], cache(partial(judgment_ids, part))) for part in parts]
     systems = [
         IdTable(f"system {name}", pulled, [pulled], cache(partial(read_ranking, engine, name, depth)), name)
         for name, pulled in rankings.items()
@@ -75,7 +75,7 @@ def check_spellings(
     if judgments:
         read_judgments = cache(lambda query_ids: engine.rows("judgment", IDS, where={IDS[0]: query_ids}))
         first = IdTable("the judgments", judgments, parts, read_judgments)
-    table_pairs = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
+    table_pairs = [(each, files[0]) for each in files[1:] if not each.pulled.remote_table and not parts[0].remote_table]
     table_pairs += [(each, first) for each in systems if each is not first]
 
     @cache  # systems mostly share their queries
@@ -100,7 +100,7 @@ def read_ranking(engine: Engine, system_id: str, depth: int, query_ids: Sequence
     return engine.rows("leading_result", IDS, where=where, depth=depth)
 
 
-def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
+def judgment_ids(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Return the (query_id, doc_id) pairs of one file of judgments, for the given queries."""
     rows = select_queries(part.table, query_ids)
     return list(zip(*(rows[name].to_pylist() for name in IDS), strict=True))
@@ -147,7 +147,7 @@ def compare_tables(
         message += describe_remedy(first, other, rankings, spellings, len(pairs), field)
     locations = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = None if is_whole else "warning"
-    examples = examples_of(first.pulled, locations)
+    examples = row_examples(first.pulled, locations)
     return [make_finding("id_spelling", message, len(pairs), first.system, examples=examples, severity=severity)]
 
 
@@ -157,7 +157,7 @@ def find_difference(ids_by_query: Ids, other: Ids) -> Difference | None:
     There is a spelling difference if some unmatched ids match in another spelling. If only one of several unmatched ids
     does, there is none, unless the ids differ only in their Unicode form.
     """
-    spellings, needed = find_alike(ids_by_query, other)
+    spellings, needed = find_matching_spellings(ids_by_query, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
     both = [(ids, other.get(query_id, frozenset())) for query_id, ids in ids_by_query.items()]
     possible = sum(min(len(ids - others), len(others - ids)) for ids, others in both)

@@ -101,7 +101,7 @@ def respell_all(ids: Collection[str], spellings: Sequence[Spelling]) -> dict[str
     return dict(zip(ids, respelled, strict=True))
 
 
-def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
+def find_matching_spellings(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
     """Find spellings that make unmatched ids of two tables equal.
 
     Returns the spellings in order of application, and a mapping from each pair of ids that become equal to the
@@ -180,7 +180,7 @@ def find_affixes(own: Ids, other: Ids, matched: set[tuple[str, str]], keys: Mapp
             single = texts[0] if len(set(texts)) == 1 else ""
             has_affix = (str.startswith if is_prefix else str.endswith) if single else str.__contains__
             if len(texts) >= LEAST and not any(has_affix(each, single or seam) for each in every):
-                scored.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
+                scored.append((len(texts), affix_spelling(is_prefix, single) if single else cut_at(is_prefix, seam)))
     return [spelling for _, spelling in sorted(scored, key=lambda each: -each[0])[:MOST_AFFIXES]]
 
 
@@ -203,7 +203,7 @@ def find_excess_texts(longer: Iterable[str], shorter: Collection[str]) -> Iterat
 
 
 @cache  # equal spellings have the same function
-def remove_affix(is_prefix: bool, text: str) -> Spelling:
+def affix_spelling(is_prefix: bool, text: str) -> Spelling:
     """Return the spelling that removes a text at the start of ids (is_prefix), or at the end."""
     kind, pattern = ("prefix", f"^{re.escape(text)}") if is_prefix else ("suffix", f"{re.escape(text)}$")
     expression = f"{{}}.remove{kind}({template_literal(text)})"
@@ -287,7 +287,7 @@ def describe_remedy(
             for part in table.files
         ]
         commands = [
-            write_command(*each, spellings, field, str(index) * (len(files) > 1)) for index, each in enumerate(files, 1)
+            respell_command(*each, spellings, field, str(at) * (len(files) > 1)) for at, each in enumerate(files, 1)
         ]
         if all(commands):
             return "".join(f" → {command}" for command in commands)
@@ -307,7 +307,7 @@ def respell_ids(ids: Ids, spellings: Sequence[Spelling]) -> Ids | None:
     return result if all(len(each) == len(ids[query_id]) for query_id, each in result.items()) else None
 
 
-def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field: str, number: str) -> str | None:
+def respell_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field: str, number: str) -> str | None:
     """Return the shell command that writes a file with its ids in another spelling, or None.
 
     None if the source is no file, or if its format does not allow the change by a short command. field: the column to

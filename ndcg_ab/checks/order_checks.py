@@ -17,7 +17,7 @@ from ndcg_ab.scoring.loading import paused_garbage_collection, read_by_system, r
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
-from ndcg_core.measures.ties import is_order_seen, tie_bounds
+from ndcg_core.measures.ties import can_order_change_value, tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
 UNSEEN = 0.0001  # change of a mean by ties below which no range is reported
@@ -111,7 +111,7 @@ class OrderCheckKey(NamedTuple):
     beyond: bool
 
     @property
-    def reach(self) -> int:
+    def depth_to_check(self) -> int:
         """The depth to check; unlimited for a condensed ranking, whose judged documents can be at any rank."""
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
@@ -131,7 +131,7 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
     """
     if not engine.may_have_value("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return {}, {}
-    reach = max(key.reach for key in keys)
+    reach = max(key.depth_to_check for key in keys)
     engine.build("suspicious_query", cutoff=reach, rank_rule=keys[0].rule)
     columns = ("system_id", "query_id", "first_rank")
     suspicious = {(system, query): rank for system, query, rank in engine.iter_rows("suspicious_query", columns)}
@@ -155,7 +155,7 @@ def check_group(
     """
     engine.build("tied_query", cutoff=key.cutoff, rank_rule=key.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))
-    disagree = any(rank <= key.reach for queries in ranks[1].values() for rank in queries.values())
+    disagree = any(rank <= key.depth_to_check for queries in ranks[1].values() for rank in queries.values())
     if not tied and not disagree:
         return []
     if disagree:
@@ -179,9 +179,9 @@ def check_group(
         tied_counts = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
-            findings += rank_finding(engine, metric, system_id, known, judgments, ranks, key.reach)
+            findings += check_rank_column(engine, metric, system_id, known, judgments, ranks, key.depth_to_check)
             if tied_counts:
-                findings.append(tie_finding(metric, system_id, known, results, judgments, tied_counts))
+                findings.append(make_tie_finding(metric, system_id, known, results, judgments, tied_counts))
     return findings
 
 
@@ -198,7 +198,7 @@ def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:
     return engine.count("sensitive_doc") > BOUNDED
 
 
-def rank_finding(
+def check_rank_column(
     engine: Engine,
     metric: Metric,
     system_id: str,
@@ -251,7 +251,7 @@ def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequ
     return score_query(by_rank, results, judgments, highest) or 0.0
 
 
-def tie_finding(
+def make_tie_finding(
     metric: Metric,
     system_id: str,
     values: Mapping[str, float],
@@ -296,7 +296,7 @@ def mean_bounds(
     """
     worst, expected, best = dict(values), dict(values), dict(values)
     for query, results in tied.items():
-        if query in values and is_order_seen(metric, results, judged.grades[query]):
+        if query in values and can_order_change_value(metric, results, judged.grades[query]):
             ideal = judged.ideal(metric, query)
             bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
             worst[query], best[query] = bounds.worst, bounds.best

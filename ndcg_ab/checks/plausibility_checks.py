@@ -38,14 +38,14 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
     queries return. The own document of a query has the id of the query, and no judgment. Judgments and rankings on a
     cluster are not checked.
     """
-    if judgments.elsewhere:
+    if judgments.remote_table:
         return []
     findings = []
     judged = pc.unique(judgments.table["doc_id"])
     for name, pulled in rankings.items():
-        if pulled.elsewhere:
+        if pulled.remote_table:
             continue
-        rows = next(read_batches(pulled.at_hand, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
+        rows = next(read_batches(pulled.rows_read, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
         queries = len(pc.unique(rows["query_id"]))
         counts = pc.value_counts(rows["doc_id"]).flatten()
         words = pc.is_in(pc.utf8_lower(counts[0]), value_set=pa.array(PLACEHOLDERS))
@@ -102,7 +102,7 @@ def check_grade_order(
     The list is empty if a grade is <= 0, if all grades are equal, if there are more than `MOST_GRADES` different
     grades, if no metric is graded, or if a table is on a cluster.
     """
-    if judgments.elsewhere or any(pulled.elsewhere for pulled in rankings.values()):
+    if judgments.remote_table or any(pulled.remote_table for pulled in rankings.values()):
         return []
     scale = grade_scale(judgments)
     graded = next((each for each in metrics if each.traits.is_graded and isinstance(each.gain, str)), None)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.findings import MOST, examples_of, make_finding, query_examples
+from ndcg_ab.checks.findings import MOST, make_finding, query_examples, row_examples
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
@@ -103,24 +103,24 @@ def check_rankings(
     answers = count_answers(engine)
     findings: list[Finding] = []
     for name, pulled in rankings.items():
-        findings += remark_findings(name, pulled, name)
+        findings += findings_from_pulled(name, pulled, name)
         if name in answers:
             findings += check_ranks(name, pulled, notices, answers[name])
             findings += check_rising(name, pulled)
     return [*findings, *find_few_queries(answers, rankings), *check_copies(rankings)]
 
 
-def remark_findings(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
+def findings_from_pulled(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
     """Return one finding for each remark that was recorded when a table was read.
 
     table_kind: the name of a system, or a word for another table, such as "judgments". system: the name of the system;
     None for another table.
     """
     remarks = [*form_remarks(pulled), *pulled.remarks]
-    return findings_of(remarks, f"system {table_kind}" if system else table_kind, system)
+    return findings_from_remarks(remarks, f"system {table_kind}" if system else table_kind, system)
 
 
-def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
+def findings_from_remarks(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
     """Return one finding per remark that was recorded when a table was read.
 
     about: the subject with which the messages begin. system: the name of the system; None for another table.
@@ -157,7 +157,7 @@ def check_ranks(
     findings = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
-        examples = examples_of(pulled, notices[code, name].documents)
+        examples = row_examples(pulled, notices[code, name].documents)
         return make_finding(code, message, count, name, examples=examples, severity=severity)
 
     if row := notices.get(("repeated_rank", name)):
@@ -216,7 +216,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
     risen = [query_id for query_id in several if rising[query_id] == pairs[query_id]]
     if len(risen) < max(LEAST_RISING, NEARLY_ALL * len(several)):
         return []
-    examples = examples_of(pulled, [(query_id, "") for query_id in risen[:MOST]])
+    examples = row_examples(pulled, [(query_id, "") for query_id in risen[:MOST]])
     message = (
         f"system {name}: its rows go from the lowest score to the highest in {queries_text(len(risen))}, and it has"
         " no ranks: if lower scores are better (distances), negate them"
@@ -329,12 +329,12 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     Rankings with different values need no further comparison. scored: True if all rankings with this number of rows
     have scores; then the value contains the best score of one query, and the documents that have it.
     """
-    if pulled.elsewhere:
+    if pulled.remote_table:
         return pulled.digest
     first = min(pulled.query_ids)
     if not scored:
         return first
-    rows = select_queries(pulled.at_hand, [first])
+    rows = select_queries(pulled.rows_read, [first])
     best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
     return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
 
@@ -345,7 +345,7 @@ def are_copies(pulled: Pulled, other: Pulled) -> bool:
     Rankings on a cluster are copies if digests of their content are equal; a local ranking is never a copy of one on a
     cluster. If only the needed results of both rankings were loaded, these are compared before all rows are read.
     """
-    if pulled.elsewhere or other.elsewhere:
+    if pulled.remote_table or other.remote_table:
         return pulled.digest == other.digest
     if pulled.reduced and other.reduced:
         columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))

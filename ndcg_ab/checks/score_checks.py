@@ -119,7 +119,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
     return findings
 
 
-def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def check_configured_differences(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return findings on configured differences of at least half of a metric's range.
 
     Configured differences are margins, smallest effects and thresholds. The range of dcg depends on the highest grade.
@@ -137,10 +137,10 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         width = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
         limits = evaluation.range_of(each.metric, grade, width)
         try:
-            each.refuse_out_of(limits)
+            each.refuse_if_beyond_range(limits)
         except RuleError as error:
             raise InputError(str(error)) from None
-        if question := each.question(limits):
+        if question := each.size_warning(limits):
             questions.append(question)
     return [make_finding("large_difference", question, 1) for question in questions]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab.checks.findings import MOST
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries
-from ndcg_ab.comparing.families import PairedValues, candidate_names, compare_columns, make_column, paired_columns
+from ndcg_ab.comparing.families import PairedValues, candidate_names, compare_columns, make_column, metric_columns
 from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -54,9 +54,9 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     rows = engine.read("query_change", (*columns, "rbo"), order="query_id")
     moved = moved_documents(engine)
     names = candidate_names(evaluation)
-    check_sample(engine, rows, len(names) + 1)
+    verify_overlaps(engine, rows, len(names) + 1)
     compared = {name: rows.filter(pc.equal(rows["candidate"], name)) for name in names}
-    largest = side_by_side(engine, {name: most_changed(each) for name, each in compared.items()})
+    largest = make_changed_queries(engine, {name: most_changed(each) for name, each in compared.items()})
     engine.release("top_document")
     about = evaluation, depth
     return tuple(make_changes(name, compared[name], moved.get(name, ()), largest[name], about) for name in names)
@@ -142,7 +142,7 @@ def most_changed(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array([*wins, *losses], pa.int64()))
 
 
-def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
+def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
     """Return, per candidate, records of the chosen queries with the top results of baseline and candidate.
 
     chosen: rows from `most_changed`, by candidate.
@@ -178,7 +178,7 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
     }
 
 
-def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
+def verify_overlaps(engine: Engine, rows: pa.Table, systems: int) -> None:
     """Recompute overlap and RBO of sampled queries with `ndcg_core`; raise ParityError if a value differs.
 
     rows: rows of `query_change`. systems: number of systems, which determines the size of the sample.
@@ -255,16 +255,14 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     if evaluation.intended is None:
         return []
     intended = set(intended_ids(engine))
-    columns = [column for column in paired_columns(engine, evaluation, PLAIN) if column.metric in evaluation.metrics]
+    columns = [column for column in metric_columns(engine, evaluation, PLAIN) if column.metric in evaluation.metrics]
     parts = [
-        column_of_part(evaluation, column, sampling, name, intended)
-        for name in (INTENDED, OTHERS)
-        for column in columns
+        select_part(evaluation, column, sampling, name, intended) for name in (INTENDED, OTHERS) for column in columns
     ]
     return compare_columns([part for part in parts if len(part.query_ids)], evaluation, INTENDED, least_queries=2)
 
 
-def column_of_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
+def select_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, intended: set[str]) -> Column:
     """Return a column of differences, reduced to the intended queries or to the other queries.
 
     name: `INTENDED` or `OTHERS`, the part to keep. intended: ids of the intended queries.

@@ -64,7 +64,7 @@ class RecordedCost(NamedTuple):
     missing: dict[str, list[str]]
 
     @property
-    def endless(self) -> NDArray[np.float64]:
+    def values_or_infinity(self) -> NDArray[np.float64]:
         """Return the costs, with infinity for failed requests."""
         return np.where(self.failed, np.inf, self.values)
 
@@ -81,7 +81,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     """
     if not evaluation.costs:
         return None
-    sampling = sampling.of_log()
+    sampling = sampling.for_whole_log()
     systems = [system.name for system in evaluation.systems]
     baseline = evaluation.baseline_name
     candidates = [name for name in systems if name != baseline]
@@ -116,7 +116,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
             pair = systems.index(baseline), systems.index(candidate)
             for which, each in enumerate(statistics):
                 margin = evaluation.costs.guardrails.get(each.name)
-                differences.append(compare_pair(estimates, pair, which, (baseline, candidate), margin, tested))
+                differences.append(make_cost_difference(estimates, pair, which, (baseline, candidate), margin, tested))
     return Costs(tuple(values), tuple(differences))
 
 
@@ -137,7 +137,7 @@ class Estimates:
         about = {"draws": settings.resamples, "seed": settings.seed}
         self.low, self.high = draw_quantile_bounds(cost.values, shares, sample=cost.sample, **about)
         if cost.failed.any():  # the same draws again
-            self.high = draw_quantile_bounds(cost.endless, shares, sample=cost.sample, **about)[1]
+            self.high = draw_quantile_bounds(cost.values_or_infinity, shares, sample=cost.sample, **about)[1]
 
     @property
     def queries(self) -> int:
@@ -155,7 +155,7 @@ class Estimates:
         values, share = self.cost.values[:, system].tolist(), self.statistics[which].share
         weights = None if self.cost.sample.weights is None else self.cost.sample.weights.tolist()
         if share is not None:
-            endless = self.cost.endless[:, system].tolist()
+            endless = self.cost.values_or_infinity[:, system].tolist()
             return Interval(quantile(values, share, weights), quantile(endless, share, weights))
         value = mean(values) if weights is None else weighted_mean(values, weights)
         assert value is not None
@@ -189,7 +189,7 @@ class Estimates:
         return interval_from_draws(lowest, self.high[:, other, column] - self.low[:, base, column], tails)
 
 
-def compare_pair(
+def make_cost_difference(
     estimates: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
 ) -> CostDifference:
     """Make the record of the difference of two systems in one statistic of a cost.
@@ -243,7 +243,7 @@ def queries_to_decide(row: CostDifference, statistic: CostStatistic, tails: Tail
     margin, if the lower bound is missing, or if failed requests leave the guardrail open.
     """
     least = 2 if statistic.share is None else least_queries(statistic.share, tails.high)
-    if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):
+    if row.has_unknown_upper_bound and (row.bound == AT_LEAST or least <= row.queries):
         return None
     if row.high is None or row.difference is None or row.margin is None:
         return least
@@ -281,7 +281,7 @@ def read_cost(
     if rows and not query_ids:
         raise InputError(f"costs: no query that has a {cost} for every system has a weight")
     if not query_ids:
-        refuse_unknown(evaluation, cost, missing)
+        refuse_missing_cost(evaluation, cost, missing)
     values = np.array([[rows[name][system][0] for system in systems] for name in query_ids])
     failed = np.array([[rows[name][system][1] for system in systems] for name in query_ids])
     members = None
@@ -295,7 +295,7 @@ def read_cost(
     return RecordedCost(query_ids, values, failed, Sample(weighed, members), missing)
 
 
-def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
+def refuse_missing_cost(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
     """Raise InputError because no query has a cost for all systems, or because a system has the cost for no query.
 
     missing: the ids of queries without the cost, by system.

@@ -1,6 +1,6 @@
 """Read the log that queries were drawn from for judging: their weights, scales, and findings (docs/draw.md).
 
-Queries are drawn by the disagreement of their rankings, before anything is judged (`find_disagreements`).
+Queries are drawn by the disagreement of their rankings, before anything is judged (`measure_disagreements`).
 """
 
 import math
@@ -140,7 +140,7 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
     return DrawnQueries(disagreements, means, weights, len(query_rows), frequencies or None)
 
 
-def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
+def read_changed_since_draw(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
     """Return the queries of the log on which all systems returned equal results before, and candidates differ now.
 
     "Before" is when queries were drawn for judging. Such queries cannot be drawn, and their differences still count as
@@ -158,7 +158,7 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) 
     These are the queries on which all systems returned equal results when queries were drawn, and on which the results
     of candidate and baseline now differ at a rank that the metric reads. Pairs without such a query are absent.
     """
-    rows = read_no_longer_zero(engine, evaluation)
+    rows = read_changed_since_draw(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
         depth = math.inf if metric.cutoff is None or reads_below_cutoff(metric) else metric.cutoff
@@ -217,7 +217,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
     if others := sorted(judged - set(log.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
-    if differing := sorted({query_id for _, query_id, _ in read_no_longer_zero(engine, evaluation)}):
+    if differing := sorted({query_id for _, query_id, _ in read_changed_since_draw(engine, evaluation)}):
         verb = "it counts" if len(differing) == 1 else "they count"
         message = (
             f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])},"
@@ -228,7 +228,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
     return found
 
 
-def find_disagreements(
+def measure_disagreements(
     engine: Engine, query_ids: Sequence[str], candidates: Sequence[str], baseline: str, metric: Metric
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return each query's disagreement of rankings, and whether any candidate's results differ from the baseline's.
@@ -244,11 +244,11 @@ def find_disagreements(
         if query_id in indices:
             squares[indices[query_id]] += square / len(candidates)
             is_changed[indices[query_id]] |= moved > 0
-    check_sample(engine, {(name, query_id): square for name, query_id, _, square in rows}, baseline, metric)
+    verify_disagreements(engine, {(name, query_id): square for name, query_id, _, square in rows}, baseline, metric)
     return np.sqrt(squares), is_changed
 
 
-def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:
+def verify_disagreements(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:
     """Recompute the disagreements of sampled queries with `ndcg_core`; raise ParityError if a value differs.
 
     squares: squared disagreement by (candidate, query_id). Nothing is checked if the metric averages ties.

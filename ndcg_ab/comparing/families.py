@@ -42,11 +42,11 @@ def make_families(
 ) -> list[Comparison]:
     """Return every comparison of the evaluation, the primary family first; empty without columns.
 
-    columns: from `paired_columns`.
+    columns: from `metric_columns`.
     """
     if not columns:
         return []
-    comparisons = whole_families(columns, evaluation)
+    comparisons = compare_all_queries(columns, evaluation)
     sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
     for attribute, parts in sliced.items():
         comparisons += compare_columns(parts, evaluation, f"slices by {attribute}", exploratory=True)
@@ -57,10 +57,10 @@ def make_families(
     return comparisons
 
 
-def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+def compare_all_queries(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Return the comparisons over all queries: primary and secondary metrics, guardrails, and margins of the gate.
 
-    columns: from `paired_columns`.
+    columns: from `metric_columns`.
     """
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
@@ -83,7 +83,7 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     metric's declared range.
     """
     refuse_beyond_range([*guarded, *gated], evaluation)
-    rows = check_guardrails([*guarded, *gated], **test_settings(evaluation))
+    rows = check_guardrails([*guarded, *gated], **family_test_settings(evaluation))
     comparisons = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
@@ -91,7 +91,7 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     return comparisons
 
 
-def test_settings(evaluation: Evaluation) -> dict[str, Any]:
+def family_test_settings(evaluation: Evaluation) -> dict[str, Any]:
     """Return the configured settings of tests, as keyword arguments of `compare_family` and `check_guardrails`."""
     settings = evaluation.statistics.model_dump(include={"alpha", "seed", "resamples"})
     return settings | {"workers": evaluation.resources.threads}
@@ -122,17 +122,17 @@ def compare_columns(
     tested; None: the configured number for slices, 2 for other columns.
     """
     least = least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2)
-    how = test_settings(evaluation)
+    how = family_test_settings(evaluation)
     return compare_family(columns, family=family, exploratory=exploratory, least_queries=least, **how)
 
 
-def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
+def metric_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
     """Make one column of differences for each metric and candidate.
 
     The columns are in the configured order of the metrics, and for each metric in the configured order of the
     candidates.
     """
-    groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
+    groups = group_differences(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
         for metric in evaluation.metric_list
@@ -143,7 +143,7 @@ def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -
 def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
     """Make the columns of differences of every candidate on the primary metrics, one per slice of an attribute."""
     rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
-    groups = group_values(rows, "metric_id", "slice", "candidate")
+    groups = group_differences(rows, "metric_id", "slice", "candidate")
     slices = sorted({part for _, part, _ in groups})
     return [
         make_column(
@@ -164,7 +164,7 @@ def candidate_names(evaluation: Evaluation) -> list[str]:
     return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
 
 
-def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
+def group_differences(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
     """Return the differences in a table, grouped by the values of some columns.
 
     Returns {values of the columns `keys`: differences and baseline values of the group}. rows: a table with the columns
@@ -193,7 +193,7 @@ def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValu
 
 
 def decode_key(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the key values that an integer code of `group_values` stands for."""
+    """Return the key values that an integer code of `group_differences` stands for."""
     all_values = []
     for values in reversed(names):
         code, index = divmod(code, len(values))
@@ -252,7 +252,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
             earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
             if earlier.query_ids != later.query_ids:
-                earlier, later = shared_rows(earlier, later), shared_rows(later, earlier)
+                earlier, later = keep_shared(earlier, later), keep_shared(later, earlier)
             values = earlier.differences
             group = PairedValues(earlier.query_ids, later.differences - values, values)
             columns.append(make_column(evaluation, second, metric.name, group, sampling, baseline=first))
@@ -266,15 +266,15 @@ def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValu
     baseline values.
     """
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
-    return group_values(rows, *keys)
+    return group_differences(rows, *keys)
 
 
-def shared_rows(group: PairedValues, other: PairedValues) -> PairedValues:
+def keep_shared(group: PairedValues, other: PairedValues) -> PairedValues:
     """Return the part of `group` with the queries that `other` has as well."""
-    return only_queries(group, set(other.query_ids))
+    return keep_queries(group, set(other.query_ids))
 
 
-def only_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValues:
+def keep_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValues:
     """Return the part of a group with the queries in `query_ids`."""
     indices = [index for index, query_id in enumerate(group.query_ids) if query_id in query_ids]
     kept_ids = tuple(group.query_ids[index] for index in indices)
@@ -335,7 +335,7 @@ def contradiction_text(overall: Comparison, parts: Sequence[Comparison]) -> str 
     return None
 
 
-def decide_by_all(
+def other_decisions(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> tuple[Decision, ...]:
     """Return the decisions that would be different if all metrics decided, not only the primary ones.
@@ -344,10 +344,10 @@ def decide_by_all(
     the tuple is empty if the configuration assigns roles to metrics. compared: the comparisons on which the actual
     decisions are based.
     """
-    names = {*evaluation.metrics, *evaluation.described_by_default}
-    if not evaluation.described_by_default or not compared:
+    names = {*evaluation.metrics, *evaluation.default_secondary_metrics}
+    if not evaluation.default_secondary_metrics or not compared:
         return ()
-    columns = [column for column in paired_columns(engine, evaluation, sampling) if column.metric in names]
+    columns = [column for column in metric_columns(engine, evaluation, sampling) if column.metric in names]
     unjudged = {(row.candidate, row.metric): row.unjudged for row in compared if row.family in MAIN}
     together = [
         replace(row, unjudged=unjudged.get((row.candidate, row.metric)))

@@ -189,7 +189,7 @@ def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
     It fails if the cost is shown to be worse, if the estimate is beyond the margin, or if no query has the cost. With
     `proof`, an undecided guardrail fails as well.
     """
-    if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
+    if row.conclusion is Verdict.WORSE or row.may_exceed_margin or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 

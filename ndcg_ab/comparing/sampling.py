@@ -53,7 +53,7 @@ class Sampling:
         """Return the largest factor by which the difference of a drawn query is scaled; 1 if queries were not drawn."""
         return 1.0 if self.log is None else self.log.largest_scale(part)
 
-    def of_log(self) -> "Sampling":
+    def for_whole_log(self) -> "Sampling":
         """Return the sampling for values that are known for every query of the log, drawn or not.
 
         The weights are then the frequencies in the log. Without a log, the sampling is unchanged.

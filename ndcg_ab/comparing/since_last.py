@@ -172,7 +172,7 @@ class SinceLast:
 
         A loss that is shown to be smaller than the smallest effect is left out.
         """
-        return [row for row in self.regressions if not is_small(row)]
+        return [row for row in self.regressions if not is_shown_small(row)]
 
     @property
     def regressions(self) -> list[Comparison]:
@@ -191,7 +191,7 @@ class SinceLast:
         return next((row for row in self.moved if (row.system_id, row.metric) == (system_id, metric)), None)
 
 
-def is_small(row: Comparison) -> bool:
+def is_shown_small(row: Comparison) -> bool:
     """Return whether a comparison shows a fall, and shows that it is smaller than the smallest effect."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
@@ -202,7 +202,7 @@ def is_note(row: Comparison) -> bool:
     This holds if the ranking is unchanged, or if the value fell and the fall is shown to be smaller than the smallest
     effect.
     """
-    return row.family == SAME_RANKING or is_small(row)
+    return row.family == SAME_RANKING or is_shown_small(row)
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
@@ -248,7 +248,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
             yield f"{system.system_id}: cannot be told, {system.unknown}"
 
 
-def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
+def pass_no_drop_gate(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
     """Return gate results with the gate `no_drop` passed, for a night in which nothing changed.
 
     ordinal: number of the evaluation since which nothing changed.

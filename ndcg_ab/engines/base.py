@@ -13,7 +13,7 @@ from typing import Any, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrow_file, needed_files, pipeline_files, tables_behind
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, needed_files, pipeline_files, prune_file, tables_behind
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -65,7 +65,7 @@ class Engine(ABC):
     ) -> None:
         """Close the engine; tables written by `write_tables` stay."""
 
-    def set(self, **settings: Value) -> None:
+    def set_defaults(self, **settings: Value) -> None:
         """Set default values of the parameters of SQL files, by name.
 
         A call of `build` or `read` can override them.
@@ -86,7 +86,7 @@ class Engine(ABC):
         """
         self.held |= {column: frozenset(values) for column, values in column_values.items()}
         known = frozenset(self.held.items())
-        self.files = {name: narrow_file(file, known) for name, file in self.every_file.items()}
+        self.files = {name: prune_file(file, known) for name, file in self.every_file.items()}
 
     def may_have_value(self, column: str, value: str) -> bool:
         """Return whether a column of the input tables may have a value.
@@ -251,7 +251,7 @@ class Engine(ABC):
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
-    def leave_room(self, size: int) -> bool:
+    def reserve_memory(self, size: int) -> bool:
         """Lower the engine's own memory limit so that the rest of the process can use `size` more bytes.
 
         Return True if the engine can spill data to disk. Engines that cannot do so change nothing and return False.
@@ -269,13 +269,13 @@ class Engine(ABC):
         if self.memory is None or self.memory.limit is None:
             return True
         rows = self.count(name, None, **parameters)
-        self.leave_room(rows * size)
+        self.reserve_memory(rows * size)
         if rows_name:
             self.memory.refuse_beyond(rows, size, rows_name)
         return self.memory.has_room(rows, size)
 
     @abstractmethod
-    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
+    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
         """Declare that only the judgments and rankings of some queries are needed from now on.
 
         An engine with tables on a cluster fetches the rows of these queries, and releases all others.

@@ -86,7 +86,7 @@ class BoundaryEngine(Engine):
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Do nothing: texts are not stored as numbers."""
 
-    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
+    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
         if self.remote is None:
             return
         chosen = list(queries())

@@ -86,7 +86,7 @@ def read_sql_file(path: Path) -> SqlFile:
     return SqlFile(name, int(number), path, text, reads, params, header.get("kind", "table"))
 
 
-def narrow_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+def prune_file(file: SqlFile, values: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
     """Return a SQL file without the optional parts that would give no rows.
 
     An optional part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``. It gives rows only

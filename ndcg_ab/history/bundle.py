@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow.parquet as papq
 
 from ndcg_ab import __version__
-from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
+from ndcg_ab.comparing.since_last import SinceLast, SystemSince, pass_no_drop_gate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import without_plain_secrets
 from ndcg_ab.engines.duckdb import GrowingDatabase
@@ -119,7 +119,7 @@ class Bundle:
         content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
-    def enter(self, past: GrowingDatabase) -> None:
+    def add_to_history(self, past: GrowingDatabase) -> None:
         """Add the rows of this evaluation to the history database.
 
         The caller must have begun a transaction.
@@ -130,11 +130,11 @@ class Bundle:
         about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
         about["configuration"] = json.dumps(without_plain_secrets(encode(self.evaluation)))
         inputs = without_plain_secrets(self.inputs)
-        database.enter_evaluation(past, about, inputs, self.outcome, self.ordinal, self.since_last)
-        database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
+        database.add_evaluation(past, about, inputs, self.outcome, self.ordinal, self.since_last)
+        database.add_query_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
-    def for_later_night(self) -> "Bundle":
+    def copy_for_rerun(self) -> "Bundle":
         """Return a copy of the bundle for the report of a later run with unchanged inputs.
 
         In the copy, no system has changed or dropped since the previous evaluation, which is this bundle.
@@ -142,7 +142,7 @@ class Bundle:
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
-            outcome=dataclasses.replace(self.outcome, gates=without_drops(self.outcome.gates, self.ordinal)),
+            outcome=dataclasses.replace(self.outcome, gates=pass_no_drop_gate(self.outcome.gates, self.ordinal)),
             since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
         )
 
@@ -188,7 +188,7 @@ def finish_bundle(
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
         with KEEPING, name_bundle_in_errors(final), past.transaction():
-            bundle.enter(past)
+            bundle.add_to_history(past)
             bundle.write()
             folder.rename(final)
             (final / LOCK).unlink(missing_ok=True)
@@ -221,14 +221,14 @@ def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
         try:
             bundle = read_bundle(folder)
             if bundle.key not in entered:  # else a copy
-                enter_again(past, bundle)
+                add_bundle_to_history(past, bundle)
             entered.add(bundle.key)
         except UNREADABLE as error:
             warn_unreadable(folder, error)
         (folder / LOCK).unlink(missing_ok=True)
 
 
-def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
+def add_bundle_to_history(past: GrowingDatabase, bundle: Bundle) -> None:
     """Add the rows of a finished bundle to the history.
 
     If another bundle has its ordinal, the bundle gets the next free ordinal, and bundle.json is written again.
@@ -237,7 +237,7 @@ def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
         moved = bundle.ordinal in database.ordinals(past)
         if moved:
             bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
-        bundle.enter(past)
+        bundle.add_to_history(past)
         if moved:
             bundle.write()
 

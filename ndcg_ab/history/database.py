@@ -212,7 +212,7 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
     return digest_of([configuration_key(evaluation), digests | several, __version__])
 
 
-def query_set(engine: Engine) -> str:
+def query_set_digest(engine: Engine) -> str:
     """Return a digest of the ids of the judged queries.
 
     By this digest the history counts how often a query set was used to decide.
@@ -263,7 +263,7 @@ def delete_old_query_scores(history: GrowingDatabase, keep: int) -> None:
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 
 
-def enter_evaluation(
+def add_evaluation(
     history: GrowingDatabase,
     evaluation: Mapping[str, str | None],
     inputs: Sequence[Any],
@@ -303,7 +303,7 @@ def enter_evaluation(
         history.append(name, records_table(rows, RECORDS[name], ordinal=ordinal))
 
 
-def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
+def add_query_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
     """Add the per-query values of one evaluation to the history.
 
     scores: one row per (system_id, query_id, metric).

@@ -58,7 +58,7 @@ class FailedNight(NamedTuple):
         return datetime.fromisoformat(self.began).strftime(STAMP)
 
 
-def note_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
+def record_failed_night(evaluation: Evaluation, start: datetime, error: Exception) -> None:
     """Record a failed run, with the reason, in a file beside the history.
 
     Nothing is recorded if there is no history yet, since the configuration is still being set up, and nothing while the

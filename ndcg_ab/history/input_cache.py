@@ -74,7 +74,7 @@ def cache_limit(evaluation: Evaluation) -> int:
     return bytes_of(evaluation.retention.inputs)
 
 
-def take_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
+def restore_cached_table(evaluation: Evaluation, content: Content, target: Path) -> EntryFacts | None:
     """Put the cached table of an input at `target`, and return the facts about it, or None.
 
     The result is None if the cache has no entry for the content, if the entry is damaged, or if remarks about the table
@@ -142,7 +142,7 @@ def write_entry(entry: Path, facts: Any) -> None:
     (entry / ENTRY).write_text(json.dumps({"known": facts, "seal": digest_of(facts)}, indent=2), encoding="utf-8")
 
 
-def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
+def make_table_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
     """Make a cache entry for the table of an input, inside a working folder.
 
     `enter_entries` moves it into the cache later.
@@ -154,7 +154,7 @@ def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> 
     write_entry(entry, encode(EntryFacts(**facts, places=content.locations, table=digest_of_file(table))))
 
 
-def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
+def make_ranking_entry(folder: Path, key: str, reduced: ReducedRanking) -> None:
     """Make a cache entry for a reduced ranking, inside a working folder.
 
     A reduced ranking has only the first rows of each query. `enter_entries` moves the entry into the cache later.
@@ -167,7 +167,7 @@ def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
     write_entry(entry, {"count": reduced.count, "tables": digests})
 
 
-def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
+def read_cached_ranking(evaluation: Evaluation, key: str) -> ReducedRanking | None:
     """Return a reduced ranking from the cache, or None if the entry is missing or damaged, or the cache is off.
 
     A reduced ranking has only the first rows of each query.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.comparing.families import NOTHING, PairedValues, compare_columns, make_column, shared_rows, value_groups
+from ndcg_ab.comparing.families import NOTHING, PairedValues, compare_columns, keep_shared, make_column, value_groups
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import (
     JUDGMENTS,
@@ -26,7 +26,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
-from ndcg_ab.history.mean_attribution import EarlierNight, Values, attribute_means
+from ndcg_ab.history.mean_attribution import PastEvaluation, Values, split_mean_changes
 from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -63,7 +63,7 @@ def compare_with_last(
         rows = past.rows("input", columns, where={"ordinal": ordinal})
         inputs_before = [dict(zip(columns, row, strict=True)) for row in rows]
         shares = past.rows("ledger", ("about", "read", "used"), where={"ordinal": ordinal, "stage": SCORED})
-        evaluation_before = read_evaluation_before(past, evaluation, ordinal, earlier)
+        evaluation_before = read_past_evaluation(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     of_all = read_sampling(engine, evaluation)
     sampling = replace(of_all, log=None)  # what is known of the drawn queries alone is not 0 on the others
@@ -76,7 +76,7 @@ def compare_with_last(
     }
     systems = [changed_inputs(system.name, inputs, inputs_before, pairs) for system in evaluation.systems]
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
-    moved, old_rankings = attribute_means(engine, evaluation, evaluation_before, later, causes)
+    moved, old_rankings = split_mean_changes(engine, evaluation, evaluation_before, later, causes)
     reasons = {row.system_id: row.unknown for row in moved}
     systems, pairs = compare_under_current_judgments(evaluation, systems, pairs, later, old_rankings, reasons)
     comparisons = compare_changed(evaluation, systems, pairs, sampling)
@@ -95,7 +95,7 @@ def compare_with_last(
     )
 
 
-def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> EarlierNight:
+def read_past_evaluation(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> PastEvaluation:
     """Read the earlier evaluation with an ordinal from the history.
 
     The configuration in the result is None if the bundle no longer exists, or if this version cannot read the
@@ -115,7 +115,7 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
         stored = Evaluation(**json.loads(configuration)) if folder.exists() else None
     except ValueError:  # of a version whose keys this one does not have
         stored = None
-    return EarlierNight(ordinal, folder, stored, values, means)
+    return PastEvaluation(ordinal, folder, stored, values, means)
 
 
 def find_evaluation_before(past: GrowingDatabase, time: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
@@ -140,7 +140,7 @@ def pair_differences(current: PairedValues | None, earlier: PairedValues | None)
     if current is None or earlier is None:
         return None
     if current.query_ids != earlier.query_ids:
-        current, earlier = shared_rows(current, earlier), shared_rows(earlier, current)
+        current, earlier = keep_shared(current, earlier), keep_shared(earlier, current)
     return PairedValues(current.query_ids, current.differences - earlier.differences, earlier.differences)
 
 

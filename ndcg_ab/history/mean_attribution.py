@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries
-from ndcg_ab.comparing.families import NOTHING, PairedValues, only_queries, value_groups
+from ndcg_ab.comparing.families import NOTHING, PairedValues, keep_queries, value_groups
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -45,7 +45,7 @@ class UnknownPartsError(Exception):
     """Raised if the change of a mean cannot be split into parts by cause; the message is the reason."""
 
 
-class EarlierNight(NamedTuple):
+class PastEvaluation(NamedTuple):
     """The previous evaluation, as it is stored.
 
     Attributes
@@ -69,7 +69,7 @@ class EarlierNight(NamedTuple):
     means: Mapping[Key, float | None]
 
 
-class Side(NamedTuple):
+class ComparedEvaluation(NamedTuple):
     """The previous or the current evaluation, between which means changed.
 
     Attributes
@@ -95,8 +95,8 @@ class Side(NamedTuple):
         return [weights[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
 
 
-def attribute_means(
-    engine: Engine, evaluation: Evaluation, earlier: EarlierNight, now: Values, causes: Mapping[str, frozenset[str]]
+def split_mean_changes(
+    engine: Engine, evaluation: Evaluation, earlier: PastEvaluation, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
     """Split the change of each system's mean since the previous evaluation into parts by cause.
 
@@ -137,23 +137,23 @@ def attribute_means(
             moved = attribution_rows(chosen, causes, earlier, now, (past, current), mixed, counts)
     except UnknownPartsError as error:
         moved = [
-            MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], current), unknown=str(error))
+            MeanChange(key[1], metric.name, earlier.means.get(key), group_mean(now[key], current), unknown=str(error))
             for key, metric in chosen.items()
         ]
-    return moved, {key: only_queries(group, past.judged) for key, group in old.items()}
+    return moved, {key: keep_queries(group, past.judged) for key, group in old.items()}
 
 
-def read_side(engine: Engine, evaluation: Evaluation) -> Side:
+def read_side(engine: Engine, evaluation: Evaluation) -> ComparedEvaluation:
     rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
     judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
     texts = {query_id: text for query_id, text, _ in rows}
     if log := read_drawn_queries(engine, evaluation):
-        return Side(engine, judged & frozenset(log.weights), log.weights, texts)
-    return Side(engine, judged, query_values(engine, evaluation, "weight", "unweighed_query"), texts)
+        return ComparedEvaluation(engine, judged & frozenset(log.weights), log.weights, texts)
+    return ComparedEvaluation(engine, judged, query_values(engine, evaluation, "weight", "unweighed_query"), texts)
 
 
 @contextlib.contextmanager
-def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator[Side]:
+def open_earlier_side(earlier: PastEvaluation, evaluation: Evaluation) -> Iterator[ComparedEvaluation]:
     """Yield the tables, judged queries and weights of the previous evaluation.
 
     Raise UnknownPartsError if the tables are not kept any more, cannot be read, or lack judgments or rankings. An
@@ -180,8 +180,8 @@ def open_earlier_side(earlier: EarlierNight, evaluation: Evaluation) -> Iterator
 
 
 def score_old_rankings(
-    current: Side,
-    past: Side,
+    current: ComparedEvaluation,
+    past: ComparedEvaluation,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
@@ -206,11 +206,11 @@ def score_old_rankings(
 
 
 def score_by_old_judgments(
-    current: Side,
-    past: Side,
+    current: ComparedEvaluation,
+    past: ComparedEvaluation,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
-    earlier: EarlierNight,
+    earlier: PastEvaluation,
     systems: Collection[str],
 ) -> dict[Key, PairedValues]:
     """Score current rankings under the earlier judgments, and return the per-query values.
@@ -248,9 +248,9 @@ def are_close(one: PairedValues, other: PairedValues) -> bool:
 def attribution_rows(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
-    earlier: EarlierNight,
+    earlier: PastEvaluation,
     now: Values,
-    sides: tuple[Side, Side],
+    sides: tuple[ComparedEvaluation, ComparedEvaluation],
     mixed: Values,
     counts: tuple[int, int] | None,
 ) -> list[MeanChange]:
@@ -280,7 +280,7 @@ def attribution_rows(
         mean_before = earlier.means.get(key)
         if mean_before is not None and abs(parts.before - mean_before) > STILL * max(1.0, abs(mean_before)):
             raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
-        behind = most_moved_queries(parts, query_ids, texts)
+        behind = top_contributing_queries(parts, query_ids, texts)
         new, changed = counts or (None, None)
         ranking, judgments, queries = parts.parts
         rows.append(
@@ -325,7 +325,7 @@ def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float
     return [values.get(query_id, np.nan) for query_id in query_ids]
 
 
-def most_moved_queries(
+def top_contributing_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
     """Return, for each cause of a change, the queries with the largest contributions, positive or negative.
@@ -345,7 +345,7 @@ def most_moved_queries(
     return tuple(queries)
 
 
-def summary_mean(group: PairedValues, side: Side) -> float | None:
+def group_mean(group: PairedValues, side: ComparedEvaluation) -> float | None:
     """Return the mean of the per-query values of one system, or None if there are no values.
 
     The mean is weighted if queries have weights.
@@ -409,7 +409,7 @@ def score_by_judgments(
         for name in ABOUT_RANKINGS:
             engine.put(name, rankings[0].engine.read(name).slice(0, 0))
         engine.put("pulled_system", pa.table([systems, list(range(len(systems)))], schema=SYSTEM_SCHEMA))
-        engine.set(baseline=systems[0])
+        engine.set_defaults(baseline=systems[0])
         scoring.score_metrics(engine, metrics, summed_up=False)
         values = engine.read("metric_value", ("metric_hash", "system_id", "query_id", "value"), order="query_id")
         return value_groups(values, "metric_hash", "system_id")

@@ -137,7 +137,7 @@ class Timeline:
     latest_value: int | None = None
 
     @property
-    def lacking(self) -> str:
+    def missing_metric_text(self) -> str:
         """A sentence which says that no returned evaluation has a value of the metric, or "" if one has."""
         if any(value is not None for each in self.evaluations for value in each.values.values()):
             return ""

@@ -110,7 +110,7 @@ def pool_documents(
     with open_engine_for(evaluation) as engine:
         load_tables(engine, Pulled(query_table, JUDGMENT, JudgeFunctionSource(judge)), queries, rankings, evaluation)
         engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
-        engine.set(depth=depth)
+        engine.set_defaults(depth=depth)
         rows = engine.read("ranked_doc", KEY).group_by(KEY).aggregate([])
     pool = sorted(zip(*(rows[name].cast(pa.string()).to_pylist() for name in KEY), strict=True))
     doc_ids = pa.table({"doc_id": pa.array(sorted({doc_id for _, doc_id in pool}), pa.string())})["doc_id"]

@@ -7,14 +7,14 @@ not relevant (docs/labels.md, "Where the labels came from").
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ndcg_ab.comparing.families import NOTHING, group_values, make_column
+from ndcg_ab.comparing.families import NOTHING, group_differences, make_column
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.decisions import can_be_reversed
 from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
-from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead
+from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, has_clear_lead
 from ndcg_core.statistics.estimates.judged_shares import describe_judged_shares
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
@@ -38,7 +38,7 @@ def add_judged_shares(
     if not shares or not compared:
         return list(compared)
     hashes = {metric.name: metric.hash for metric in evaluation.metric_list}
-    full = group_values(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
+    full = group_differences(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
 
     def labels(row: Comparison) -> Labels | None:
         baseline, candidate = (shares.get((row.metric, name)) for name in (row.baseline, row.candidate))
@@ -69,9 +69,9 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                findings.append(share_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
+                findings.append(label_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
         elif may_reflect_labels(row, row.labels):
-            findings.append(share_finding(row, row.labels))
+            findings.append(label_finding(row, row.labels))
     return findings
 
 
@@ -80,7 +80,7 @@ def may_reflect_labels(row: Comparison, labels: Labels) -> bool:
 
     The result is False if the verdict holds on the fully judged queries and unjudged results cannot reverse it.
     """
-    favours = is_lead(labels) and labels.lead * favoured_side(row) > 0
+    favours = has_clear_lead(labels) and labels.lead * favoured_side(row) > 0
     return favours and not (holds_on_fully_judged(row, labels) and not can_be_reversed(row))
 
 
@@ -106,7 +106,7 @@ def holds_on_fully_judged(row: Comparison, labels: Labels) -> bool:
     return labels.full_low > 0 if favoured_side(row) > 0 else labels.full_high < 0
 
 
-def share_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
+def label_finding(row: Comparison, labels: Labels, without_own: str = "") -> Finding:
     """Return the warning that a verdict favours the system with more judged results.
 
     without_own: text on the verdict without the judgments that the favoured system alone contributed; empty if unknown.

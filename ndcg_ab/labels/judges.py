@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import candidate_names, paired_columns
+from ndcg_ab.comparing.families import candidate_names, metric_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -127,12 +127,12 @@ def measure_judge_noise(
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
         try:
-            return draw_grades(engine, single, judged, odd)
+            return measure_noise_by_draws(engine, single, judged, odd)
         except MetricError:
             return []
 
 
-def draw_grades(
+def measure_noise_by_draws(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
     """Draw a grade for each document from those of its judges, many times, and return how much differences vary.
@@ -160,7 +160,7 @@ def draw_grades(
     results = dict(read_results(engine, systems, queries, metrics)) if metrics else {}
     highest = float(judged.grade.max())
     sampling = read_sampling(engine, evaluation)
-    columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
+    columns = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, sampling)}
 
     def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
         """Return a system's values for a query as an array (draws,), NaN where the query cannot be scored."""

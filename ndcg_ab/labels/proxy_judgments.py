@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.families import group_values, paired_columns
+from ndcg_ab.comparing.families import group_differences, metric_columns
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -158,7 +158,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
     indices = {query_id: index for index, query_id in enumerate(judged)}
     tables = [SCHEMA.empty_table()]
-    for column in paired_columns(engine, evaluation, PLAIN):
+    for column in metric_columns(engine, evaluation, PLAIN):
         scored = [indices[query_id] for query_id in column.query_ids]
         differences, values = np.zeros(len(judged)), np.zeros(len(judged))
         differences[scored] = column.differences
@@ -185,7 +185,7 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
     columns = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
-    for (metric, candidate), group in group_values(table, "metric", "candidate").items():
+    for (metric, candidate), group in group_differences(table, "metric", "candidate").items():
         rows = [sampled[query_id] for query_id in group.query_ids]
         columns[metric, candidate] = Column(
             baseline,
@@ -216,7 +216,7 @@ def add_proxy_corrections(
     every = frozenset(query_id for (query_id,) in rows)
     judged = every & set(table["query_id"].unique().to_pylist())
     seen_count = len(every) - len(judged) if evaluation.careful_unseen else None
-    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, PLAIN)}
+    careful = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, PLAIN)}
     proxy = proxy_columns(table, evaluation.baseline_name)
     corrected_rows = []
     for row in compared:
@@ -225,7 +225,7 @@ def add_proxy_corrections(
             corrected = correct_difference(restrict_column(careful[key], judged), proxy[key], judged, row.alpha)
             row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen_count))
         corrected_rows.append(row)
-    return corrected_rows, check_sample(proxy, judged) if proxy else []
+    return corrected_rows, check_randomness(proxy, judged) if proxy else []
 
 
 def correct_by_log(
@@ -250,7 +250,7 @@ def correct_by_log(
             f" {'differs' if len(lacking) == 1 else 'differ'} between systems (such as {lacking[0]!r}) have none"
         )
         return list(compared), [Finding("proxy_not_whole", "note", message, len(lacking))]
-    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
+    careful = {(column.metric, column.candidate): column for column in metric_columns(engine, evaluation, sampling)}
     corrected = []
     for row in compared:
         key = (row.metric, row.candidate)
@@ -279,7 +279,7 @@ def restrict_column(column: Column, query_ids: Collection[str]) -> Column:
     )
 
 
-def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
+def check_randomness(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
     """Return a warning if the carefully judged queries are no random sample of the queries with proxy judgments.
 
     The proxy values of carefully judged queries are tested against those of all other queries. This is done for the

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.checks.data_checks import load_and_check
-from ndcg_ab.comparing.families import compare_columns, paired_columns
+from ndcg_ab.comparing.families import compare_columns, metric_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Slices
@@ -43,7 +43,7 @@ Rescored = tuple[Engine, Evaluation, Sequence[Finding]]
 
 def compare_primary(engine: Engine, evaluation: Evaluation) -> list[Comparison]:
     """Return the comparisons of the candidates with the baseline on the primary metrics."""
-    columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
+    columns = metric_columns(engine, evaluation, read_sampling(engine, evaluation))
     return compare_columns(columns, evaluation, PRIMARY)
 
 

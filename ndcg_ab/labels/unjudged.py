@@ -20,7 +20,7 @@ from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
-from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, lacks_expected_value, no_results
+from ndcg_core.measures.unjudged.contributions import JudgedCounts, RankedResults, empty_results, lacks_expected_value
 from ndcg_core.measures.unjudged.expected_values import SystemPair
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
@@ -61,7 +61,7 @@ class AllResults:
     def within(self, metric: Metric, system: str) -> RankedResults:
         """Return the results of a system within a metric's depth; no results if the system has none."""
         ranked = self.rankings.get((rank_rule(keep_unjudged_results(metric)), system))
-        return no_results() if ranked is None else ranked.within(metric.depth)
+        return empty_results() if ranked is None else ranked.within(metric.depth)
 
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> SystemPair:
         """Return the results of two systems for some queries, within a metric's depth.
@@ -112,12 +112,12 @@ def add_unjudged(
         if results is not None and metric in by_name
     }
 
-    def describe(row: Comparison) -> Unjudged:
+    def make_unjudged(row: Comparison) -> Unjudged:
         key = (row.metric, row.candidate)
         share = not_drawn.get(key, 0.0) / sampling.largest_scale()
-        return describe_unjudged(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
+        return estimate_unjudged_effect(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
 
-    return [replace(row, unjudged=describe(row)) if row.family in (*MAIN, GATE) else row for row in compared]
+    return [replace(row, unjudged=make_unjudged(row)) if row.family in (*MAIN, GATE) else row for row in compared]
 
 
 def has_expected_value(metric: Metric) -> bool:
@@ -128,7 +128,7 @@ def has_expected_value(metric: Metric) -> bool:
     return not isinstance(metric, ExternalMetric) and not lacks_expected_value(metric)
 
 
-def describe_unjudged(
+def estimate_unjudged_effect(
     evaluation: Evaluation,
     column: Column,
     row: Comparison,

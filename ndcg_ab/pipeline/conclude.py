@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.data_checks import check_queries, find_uncounted_queries
+from ndcg_ab.checks.data_checks import check_query_ids, find_uncounted_queries
 from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.plausibility_checks import check_clusters
-from ndcg_ab.checks.score_checks import check_costs, check_coverage, check_units, check_unscored
+from ndcg_ab.checks.score_checks import check_configured_differences, check_costs, check_coverage, check_unscored
 from ndcg_ab.comparing.changes import check_intended, find_changes, intended_comparisons
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.drawn_queries import add_drawn_findings, limit_queries_needed
-from ndcg_ab.comparing.families import check_heavy_queries, check_slices, decide_by_all, make_families, paired_columns
+from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families, metric_columns, other_decisions
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -71,7 +71,7 @@ def make_outcome(
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
-    ledger = (*ledger, *count_scored(engine))
+    ledger = (*ledger, *scored_ledger_rows(engine))
     unknown = check_intended(engine, evaluation)
     compared = compare_systems(engine, evaluation, sampling, systems)
     all_findings = [*findings, *check_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
@@ -86,10 +86,10 @@ def make_outcome(
         if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:
             message = "what changed in the first places was left out: they are too many"
             all_findings.append(Finding("not_asked", "note", message, 1))
-    engine.release_inputs(lambda: queries_on_page(engine))
+    engine.declare_needed_queries(lambda: queries_on_page(engine))
     all_findings = [*add_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
-    all_findings += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
+    all_findings += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.for_whole_log().weights)]
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         all_findings += of_sample
@@ -110,7 +110,7 @@ def make_outcome(
         costs=costs,
         ledger=ledger,
         left_out=left_out,
-        if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
+        if_all_decided=other_decisions(engine, evaluation, sampling, compared),
     )
 
 
@@ -122,7 +122,7 @@ def compare_systems(
     A family is a set of comparisons that are adjusted together. Comparisons over all queries include the possible
     effect of unjudged results, and the judged shares.
     """
-    columns = paired_columns(engine, evaluation, sampling)
+    columns = metric_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.log)
     compared = add_unjudged(engine, evaluation, sampling, columns, compared)
     compared = add_judged_shares(engine, evaluation, sampling, systems, compared)
@@ -176,7 +176,7 @@ def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]
 
     Raises InputError if one of them is not smaller than the range of its metric.
     """
-    return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
+    return [*check_configured_differences(engine, evaluation), *check_query_ids(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:
@@ -215,13 +215,13 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
     repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
     parts = [*read.files, *([read.by_function] if read.by_function else [])]
     return (
-        *count_clicks(parts),
-        count_judgments(parts, repeated, sum(judged.values())),
-        *count_rankings(engine, read.rankings, judged),
+        *click_ledger_rows(parts),
+        judgment_ledger_row(parts, repeated, sum(judged.values())),
+        *ranking_ledger_rows(engine, read.rankings, judged),
     )
 
 
-def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
+def judgment_ledger_row(parts: Sequence[Pulled], repeated: int, used_count: int) -> LedgerRow:
     """Return one ledger row on the judgments of all files: numbers of rows read, used and left out.
 
     repeated: number of judgments that repeat another one. used_count: number of pairs of query and document with a
@@ -238,7 +238,7 @@ def count_judgments(parts: Sequence[Pulled], repeated: int, used_count: int) -> 
     return make_row(JUDGMENTS, None, rows + comments + unrated, left_out)
 
 
-def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
+def click_ledger_rows(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
     """Yield one ledger row per click log from which judgments were made: events read, used and left out."""
     for part in parts:
         for remark in part.remarks:
@@ -247,7 +247,7 @@ def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
                 yield make_row(CLICKS, None, remark.total, left_out)
 
 
-def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
+def ranking_ledger_rows(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
     """Yield two ledger rows per system: numbers of rows read, used and left out, and why.
 
     The first counts the results of the system, the second the judged queries that it answers.
@@ -271,7 +271,7 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
         yield make_row(ANSWERED, name, len(judged), left_out)
 
 
-def count_scored(engine: Engine) -> Iterable[LedgerRow]:
+def scored_ledger_rows(engine: Engine) -> Iterable[LedgerRow]:
     """Yield ledger rows with the number of drawn queries, and of the queries that each metric scores.
 
     The first row is about the drawn queries. One row per metric follows, with reasons for the queries that the metric

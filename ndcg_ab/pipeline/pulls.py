@@ -141,7 +141,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 queries.texts,
                 attributes=attributes_for(source, queries),
                 folder=store.answers_folder(key),
-                writer=store.keep_file(key, memory),
+                writer=store.input_writer(key, memory),
                 needed=needed,
                 costs=costs_to_record(evaluation),
                 resources=evaluation.resources,
@@ -214,7 +214,7 @@ def judge_with_function(context: Context, _: str) -> str:
     assert judge is not None
     with store.memory() as memory:
         rankings = store.rankings(memory, complete=True)
-        since = store.asked_since(context.force)
+        since = store.answers_outdated_before(context.force)
         graded, known = grade_by_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
     entry = StoreEntry(JUDGED_BY_FUNCTION, judge, graded.layout, judge.display_name, "judgments", is_remembered=False)
     store.add(entry, lambda: graded)

@@ -88,7 +88,7 @@ def score_by_judges(context: Context, _: str) -> None:
         context.judges = compare_judges(context.evaluation, context.store.read(memory, complete=True))
 
 
-def leave_out_labels(context: Context, _: str) -> None:
+def compare_without_sole_labels(context: Context, _: str) -> None:
     """Compare the systems without the judgments that one system alone contributed, once for each such system.
 
     The comparisons are stored in the context.
@@ -103,7 +103,7 @@ def has_several_judges(context: Context) -> bool:
     return judgments is not None and judgments.singles is not None
 
 
-def names_sources(context: Context) -> bool:
+def has_named_sources(context: Context) -> bool:
     """Return whether judgments name a compared system as their source; False until they have been read."""
     judgments = context.store.judgments()
     return judgments is not None and bool(contributing_systems(context.evaluation, judgments.singles))
@@ -112,7 +112,7 @@ def names_sources(context: Context) -> bool:
 # ---- comparisons
 
 
-def test_differences(context: Context, _: str) -> None:
+def compare_and_check_gates(context: Context, _: str) -> None:
     """Compare every candidate with the baseline, check the gates, and store the outcome in the context."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), graded) if (graded := store.get(JUDGED_BY_FUNCTION)) else None
@@ -197,10 +197,10 @@ SCORE_BY_JUDGES = Stage(
 )
 LEAVE_OUT = Stage(
     "leave out the labels of each system",
-    leave_out_labels,
-    applies=lambda context: is_new(context) and names_sources(context),
+    compare_without_sole_labels,
+    applies=lambda context: is_new(context) and has_named_sources(context),
 )
-TEST_DIFFERENCES = Stage("test the differences", test_differences, applies=is_new)
+TEST_DIFFERENCES = Stage("test the differences", compare_and_check_gates, applies=is_new)
 STAGES = (
     PULL_QUERIES,
     PULL_JUDGMENTS,

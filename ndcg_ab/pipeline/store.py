@@ -119,7 +119,7 @@ class Store(ABC):
         """Return the input with this key as it was read, or None if none has been read."""
 
     @abstractmethod
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+    def input_writer(self, key: str, memory: Memory | None) -> TableWriter:
         """Return the writer that receives the rows of the input `key` while it is read."""
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Store(ABC):
         """Return the folder in which the source `key` may store answers during the run; None to store none."""
         return None
 
-    def asked_since(self, force: bool) -> float | None:
+    def answers_outdated_before(self, force: bool) -> float | None:
         """Return the Unix time before which a judge function's cached answers are outdated.
 
         None if no cached answer is outdated. force: True if only answers of this run may be reused.
@@ -236,7 +236,7 @@ class MemoryStore(Store):
     def get(self, key: str) -> Pulled | None:
         return self._pulled.get(key)
 
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+    def input_writer(self, key: str, memory: Memory | None) -> TableWriter:
         if memory is None or memory.limit is None or memory.folder is None:
             return IN_MEMORY
         return TableWriter(memory.folder / f"{key}.parquet", memory)

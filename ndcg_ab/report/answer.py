@@ -260,7 +260,7 @@ def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[
     return [(choice, names) for choice, names in groups if names]
 
 
-def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
+def choices_by_candidate(outcome: Outcome) -> dict[str, Choice]:
     """Return candidate -> decision, the best decision first.
 
     The name of a candidate in doubt has the suffix "(in doubt)".
@@ -292,7 +292,7 @@ def format_headline(outcome: Outcome) -> str:
 
     For example ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``, or ``nothing is compared``.
     """
-    groups = group_decisions(candidates_by_choice(outcome))
+    groups = group_decisions(choices_by_candidate(outcome))
     parts = [format_best(outcome, *groups[0])] if groups else ["nothing is compared"]
     for choice, names in groups[1:]:
         parts.append(format_choice(choice, names) if len(names) == 1 else f"{choice.words} {len(names)}")

@@ -27,7 +27,7 @@ from ndcg_core.measures.external_metric import ExternalMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict, format_effect
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict, format_distinct_effect
 
 TITLES = ("What was compared", "The answer", "How sure", "What could overturn it", "What to do next")
 CARRIED = 0.3  # share of the difference from which on the one query in a hundred that carries it is told
@@ -181,7 +181,7 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
     if row.family == GUARDRAILS:
         if row.lower_bound is not None and row.conclusion.is_guardrail:
             loss = abs(min(row.lower_bound, 0.0))
-            loss_text = f"a loss of more than {format_effect(loss)}" if loss else "any loss"
+            loss_text = f"a loss of more than {format_distinct_effect(loss)}" if loss else "any loss"
             yield f"{loss_text} is ruled out, with {format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
@@ -309,7 +309,7 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     for cost in leading_costs(outcome.costs, candidate):
         if cost.can_be_decided:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
-        elif cost.is_hidden:
+        elif cost.has_unknown_upper_bound:
             yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."
 
 

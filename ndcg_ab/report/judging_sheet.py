@@ -33,7 +33,7 @@ def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title
     levels = grade_levels(grades)
     content = {
         "title": title,
-        "pairs": [pair_content(row) for row in rows],
+        "pairs": [judging_sheet_entry(row) for row in rows],
         "keys": assign_keys(levels_with_keys(levels)),
     }
     identity = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -83,7 +83,7 @@ def assign_keys(grades: Sequence[float]) -> list[dict[str, Any]]:
     return [{"key": digits.get(level) or next(free), "grade": level} for level in grades]
 
 
-def pair_content(row: ToJudge) -> dict[str, Any]:
+def judging_sheet_entry(row: ToJudge) -> dict[str, Any]:
     """Return the data of one query-document pair for the sheet's script.
 
     The keys are query_id, doc_id, text, title, url (None if it is not a safe link) and why. `why` is a list of

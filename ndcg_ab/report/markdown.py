@@ -12,7 +12,7 @@ from typing import Any
 
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import SinceLast
-from ndcg_ab.report.answer import Answer, candidates_by_choice, group_decisions, make_answer
+from ndcg_ab.report.answer import Answer, choices_by_candidate, group_decisions, make_answer
 from ndcg_ab.report.doubts import join_first
 from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_outcome
 from ndcg_ab.report.over_time import since_lines, since_title
@@ -148,7 +148,7 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
     """Return the parts of the answer in Markdown: decisions, doubts, gates and the matrix of systems and metrics."""
     lines = [
         f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
-        for choice, names in group_decisions(candidates_by_choice(outcome))
+        for choice, names in group_decisions(choices_by_candidate(outcome))
     ]
     parts = [f"### {' · '.join(lines) or 'Nothing is compared'}"]
     parts += [f"> **{escape_text(' · '.join(doubt.texts))}**" for doubt in answer.doubts]

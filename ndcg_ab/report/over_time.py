@@ -22,7 +22,7 @@ from ndcg_ab.report.terminal.grid import STYLES
 from ndcg_ab.report.words import MARKS, comparison_mark, format_interval
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict, format_effect
+from ndcg_core.statistics.verdicts.verdict import Verdict, format_distinct_effect
 
 SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
 INDENT = "  "  # of what adds to the line above
@@ -200,7 +200,8 @@ def format_monitor(monitor: Monitor) -> str:
         return text
     if monitor.mde is None:
         return f"{text}; on so few queries no difference would be enough"
-    return f"{text}; can detect {format_effect(monitor.mde)} (a single evaluation: {format_effect(monitor.mde_alone)})"
+    alone = format_distinct_effect(monitor.mde_alone)
+    return f"{text}; can detect {format_distinct_effect(monitor.mde)} (a single evaluation: {alone})"
 
 
 def format_conclusion(monitor: Monitor) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
-from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, is_lead, queries_text
+from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, has_clear_lead, queries_text
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
@@ -232,7 +232,7 @@ def format_labels(comparison: Comparison) -> str | None:
     None if the shares are similar or unknown.
     """
     labels = comparison.labels
-    if labels is None or not is_lead(labels):
+    if labels is None or not has_clear_lead(labels):
         return None
     candidate_share, other = format_percent(labels.candidate_judged), format_percent(labels.baseline_judged)
     shares = f"{candidate_share} of its results, {other} of the baseline's"

@@ -117,7 +117,7 @@ class CostDifference:
         return f"{self.cost}@{self.statistic}"
 
     @property
-    def is_beyond(self) -> bool:
+    def may_exceed_margin(self) -> bool:
         """Whether a guardrail may be broken: it is not shown to hold, and the difference may be above the margin.
 
         The difference may be above the margin if the measured difference is above it, is only a lower bound, or is
@@ -159,7 +159,7 @@ class CostDifference:
         return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
 
     @property
-    def is_hidden(self) -> bool:
+    def has_unknown_upper_bound(self) -> bool:
         """Whether failed requests of the candidate may have made the upper bound of the interval unknown."""
         return self.failed > 0 and self.high is None
 
@@ -171,7 +171,7 @@ class CostDifference:
         unknown, it adds the number of failed requests.
         """
         more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_decided else ""
-        if self.is_hidden:
+        if self.has_unknown_upper_bound:
             more += f", {requests_text(self.failed)} failed"
         return f"{f'{self.metric} {self.verdict}'.strip()}: {self.numbers}{more}"
 

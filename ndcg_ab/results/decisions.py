@@ -158,7 +158,7 @@ def measured_state(row: Comparison) -> State:
     return state_of(row.conclusion, row.size)
 
 
-def robust_state(row: Comparison) -> State:
+def state_despite_unjudged(row: Comparison) -> State:
     """Return the state of a comparison that holds whatever the unjudged results are worth, within limits.
 
     The limits are those of the label factor f >= 1: unjudged results may gain up to f times more or less often than
@@ -172,7 +172,7 @@ def can_be_reversed(row: Comparison) -> bool:
 
     If the effect of unjudged results is unknown, they are assumed to reverse it. False for an undecided comparison.
     """
-    return not measured_state(row).is_undecided and robust_state(row).is_undecided
+    return not measured_state(row).is_undecided and state_despite_unjudged(row).is_undecided
 
 
 def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
@@ -181,8 +181,8 @@ def decide_by_primary(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     The caller makes sure that no comparison shows harm and none is undecided. The decision is to ship, to ship if
     cheap, or "nothing changed".
     """
-    better = [row for row in rows if robust_state(row).is_gain]
-    enough = [row for row in better if robust_state(row) is State.BETTER_BY_MORE]
+    better = [row for row in rows if state_despite_unjudged(row).is_gain]
+    enough = [row for row in better if state_despite_unjudged(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
     if enough:
         return Choice.SHIP, "; ".join(list_verdicts(enough))
@@ -221,7 +221,7 @@ def size_doubt_text(row: Comparison) -> str:
     The text is "" if the gain is shown to exceed the smallest effect, if there is no gain or no smallest effect, and if
     unjudged results could reverse the gain.
     """
-    if not measured_state(row).is_gain or measured_state(row) is robust_state(row) is State.BETTER_BY_MORE:
+    if not measured_state(row).is_gain or measured_state(row) is state_despite_unjudged(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:
         return ""

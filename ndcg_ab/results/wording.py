@@ -21,7 +21,7 @@ def queries_text(count: int, kind: str = "") -> str:
     return f"{count} {kind and kind + ' '}quer{'y' if count == 1 else 'ies'}"
 
 
-def is_lead(labels: Labels) -> bool:
+def has_clear_lead(labels: Labels) -> bool:
     """Return whether the shares of judged results of two systems differ by at least `LEAD`."""
     return abs(labels.lead) >= LEAD - SLACK
 

@@ -83,13 +83,13 @@ class RunFolder(Store):
     def path(self, key: str) -> Path:
         return self.pulled / f"{key}.parquet"
 
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+    def input_writer(self, key: str, memory: Memory | None) -> TableWriter:
         return IN_MEMORY if memory is None or memory.limit is None else TableWriter(self.path(key), memory)
 
     def answers_folder(self, key: str) -> Path | None:
         return self.pulled / f"answers_{key}"
 
-    def asked_since(self, force: bool) -> float | None:
+    def answers_outdated_before(self, force: bool) -> float | None:
         """Return the Unix time before which stored answers of a judge function are outdated.
 
         None if every stored answer may be reused. force: True if only answers of this run may be reused.
@@ -110,7 +110,7 @@ class RunFolder(Store):
         before = self.current_content(entry)
         path = self.path(entry.key)
         self._entries[entry.key] = entry
-        if before and not force and (known := input_cache.take_table(self.evaluation, before, path)):
+        if before and not force and (known := input_cache.restore_cached_table(self.evaluation, before, path)):
             origin = make_source(entry.source, self.evaluation.directory).origin
             self.record_input(entry, origin, known.rows, known.digest, known.read)
             word = f"{'result' if entry.kind == 'ranking' else 'judgment'}{'s' * (known.rows != 1)}"
@@ -124,10 +124,10 @@ class RunFolder(Store):
             self.put_costs(entry.key, pulled.costs)
         digest = pulled.digest  # it takes longer than reading
         self.record_input(entry, pulled.origin, pulled.count, digest)
-        is_here = pulled.elsewhere is None
+        is_here = pulled.remote_table is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.current_content(entry) == before:
             facts = {"digest": digest, "rows": pulled.count, "read": encode(nominal_time(self.folder))}
-            input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
+            input_cache.make_table_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 
     def record_input(self, entry: StoreEntry, origin: str, rows: int, digest: str, read: str | None = None) -> None:
@@ -222,7 +222,7 @@ class RunFolder(Store):
         """
         ranking = ranking_key(at)
         key = digest_of([digest_of_file(self.path(ranking)), *about])
-        reduced = None if force else input_cache.take_result(self.evaluation, key)
+        reduced = None if force else input_cache.read_cached_ranking(self.evaluation, key)
         if reduced is None:
             pulled, judgments = read(), self.judgments()
             assert judgments is not None
@@ -230,7 +230,7 @@ class RunFolder(Store):
             if reduced is None:
                 return pulled
             if input_cache.cache_limit(self.evaluation):
-                input_cache.prepare_result(self.pulled, key, reduced)
+                input_cache.make_ranking_entry(self.pulled, key, reduced)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         rows = partial(self.ranking_rows, ranking, memory)
         documents, costs = self.read_extra("documents", ranking, DOCUMENT.schema), self.read_extra("costs", ranking)

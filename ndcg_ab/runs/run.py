@@ -4,13 +4,13 @@ import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import Budget, Say
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, error_text, message_of
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.history.failed_nights import note_failed_night, read_failed_nights
+from ndcg_ab.history.failed_nights import read_failed_nights, record_failed_night
 from ndcg_ab.history.working_folder import working_folder
 from ndcg_ab.pipeline import Context, Stage, run_stages
 from ndcg_ab.pipeline.stages import Call
@@ -36,13 +36,13 @@ def open_run(
     moment = at or datetime.now(UTC)
     run: Context | None = None
     try:
-        evaluation = resolve_at(evaluation, moment)
+        evaluation = resolve_templates(evaluation, moment)
         with working_folder(evaluation, moment) as folder, contextlib.closing(RunFolder(evaluation, folder)) as store:
             run = Context(evaluation, store, say, force=force, start_time=moment)
             yield run
     except Exception as error:
         if run is None or run.bundle is None:
-            note_failed_night(evaluation, moment, error)
+            record_failed_night(evaluation, moment, error)
         raise
 
 
@@ -62,7 +62,7 @@ def log_failed_night(evaluation: Evaluation, say: Say = lambda text: None) -> It
         raise
 
 
-def complete_run(run: Context, call: Call = Stage.perform) -> None:
+def perform_remaining_stages(run: Context, call: Call = Stage.perform) -> None:
     """Perform the remaining stages of a run.
 
     If the page cannot be drawn or published, the error is not raised but recorded in `run.pending`. call: a function

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ndcg_ab.comparing.since_last import check_drops
 from ndcg_ab.history import bundle as bundles
-from ndcg_ab.history.database import query_set
+from ndcg_ab.history.database import query_set_digest
 from ndcg_ab.history.last_night import compare_with_last
 from ndcg_ab.history.working_folder import nominal_time
 from ndcg_ab.pipeline import STAGES as OF_EVERY_EVALUATION
@@ -27,7 +27,7 @@ def find_reusable_bundle(run: Context, _: str) -> None:
     if run.bundle is not None:
         run.reused = True
         bundles.record_reuse(run.evaluation, run.bundle, run.start_time)
-        earlier = bundles.read_bundle(run.bundle).for_later_night()
+        earlier = bundles.read_bundle(run.bundle).copy_for_rerun()
         run.outcome, run.since_last = earlier.outcome, earlier.since_last
 
 
@@ -58,7 +58,7 @@ def keep(run: Context, _: str) -> None:
     store.cache_inputs(evaluation)
     with store.engine() as engine:
         engine.write_tables(store.folder / bundles.TABLES)
-        judged_queries = query_set(engine)
+        judged_queries = query_set_digest(engine)
     store.close()  # what draws and publishes reads the bundle, and needs the memory
     inputs = store.inputs()
     run.bundle = bundles.finish_bundle(store.folder, evaluation, outcome, inputs, judged_queries, run.since_last)

@@ -62,7 +62,7 @@ class TiedGroup:
         return list(accumulate(self.between))[:-1]
 
 
-class LongAnswer:
+class CountedAnswer:
     """The results that one system returned for one query: the judged ones, and counts of the others."""
 
     def __init__(self, grades: Mapping[str, float], orders: Iterable[Order]) -> None:
@@ -161,7 +161,7 @@ def sort_keys(rows: pa.Table, order: Order) -> Keys:
 
 def count_long_answers(
     pieces: Pieces, answers: Iterable[Answer], grades: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]
-) -> dict[Answer, LongAnswer]:
+) -> dict[Answer, CountedAnswer]:
     """Read results twice, and return the counted answer of each (system_id, query_id).
 
     pieces: a function that starts reading the results from the beginning. answers: the answers to count; results of
@@ -169,7 +169,7 @@ def count_long_answers(
     have a score, or if a rank is missing that is needed.
     """
     orders = dict.fromkeys(result_order(metric) for metric in metrics if metric.unjudged != "condense")
-    counted = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
+    counted = {answer: CountedAnswer(grades[answer[1]], orders) for answer in answers}
     for answer, rows in results_of_answers(pieces(), counted):
         counted[answer].collect_judged(rows)
     for each in counted.values():

@@ -174,7 +174,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_intended", queries.intended_table())
     engine.put("pulled_metric", metric_table(metrics))
-    engine.set(baseline=evaluation.baseline_name)
+    engine.set_defaults(baseline=evaluation.baseline_name)
     rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
     scored: dict[str, set[str]] = {}
     by_id = {row["query_id"]: row for row in queries.text_table().to_pylist()}

@@ -40,7 +40,7 @@ def load_tables(
     """Put judgments, queries, rankings, costs and metrics into the tables that the SQL reads."""
     if documents := documents_source(evaluation):
         documents.check(DOCUMENT)
-    if engine.memory and not judgments.elsewhere:
+    if engine.memory and not judgments.remote_table:
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
         engine.memory.refuse_beyond(values, VALUE, "values of queries")
     pulled_inputs = (judgments, *rankings.values())
@@ -48,7 +48,7 @@ def load_tables(
     engine.declare_texts("system_id", rankings)
     engine.declare_texts("query_id", collect_query_ids(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)
-    engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
+    engine.put_all("pulled_judgment", [judgments.remote_table or judgments.table])
     if judgments.singles is not None:
         engine.put(SINGLES, judgments.singles)
     engine.put("pulled_query", queries.text_table())
@@ -67,7 +67,7 @@ def load_tables(
         put_costs(engine, rankings, evaluation)
     systems = {"system_id": list(rankings), "position": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
-    engine.set(baseline=evaluation.baseline_name)
+    engine.set_defaults(baseline=evaluation.baseline_name)
 
 
 def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
@@ -81,13 +81,13 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
     rules, metric_table = tables["pulled_rank_rule"], tables["pulled_metric"]
     columns = {column: table for table in (rules, metric_table) for column in NARROWING if column in table.column_names}
     engine.declare_values(**{column: set(table[column].to_pylist()) - {None} for column, table in columns.items()})
-    engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+    engine.set_defaults(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
 def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
     """Return all query ids of the inputs; an empty set if any input is on a cluster."""
     pulled = [judgments, *rankings.values()]
-    if any(each.elsewhere for each in pulled):
+    if any(each.remote_table for each in pulled):
         return set()
     in_file = queries.text_table()["query_id"].to_pylist()
     return set(in_file).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
@@ -95,9 +95,9 @@ def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     """Put all rankings into the table `pulled_ranking`; the engine itself reads rankings that are in files."""
-    rows = {name: pulled.at_hand for name, pulled in rankings.items()}
+    rows = {name: pulled.rows_read for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
-    if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
+    if not in_files or any(pulled.remote_table for pulled in rankings.values()):
         engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
         return
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
@@ -152,9 +152,9 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 
 def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     """Return the ranking of a system in the columns of `pulled_ranking`, with the system's name in every row."""
-    if pulled.elsewhere:
-        return pulled.elsewhere.with_system(system_id)
-    table = pulled.at_hand
+    if pulled.remote_table:
+        return pulled.remote_table.with_system(system_id)
+    table = pulled.rows_read
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
     return pa.table(
         {

@@ -26,7 +26,7 @@ def find_needed_results(metrics: Sequence[Metric], judgments: Pulled, systems: i
     metric counts, to detect ties at the last rank. It also has the judged documents of some queries, to detect document
     ids that never match. systems: number of compared systems.
     """
-    if judgments.elsewhere or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
+    if judgments.remote_table or any(reads_below_cutoff(metric) or metric.depth is None for metric in metrics):
         return None
     judged = sorted(judgments.query_ids)
     sample = frozenset(sample_queries(judged, systems))
@@ -67,7 +67,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
     answers too few judged queries for the check of document ids. systems: number of compared systems.
     """
     needed = find_needed_results(metrics, judgments, systems)
-    if needed is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
+    if needed is None or pulled.remote_table or isinstance(pulled.table, TableOnDisk):
         return None
     table = group_rows(pulled.table)
     reduced = reduce_ranking(table, needed)

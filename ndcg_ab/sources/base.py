@@ -285,7 +285,7 @@ class Pulled:
         return self.source.origin
 
     @property
-    def at_hand(self) -> Any:
+    def rows_read(self) -> Any:
         """The rows read so far: all rows, or only the top results of each query if the ranking was reduced."""
         return self.reduced.rows if self.reduced else self.table
 
@@ -294,9 +294,9 @@ class Pulled:
         return dataclasses.replace(self, content=self.table, reduced=None) if self.reduced else self
 
     @property
-    def elsewhere(self) -> RemoteTable | None:
+    def remote_table(self) -> RemoteTable | None:
         """The remote table that holds the rows, or None if the rows are on this machine."""
-        remote_text = (self.at_hand.schema.metadata or {}).get(STAYING)
+        remote_text = (self.rows_read.schema.metadata or {}).get(STAYING)
         return RemoteTable.from_json(remote_text) if remote_text else None
 
     @property
@@ -304,7 +304,7 @@ class Pulled:
         """The number of rows, on this machine or in the remote table."""
         if self.reduced:
             return self.reduced.count
-        return self.elsewhere.rows if self.elsewhere else int(self.table.num_rows)
+        return self.remote_table.rows if self.remote_table else int(self.table.num_rows)
 
     @property
     def query_ids(self) -> list[str]:
@@ -313,17 +313,17 @@ class Pulled:
 
     def lacks(self, column: str) -> bool:
         """Return whether a column, such as score or rank, is empty in some row."""
-        return count_nulls(self.at_hand, column) > 0
+        return count_nulls(self.rows_read, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """The remarks that the source made while reading."""
-        return read_remarks(self.at_hand)
+        return read_remarks(self.rows_read)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """The ids of the queries that the source failed on, whose results are missing."""
-        return tuple(json.loads((self.at_hand.schema.metadata or {}).get(FAILED, b"[]")))
+        return tuple(json.loads((self.rows_read.schema.metadata or {}).get(FAILED, b"[]")))
 
     @property
     def digest(self) -> str:
@@ -332,8 +332,8 @@ class Pulled:
         The ids of failed queries are included, so that a failed query differs from one without results. The digest of a
         remote table is computed on the cluster.
         """
-        if self.elsewhere:
-            return self.elsewhere.digest
+        if self.remote_table:
+            return self.remote_table.digest
         digest = content_digest(self.table, self.layout.schema, self.layout.order)
         if self.failed:
             digest.update(json.dumps(["failed", *sorted(self.failed)]).encode())

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, format_value, on_one_line, require_libraries
@@ -87,15 +87,15 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
     }
     if uri is not None and (file := database_file(uri, database.driver, directory)) is not None:
         kind = database_file_kind(file)
-        query = read_only_statement(described.query, str(file))
+        query = require_reading_query(described.query, str(file))
         if kind == "duckdb":
             from ndcg_ab.engines.duckdb.files import query_database_file
 
             return str(file), "database file", query_database_file(file, query, memory)
         require_libraries(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
         return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
-    location = plain_address(uri) if uri and "://" in uri else database.driver or "database"
-    query = read_only_statement(described.query, location)
+    location = safe_address(uri) if uri and "://" in uri else database.driver or "database"
+    query = require_reading_query(described.query, location)
     require_libraries(f"database: {location}", "adbc_driver_manager")
     driver = database.driver or driver_for(uri, location)
     parameters = driver_parameters(driver, uri, options)
@@ -327,7 +327,7 @@ WRITING = re.compile(r"\binto\b|[()]\s*\b(?P<verb>insert|update|delete|merge)\b"
 RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 
-def read_only_statement(query: str, location: str) -> str:
+def require_reading_query(query: str, location: str) -> str:
     """Return a query without the final semicolon; raise InputError if the query is not a single reading statement.
 
     Notes

@@ -15,7 +15,7 @@ from ndcg_ab.errors import InputError, format_value, shorten
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import name_path_in_errors
 from ndcg_ab.sources.base import Source, join_locations
-from ndcg_ab.sources.files.file import read_file, refuse_no_file
+from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.files.records import prefix_errors, read_records, records_table
 from ndcg_ab.sources.forms import numbers_by_query
 from ndcg_ab.sources.forms.form import SCORES, Reading, Records
@@ -68,7 +68,7 @@ class Scores(Source):
     # ---- files and data in memory
 
     def from_file(self) -> pa.Table:
-        refuse_no_file(self.path)
+        refuse_unreadable_file(self.path)
         reading = self.choose_reading()
 
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
@@ -80,9 +80,9 @@ class Scores(Source):
             return f"{self.path}, {locate_value(rows, values)}"
 
         if reading.records is not None:
-            return self.of_records(read, locate)
+            return self.from_records(read, locate)
         names = Sample.of_file(self.path).column_names
-        return self.of_table(names, read, locate, has_means=reading.format == "jsonl")
+        return self.from_table(names, read, locate, has_means=reading.format == "jsonl")
 
     def choose_reading(self) -> Reading:
         """Return the `Reading` of the file, by the configured format, else by its content, else by its name."""
@@ -101,12 +101,12 @@ class Scores(Source):
             with prefix_errors(self.origin):
                 values = [
                     (f"{self.origin}, {where}", each | {"value": python_number(each["value"])})
-                    for where, each in numbers_by_query.read_values(content.data)
+                    for where, each in numbers_by_query.read_measures(content.data)
                 ]
-            return self.of_records(
+            return self.from_records(
                 lambda layout, _: records_table(iter(values), layout), lambda ids: locate_value(iter(values), ids)
             )
-        return self.of_table(
+        return self.from_table(
             column_names(content),
             lambda layout, columns: read_in_memory(content, layout, dict(columns)),
             lambda _: self.origin,
@@ -114,7 +114,7 @@ class Scores(Source):
 
     # ---- as a table
 
-    def of_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
+    def from_table(self, names: Sequence[str], read: Read, locate: Locate, *, has_means: bool = False) -> pa.Table:
         """Return a table of values in the columns of PULLED.
 
         names: the columns of the input. read: a function that reads the input, given a layout and the mapping field ->
@@ -131,12 +131,12 @@ class Scores(Source):
             )
         if value_columns is not None and value_columns.values:
             keys = [name for name in ("system_id", "query_id") if getattr(value_columns, name)]
-            return self.complete(self.of_columns(value_columns, read), keys, locate)
+            return self.complete(self.from_columns(value_columns, read), keys, locate)
         layout = SCORE if system is None or SCORE.choose_columns(names, columns)["system_id"] in names else ONE_SYSTEM
         keys = [field.name for field in layout.fields if field.name in KEY]
         return self.complete(read(layout, columns), keys, locate, has_means=has_means and layout is ONE_SYSTEM)
 
-    def of_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
+    def from_columns(self, columns: ValueColumns, read: Read) -> pa.Table:
         """Return values in the columns of SCORE, one per row, from data with one column per metric or system.
 
         columns: which columns hold ids and values. read: a function that reads the input, given a layout and the
@@ -201,7 +201,7 @@ class Scores(Source):
             " (in a configuration: scores: [{system: NAME, file: FILE}])"
         )
 
-    def of_records(self, read: Read, locate: Locate) -> pa.Table:
+    def from_records(self, read: Read, locate: Locate) -> pa.Table:
         """Return the values of a single system as a table in the columns of PULLED, from data without named columns.
 
         read: a function that reads the data, given a layout. locate: a function that returns the location of a value,

@@ -89,7 +89,7 @@ class Function(Source):
                 )
             else:
                 entries = self.call_at_once(function, queries)
-            rows = self.check_rows(entries)
+            rows = self.valid_rows(entries)
         if not rows:
             raise InputError(f"{self.shown} returned no document for any of {len(queries)} queries")
         query_ids, doc_ids, scores = zip(*rows, strict=True)
@@ -173,13 +173,13 @@ class Function(Source):
             yield entry[0], entry[1]
             after = f" after query {format_value(entry[0])}"
 
-    def check_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
+    def valid_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """Return the rows (query_id, doc_id, score) of all results; raise InputError if a result breaks a rule."""
         rows: list[tuple[str, str, float]] = []
         limits = LimitCounter(BOUNDS[self.limits_key], self.shown)
         for query_id, results in entries:
             with self.translate_errors(f" on query {format_value(query_id)}"):
-                some = islice(check_results(self.origin, query_id, results), limits.bounds.rows - len(rows) + 1)
+                some = islice(valid_results(self.origin, query_id, results), limits.bounds.rows - len(rows) + 1)
                 rows += [(query_id, *pair) for pair in some]
                 limits.count(rows=len(rows) - limits.rows)
         return rows
@@ -195,7 +195,7 @@ class Function(Source):
 END = object()
 
 
-def check_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
+def valid_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
     """Yield (doc_id, score) for each result of a query; raise InputError if a result breaks a rule."""
     where = f"python = {name!r}, query {format_value(query_id)}"
     if not is_valid_text(query_id):

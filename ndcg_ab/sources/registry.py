@@ -135,9 +135,9 @@ def pull_source(
     elif rules != AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
     pulled = check_row_count(Pulled(table, layout, source, cut_documents(answer.documents, rules), costs=recorded))
-    if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
+    if layout.kind == JUDGMENT.kind and not pulled.remote_table:
         refuse_ratings(pulled)
-    if needed and isinstance(table, pa.Table) and not pulled.elsewhere:
+    if needed and isinstance(table, pa.Table) and not pulled.remote_table:
         reduced = reduce_ranking(group_rows(table), needed)
         return dataclasses.replace(pulled, content=lambda: table, reduced=reduced) if reduced else pulled
     return pulled
@@ -164,7 +164,7 @@ def answer_within_limits(described: Any, source: Source, layout: Layout, pull: P
 
 def check_row_count(pulled: Pulled) -> Pulled:
     """Return the pulled data; raise InputError if it has more rows than allowed for its kind of source."""
-    size = pulled.table.nbytes if pulled.elsewhere else 0  # what came is a row for each query
+    size = pulled.table.nbytes if pulled.remote_table else 0  # what came is a row for each query
     LimitCounter(BOUNDS[pulled.source.limits_key], pulled.origin).count(size=size, rows=pulled.count)
     return pulled
 

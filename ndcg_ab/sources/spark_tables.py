@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.connections import ADDRESS, plain_address
+from ndcg_ab.config.model.inputs.connections import ADDRESS, safe_address
 from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.secrets.lookup import reveal_secrets
@@ -53,7 +53,7 @@ class ClusterTable(Source):
     def __init__(self, described: SparkSource, directory: Path) -> None:
         self.described = described
         self.directory = directory
-        self.origin = f"table {plain_address(described.table)}"
+        self.origin = f"table {safe_address(described.table)}"
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         from ndcg_ab.engines import spark

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from ndcg_ab.checks.ranking_checks import findings_of
+from ndcg_ab.checks.ranking_checks import findings_from_remarks
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.config.options.from_options import validate_evaluation
@@ -68,7 +68,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
     allowed = allowed_resources(evaluation)
     graded = source.grade(pull_queries(evaluation).texts, allowed)
-    return ClickStudy(described.clicks, graded, findings_of(graded.remarks, "clicks"))
+    return ClickStudy(described.clicks, graded, findings_from_remarks(graded.remarks, "clicks"))
 
 
 def study_to_json(study: ClickStudy) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
-from ndcg_ab.comparing.drawn_queries import find_disagreements
+from ndcg_ab.comparing.drawn_queries import measure_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
@@ -305,7 +305,7 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     read = PulledInputs(judgments, queries, rankings, (), None, (), None, None)
     load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
-    disagreements = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
+    disagreements = measure_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
     return ReadLog(read, plain, *disagreements)
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from ndcg_ab.checks.unjudged_checks import check_rankings_alone
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.layers import fill_in_content
-from ndcg_ab.config.loading.templates import resolve_at, stands_for_many
+from ndcg_ab.config.loading.templates import is_folder_or_pattern, resolve_templates
 from ndcg_ab.config.loading.yaml_files import parse_yaml
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
@@ -32,7 +32,7 @@ from ndcg_ab.pipeline import check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import make_source
-from ndcg_ab.sources.files.file import refuse_no_file
+from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
@@ -74,7 +74,7 @@ class RecognisedFile(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationFiles:
+class InputFiles:
     """The files of an evaluation, as options named them or their content was recognised.
 
     judgments, queries: None if there is no such file. systems: system -> ranking file, the baseline first. grades: word
@@ -102,7 +102,7 @@ def guess_inputs(
     queries: Path | None,
     *,
     needs_judgments: bool = True,
-) -> EvaluationFiles:
+) -> InputFiles:
     """Find out by their content which files are judgments, rankings and queries.
 
     files: the files to recognise. judgments, systems, queries: files whose role an option names; systems: system ->
@@ -133,7 +133,7 @@ def guess_inputs(
         raise InputError("no judgments: name them with --judgments FILE")
     if not by_system:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
-    return EvaluationFiles(single.get(JUDGMENTS), by_system, single.get(QUERIES))
+    return InputFiles(single.get(JUDGMENTS), by_system, single.get(QUERIES))
 
 
 def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
@@ -142,9 +142,9 @@ def recognise_input(path: Path, kind: str | None = None) -> RecognisedFile:
     kind: the role of the file; None if it is to be found out.
     """
     first = path
-    if kind == RANKING and stands_for_many(path):
+    if kind == RANKING and is_folder_or_pattern(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
-    refuse_no_file(first)
+    refuse_unreadable_file(first)
     return RecognisedFile(path, recognise_file(first, kind))
 
 
@@ -155,7 +155,7 @@ def evaluation_name(folder: Path) -> str:
 
 
 def configuration_text(
-    files: EvaluationFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
+    files: InputFiles, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
     """Return the text of a configuration in YAML.
 
@@ -207,7 +207,7 @@ output: ndcg-ab-results
 
 def source_yaml(recognised: RecognisedFile, folder: Path, indent: str) -> str:
     file = yaml_scalar(os.path.relpath(resolve_path(recognised.path), resolve_path(folder)))
-    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(recognised.path)
+    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * is_folder_or_pattern(recognised.path)
 
 
 def yaml_scalar(text: str) -> str:
@@ -224,7 +224,7 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
         evaluation = Evaluation.model_validate({**content, "directory": resolve_path(folder)})
     except ValidationError as error:
         raise InputError("\n".join(describe_problems(error))) from None
-    return resolve_at(evaluation, datetime.now(UTC))
+    return resolve_templates(evaluation, datetime.now(UTC))
 
 
 # ---- a check of files
@@ -264,7 +264,7 @@ def check_files(
     judged = inputs.judgments.path if inputs.judgments else "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
-        {"name": name, "file": str(each.path), "parts": stands_for_many(each.path), "duplicates": duplicates}
+        {"name": name, "file": str(each.path), "parts": is_folder_or_pattern(each.path), "duplicates": duplicates}
         for name, each in inputs.systems.items()
     ]
     if inputs.queries:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.comparing.families import candidate_names, make_families, paired_columns
+from ndcg_ab.comparing.families import candidate_names, make_families, metric_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
@@ -21,7 +21,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import AllResults, add_unjudged, has_expected_value, index_values, read_ranked_results
 from ndcg_ab.pipeline import score_systems
-from ndcg_ab.results.decisions import robust_state
+from ndcg_ab.results.decisions import state_despite_unjudged
 from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
 from ndcg_ab.sources.queries import documents_source, read_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -161,14 +161,14 @@ def find_documents_to_judge(
             raise InputError(Setting("--candidate"), message)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
-    columns = paired_columns(engine, evaluation, sampling)
+    columns = metric_columns(engine, evaluation, sampling)
     (metric,) = evaluation.metric_list
     results = read_ranked_results(engine, [metric])
     compared = add_unjudged(
         engine, evaluation, sampling, columns, make_families(engine, evaluation, sampling, columns), results
     )
     by_candidate = {row.candidate: row for row in compared}
-    open_ones = [name for name, row in by_candidate.items() if robust_state(row).is_undecided]
+    open_ones = [name for name, row in by_candidate.items() if state_despite_unjudged(row).is_undecided]
     chosen_names = list(candidates) or open_ones or list(by_candidate)
     say("weighing what is unjudged")
     columns = [column for column in columns if column.candidate in chosen_names]

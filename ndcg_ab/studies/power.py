@@ -376,10 +376,10 @@ def question_effects(effects: Sequence[float], metric: str, values: Sequence[flo
     differences = [NamedDifference("--effect", metric, effect) for effect in effects]
     try:
         for each in differences:
-            each.refuse_out_of(limits)
+            each.refuse_if_beyond_range(limits)
     except RuleError as error:
         raise InputError(*error.parts) from None
-    return tuple(question for each in differences if (question := each.question(limits)))
+    return tuple(question for each in differences if (question := each.size_warning(limits)))
 
 
 def values_in_query_order(

@@ -10,7 +10,7 @@ from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import no_gain_finding
 from ndcg_ab.comparing.drawn_queries import add_drawn_findings
-from ndcg_ab.comparing.families import compare_columns, paired_columns
+from ndcg_ab.comparing.families import compare_columns, metric_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
@@ -68,7 +68,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     """
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
-    columns = paired_columns(engine, evaluation, sampling)
+    columns = metric_columns(engine, evaluation, sampling)
     comparisons: dict[tuple[str, str], Comparison] = {}
     for metric in evaluation.metrics:
         of_metric = [column for column in columns if column.metric == metric]

@@ -20,7 +20,7 @@ from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import translate
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict, format_effect
+from ndcg_core.statistics.verdicts.verdict import Verdict, format_distinct_effect
 
 LARGE = "large_difference"  # the finding about a margin that next to nothing fails
 LOST = 10  # queries that a failure names
@@ -136,7 +136,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
             yield f"{row.metric} {row.verdict}"
         elif row.smallest_effect is None or row.mde > row.smallest_effect:
             is_possible = row.largest_loss is None or row.mde <= row.largest_loss
-            least = f"find only differences of {format_effect(row.mde)} or more"
+            least = f"find only differences of {format_distinct_effect(row.mde)} or more"
             least = least if is_possible else "can find no difference"
             yield f"{row.metric} undecided ({signed(row.difference)}): {queries_text(row.queries)} {least}"
 

@@ -24,7 +24,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import replace_atomically
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
-from ndcg_ab.sources.files.file import read_file, refuse_no_file
+from ndcg_ab.sources.files.file import read_file, refuse_unreadable_file
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
@@ -120,7 +120,7 @@ class RankingBaseline:
             evaluation = make_evaluation({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
             refuse_several_orders(evaluation.metric_list)
             depth = deepest_cutoff(evaluation.metric_list)
-            path = self.path(depth)
+            path = self.path_at_depth(depth)
             if self.is_updated:
                 result = compare(judgments, {CANDIDATE: candidate}, **alone)
                 (system,) = evaluation.systems
@@ -143,7 +143,7 @@ class RankingBaseline:
             raise damaged_baseline(path, problem, self.test)
         return result
 
-    def path(self, depth: int | None) -> Path:
+    def path_at_depth(self, depth: int | None) -> Path:
         """Return the path of the baseline's file, whose name contains `depth`.
 
         depth: number of results of each query in the file; None: all results.
@@ -166,7 +166,7 @@ class RankingBaseline:
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
         text = page.getvalue().encode()
-        content = {digest_path(path): digest_text(path, text).encode(), path: text}
+        content = {digest_file_path(path): digest_text(path, text).encode(), path: text}
         if all(file.is_file() and file.read_bytes() == found for file, found in content.items()):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ class RankingBaseline:
         self.written.append(self.relative_path(path))
 
 
-def digest_path(path: Path) -> Path:
+def digest_file_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
@@ -250,12 +250,12 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     """
     passage = LimitCounter(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
-    refuse_no_file(path)
+    refuse_unreadable_file(path)
     table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
     passage.count(rows=table.num_rows)
     rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
     check_rankings(path, rows, test)
-    beside = digest_path(path)
+    beside = digest_file_path(path)
     if not beside.is_file():
         raise damaged_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
     promised = beside.read_text("utf-8", "replace")

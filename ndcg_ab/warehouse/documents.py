@@ -75,14 +75,14 @@ def valid_judgments(metric: Metric) -> Iterator[Step]:
     The final query returns null for a query with an invalid judgment, and for all queries if a judgment has no
     query_id.
     """
-    condition = expressions.is_named_sql("given_judgment.query_id")
+    condition = expressions.named_ids_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
         "one row; faults: judgments that name no query, so that nothing can be believed",
         f"select count(*) - count(case when {condition} then 1 end) as faults\nfrom given_judgment",
     )
-    possible = [expressions.is_finite_sql("given_judgment.grade")]
-    if (highest := expressions.highest_addable_grade(metric)) < expressions.LARGEST:
+    possible = [expressions.finite_sql("given_judgment.grade")]
+    if (highest := expressions.highest_grade_without_overflow(metric)) < expressions.LARGEST:
         possible.append(f"given_judgment.grade <= {number_literal(highest)}")
     rules = "\n            and ".join(possible)
     yield Step(
@@ -97,7 +97,7 @@ def valid_judgments(metric: Metric) -> Iterator[Step]:
     end as grade,
     case
         when {rules}
-            and {expressions.is_named_sql("given_judgment.doc_id")} then 0
+            and {expressions.named_ids_sql("given_judgment.doc_id")} then 0
         else 1
     end as faults
 from given_judgment
@@ -135,7 +135,7 @@ def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     judgment.grade,
     {indent_lines(gain_lines(metric, "judgment.grade", dialect.real))} as gain,
     case
-        when {is_valid_sql(metric)} then 0
+        when {valid_judgment_sql(metric)} then 0
         else 1
     end as faults{marked}
 from judgment""",
@@ -160,7 +160,7 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
     )
 
 
-def is_valid_sql(metric: Metric) -> str:
+def valid_judgment_sql(metric: Metric) -> str:
     """Return the SQL condition that is true if a judgment can be used.
 
     The judgment must have valid ids and a finite grade, no other judgment may give the document another grade, and the
@@ -170,7 +170,7 @@ def is_valid_sql(metric: Metric) -> str:
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")
     if table := expressions.gain_pairs(metric):
-        most = expressions.largest_addable_gain(metric)
+        most = expressions.largest_gain_without_overflow(metric)
         grades = ", ".join(number_literal(grade) for grade, gain in table if grade > 0 and gain <= most)
         rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({grades}))" if grades else "judgment.grade <= 0e0")
     if metric.max_grade is not None:
@@ -186,15 +186,15 @@ def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 
     They count invalid results, list the systems, and give the results in rank order with their gains.
     """
-    condition = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
+    condition = expressions.named_ids_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
         "one row; faults: results that name no system or no query, so that nothing can be believed",
         f"select\n    count(*)\n    - count(case when {condition} then 1 end) as faults\nfrom given_ranking",
     )
-    finite = expressions.is_finite_sql("given_ranking.order_score")
+    finite = expressions.finite_sql("given_ranking.order_score")
     faults = f"count(*)\n        - count(case when {finite} then 1 end)"
-    faults += f"\n        + count(*) - count(case when {expressions.is_named_sql('given_ranking.doc_id')} then 1 end)"
+    faults += f"\n        + count(*) - count(case when {expressions.named_ids_sql('given_ranking.doc_id')} then 1 end)"
     if metric.duplicates == "error":
         faults += "\n        + count(*) - count(distinct given_ranking.doc_id)"
     yield Step(

@@ -23,7 +23,7 @@ def number_literal(value: float) -> str:
     return text.replace("e+", "e") if "e" in text else f"{text}e0"
 
 
-def is_finite_sql(column: str) -> str:
+def finite_sql(column: str) -> str:
     """Return the SQL condition that a number is neither null, infinite nor NaN.
 
     The condition is right however a database orders NaN.
@@ -31,22 +31,22 @@ def is_finite_sql(column: str) -> str:
     return f"abs({column}) <= {number_literal(LARGEST)}"
 
 
-def is_named_sql(*columns: str) -> str:
+def named_ids_sql(*columns: str) -> str:
     """Return the SQL condition that ids are neither null nor empty."""
     return " and ".join(f"{column} <> ''" for column in columns)
 
 
-def largest_addable_gain(metric: Metric) -> float:
+def largest_gain_without_overflow(metric: Metric) -> float:
     """Return a limit for gains: sums over ranks do not overflow if no gain exceeds the limit."""
     return MOST_GAIN if metric.traits.is_bounded else MOST_GAIN_OF_SUMS
 
 
-def highest_addable_grade(metric: Metric) -> float:
+def highest_grade_without_overflow(metric: Metric) -> float:
     """Return the highest grade whose gain can be summed over ranks without overflow.
 
     If the gain is neither linear nor exponential, no grade is too high, and the largest float is returned.
     """
-    most = largest_addable_gain(metric)
+    most = largest_gain_without_overflow(metric)
     if metric.effective_gain == "linear":
         return most
     if metric.effective_gain != "exponential":

@@ -72,7 +72,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
 
 def refuse_impossible_highest(metric: Metric) -> None:
     """Raise InputError if the metric's `max_grade` has a gain that is too large to be summed over ranks."""
-    if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
+    if metric.max_grade is not None and metric.max_grade > expressions.highest_grade_without_overflow(metric):
         raise InputError(
             f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
             " choose a lower one, or another gain"

@@ -14,9 +14,9 @@ from ndcg_core.measures.score import (
     factors_at_ranks,
     gain,
     gains_at_ranks,
+    has_relevant_judgment,
     ideal_end,
     ideal_gains,
-    is_relevant,
     order_results,
     quotient,
     score_query,
@@ -165,7 +165,7 @@ def explain(
     factors = factors_at_ranks(metric, ranking, gains, judgments, highest)
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
     if metric.traits.takes("ideal"):
-        ideal = ideal_documents(metric, [document.doc_id for document in ranking], judgments, highest)
+        ideal = ideal_rows(metric, [document.doc_id for document in ranking], judgments, highest)
     best = add_running_sums(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
     return Explanation(
         metric, add_running_sums(rows, factors), best, value, explain_value(metric, judged_results, results, judgments)
@@ -186,7 +186,7 @@ def add_running_sums(
     return tuple(lines)
 
 
-def ideal_documents(
+def ideal_rows(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
     """Return the ideal ranking as rows (doc_id, None, grade, gain), best first.
@@ -216,7 +216,7 @@ def explain_value(
     """
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"
-    if not is_relevant(metric, judgments):
+    if not has_relevant_judgment(metric, judgments):
         return f"nothing judged has a gain (no_relevant = {metric.no_relevant})"
     if not results:
         return "the system returned nothing"

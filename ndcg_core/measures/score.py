@@ -224,7 +224,7 @@ def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[st
     return gains
 
 
-def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
+def has_relevant_judgment(metric: Metric, judgments: Mapping[str, float]) -> bool:
     """Return whether a query has a relevant judgment, which is a judgment with a gain above 0.
 
     For the gain `judged`, which every judgment has, it is a judgment with a grade above 0.
@@ -298,7 +298,7 @@ def quotient(
         raise MetricError(f"metric {metric.name}: grade {format_number(min(judgments.values()))} is below 0")
     if not results and metric.unanswered == "exclude":
         return None
-    if not is_relevant(metric, judgments):
+    if not has_relevant_judgment(metric, judgments):
         return {"exclude": None, "zero": Quotient(0.0), "one": Quotient(1.0)}[metric.no_relevant]
     if ranking is None:
         ranking = rank_results(metric, results, judgments)

@@ -94,7 +94,7 @@ def tie_bounds(
         results_in_order = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
         return score_query(with_ties(metric, "given"), results_in_order, judgments, highest_grade, ideal=ideal) or 0.0
 
-    if not is_order_seen(metric, results, judgments):
+    if not can_order_change_value(metric, results, judgments):
         value = value_in_order(1.0)
         return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
@@ -105,7 +105,7 @@ def tie_bounds(
     return TieBounds(value_in_order(-1.0), expected, value_in_order(1.0))
 
 
-def is_order_seen(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
+def can_order_change_value(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
     """Return whether documents with equal scores have different grades, so that their order can change the value.
 
     An unjudged document differs from a judged one.

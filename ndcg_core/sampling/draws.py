@@ -127,14 +127,14 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, earlier_dra
     order = open_ones[np.argsort(numbers[open_ones] / sizes[open_ones], kind="stable")]
     is_drawn = is_kept.copy()
     is_drawn[order[:new_count]] = True
-    of_new = np.full(len(sizes), ratio_at(order, new_count, sizes, numbers))
+    of_new = np.full(len(sizes), draw_ratio_at(order, new_count, sizes, numbers))
     if earlier_draw is not None:
-        of_new[is_kept] = ratio_at(without_next_query(order, earlier_draw, numbers), new_count - 1, sizes, numbers)
+        of_new[is_kept] = draw_ratio_at(without_next_query(order, earlier_draw, numbers), new_count - 1, sizes, numbers)
     of_new[sizes == 0] = 0.0
     return Draw(is_drawn, np.maximum(np.minimum(1.0, of_new * np.where(sizes > 0, sizes, 1.0)), earlier))
 
 
-def ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
+def draw_ratio_at(order: NDArray[np.intp], index: int, sizes: FloatArray, numbers: FloatArray) -> float:
     """Return the ratio number / size of the query at a position of `order`.
 
     Return infinity for an index beyond the end of `order`, and 0 for a negative index.

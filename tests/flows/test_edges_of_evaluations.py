@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.flows.cli.inputs import parse_moment
+from ndcg_ab.flows.cli.inputs import parse_at_option
 from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.runs import stages
@@ -18,7 +18,7 @@ from ndcg_ab.runs import stages
 )
 def test_a_moment_that_no_night_has_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="--at"):
-        parse_moment(text)
+        parse_at_option(text)
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "bell\a", "tab\t"])

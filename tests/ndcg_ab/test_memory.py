@@ -15,7 +15,7 @@ from ndcg_ab import memory
 from ndcg_ab.config.options.from_options import read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.exit_codes import exit_code_for
+from ndcg_ab.flows.cli.exit_codes import report_error
 from ndcg_ab.labels import unjudged
 from ndcg_ab.memory import LEAST, LimitReached, Memory, bytes_of
 from ndcg_ab.scoring import loading
@@ -56,23 +56,23 @@ def test_duckdb_gets_less_where_the_process_holds_much_already(tmp_path: Path, m
     """As in `run`, which loads Prefect and MLflow."""
     shares = []
     for held in (100_000_000, 350_000_000, 900_000_000):
-        monkeypatch.setattr(memory, "footprint", lambda held=held: held)
+        monkeypatch.setattr(memory, "free_and_measure_memory", lambda held=held: held)
         with Memory("1GB", tmp_path) as given:
             shares.append(given.duckdb_bytes)
     assert shares == [550_000_000, 350_000_000, memory.LEAST_OF_DUCKDB]
 
 
 def test_the_footprint_is_what_the_process_holds() -> None:
-    before = memory.footprint()
+    before = memory.free_and_measure_memory()
     held = bytearray(100_000_000)
     held[::4096] = b"x" * len(held[::4096])
-    assert 80_000_000 < memory.footprint() - before < 150_000_000
+    assert 80_000_000 < memory.free_and_measure_memory() - before < 150_000_000
     del held
-    assert memory.footprint() - before < 20_000_000
+    assert memory.free_and_measure_memory() - before < 20_000_000
 
 
 def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "footprint", lambda: 100_000_000)
+    monkeypatch.setattr(memory, "free_and_measure_memory", lambda: 100_000_000)
     asked = "select current_setting('memory_limit'), current_setting('threads'), current_setting('temp_directory')"
     with DuckDBEngine(memory_limit="1GB", spill=tmp_path, threads=64) as engine:
         limit, threads, folder = engine.connection.execute(asked).fetchall()[0]
@@ -170,7 +170,7 @@ def test_work_ends_with_a_sentence_when_the_limit_is_reached(tmp_path: Path, mon
                 time.sleep(0.01)
     assert memory.Guard.at_work is None
     monkeypatch.setattr(memory, "resident_bytes", lambda: 0)
-    assert exit_code_for(LimitReached()) == 2
+    assert report_error(LimitReached()) == 2
 
 
 COMMANDS = ("compare", "judge-next", "sensitivity")

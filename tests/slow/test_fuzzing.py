@@ -83,7 +83,7 @@ def _own_secrets() -> Iterator[None]:
     yield
     redaction._known.clear()
     redaction._known.update(known)
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
 
 
 @pytest.mark.usefixtures("_own_secrets")

@@ -11,7 +11,7 @@ from ndcg_ab.errors import InputError
 from ..base_command import HelpAll
 from ..console import Progress, exit_if_gate_failed
 from ..inputs import assign_inputs, repeat_options
-from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, options_of, takes
+from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, parameter_types, takes
 from ..outputs import Output, local_inputs
 from .judging import OF_JUDGE_NEXT
 
@@ -91,7 +91,7 @@ def compare(
         from ndcg_ab.report.terminal.screen import print_outcome
 
         inputs = repeat_options(
-            options | {"metric": (options["metric"] or [])[:1]}, options_of("metric", *OF_JUDGE_NEXT)
+            options | {"metric": (options["metric"] or [])[:1]}, parameter_types("metric", *OF_JUDGE_NEXT)
         )
         remedies = {JUDGE: f"{JUDGE} {inputs}"} if inputs else {}
         output.show(print_outcome, outcome, details=details, explain=explain, remedies=remedies)

@@ -98,7 +98,7 @@ def draw(
     options |= {"files": files, "queries": queries, "grades": grades if words else None}
     offered = [*words.values()] or parse_numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
     config = configuration_in(files)
-    evaluation = evaluation_to_draw(config, options)
+    evaluation = evaluation_for_draw(config, options)
     inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
     output = Output(inputs, quiet=quiet, output_file=output_file, sheet=sheet, json=json)
     from ndcg_ab.config.model.inputs.sources import FileSource
@@ -130,7 +130,7 @@ def draw(
     output.print_written_files()
 
 
-def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
+def evaluation_for_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
     """Return the evaluation whose log of queries is sampled.
 
     config: a configuration; the options `queries`, `metric` and `grades` replace its log, its metrics and the numbers
@@ -139,7 +139,7 @@ def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Eval
     """
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics
-    from ndcg_ab.config.options.positional import name_systems
+    from ndcg_ab.config.options.positional import parse_named_files
 
     if config is None:
         refuse_options_of_config(options)
@@ -149,7 +149,7 @@ def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Eval
                 f"{rankings[0]}: is no option; say --system {rankings[0]}, or give all rankings without --system"
             )
         metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
-        systems = spread_files(name_systems(rankings or named, of_option=not rankings))
+        systems = spread_files(parse_named_files(rankings or named, of_option=not rankings))
         return evaluation_from_options({**options, "judgments": "judgments", "system": systems, "metric": metrics}, 2)
     evaluation = evaluation_from_config(config, options, OF_DRAW)
     changes: dict[str, object] = {}

@@ -11,7 +11,7 @@ from ndcg_ab.errors import InputError
 from ..base_command import HelpAll
 from ..console import Progress
 from ..inputs import assign_inputs
-from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, options_of, takes
+from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, parameter_types, takes
 from ..outputs import Output, local_inputs, option_of
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
@@ -52,7 +52,7 @@ def judgments(
 
     if files or options["system"]:
         options["system"] = assign_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")["system"]
-    for name in () if options["system"] else options_of(*OF_SYSTEMS):
+    for name in () if options["system"] else parameter_types(*OF_SYSTEMS):
         if options[name] not in (None, []):
             raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
     formats = split_for_files("--judgments-format", judgments_format)

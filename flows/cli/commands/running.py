@@ -15,7 +15,7 @@ from ..exit_codes import PENDING, write_error
 from ..inputs import (
     configuration_in,
     evaluation_from_config,
-    parse_moment,
+    parse_at_option,
     refuse_options_of_config,
     repeat_options,
 )
@@ -116,7 +116,7 @@ def run(
     settings = options["settings"] or ()
     evaluation = with_resource_options(read_config(config, settings), options)
     output = Output([*local_inputs(evaluation), config], quiet=quiet, json=json)
-    time = parse_moment(options["at"])
+    time = parse_at_option(options["at"])
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
         from ndcg_ab.history.bundle import read_bundle

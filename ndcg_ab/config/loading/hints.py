@@ -26,7 +26,7 @@ def read_number(value: Any) -> float | None:
     return float(value)
 
 
-def plain_number(text: str) -> str | None:
+def guess_positive_number(text: str) -> str | None:
     """Return the positive number that a text means: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``; else None."""
     digits = text.strip().lstrip("+-").replace(",", ".")
     share = digits.endswith("%")
@@ -61,10 +61,10 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     if kind == "literal_error":
         return closest_hint(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
     if key == "gate.judged" and kind == "less_than_equal":
-        proposal = plain_number(f"{value}%")
+        proposal = guess_positive_number(f"{value}%")
         return f"; did you mean {proposal}?" if proposal and float(proposal) <= 1 else ""
     if kind.startswith("float") and isinstance(value, str):
-        proposal = plain_number(value)
+        proposal = guess_positive_number(value)
         if proposal and key == "statistics.alpha":
             proposal = guess_alpha(float(proposal))
         return f"; did you mean {proposal}?" if proposal else ""

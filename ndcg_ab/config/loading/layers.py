@@ -19,7 +19,7 @@ from ndcg_ab.config.loading.keys import (
     takes_text,
 )
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.keys import as_several, inner_types, is_model, is_reference
+from ndcg_ab.config.model.keys import inner_types, is_model, is_reference, to_list
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
 from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts
 from ndcg_ab.errors import InputError
@@ -55,7 +55,7 @@ class LayeredConfiguration:
                 return origin
         return otherwise
 
-    def on(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
+    def merge_onto(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
         """Return this layer merged onto a lower layer.
 
         Mappings are merged key by key, other values of the lower layer are replaced, and null removes a key.
@@ -112,7 +112,7 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
         raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
     content = fill_in_content(content, str(path))
     extended = content.pop(EXTENDS, None)
-    bases = as_several(extended)
+    bases = to_list(extended)
     if not all(isinstance(name, str) and name for name in bases):
         raise InputError(f"{path}: {EXTENDS} = {extended!r}: must be the name of a file, or a list of names")
     if resolve_path(path.parent) != directory:
@@ -122,8 +122,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
         return own
     below = LayeredConfiguration({}, {})
     for base in bases:
-        below = read_layer(path.parent / Path(base).expanduser(), (*above, path), directory).on(below)
-    return own.on(below)
+        below = read_layer(path.parent / Path(base).expanduser(), (*above, path), directory).merge_onto(below)
+    return own.merge_onto(below)
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], key_path: KeyPath = ()) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ndcg_ab.config.model.consistency import check_names
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, PACKED_SUFFIXES, STEM, System
 from ndcg_ab.config.model.keys import Trait, change_keys, traits_of, walk_keys
 from ndcg_ab.config.walking import KeyPath, dotted_key, map_texts, walk_texts
@@ -30,7 +30,7 @@ WILD = re.compile(r"[*?\[]")
 SHOWN = 3  # files in a message
 
 
-def stands_for_many(path: Path) -> bool:
+def is_folder_or_pattern(path: Path) -> bool:
     """Return whether a path is a folder, or a pattern that is not the name of an existing file."""
     return path.is_dir() or bool(WILD.search(str(path)) and not path.exists())
 
@@ -59,7 +59,7 @@ def nothing_matches_text(path: Path) -> str:
     return f"in {folder} there is {', '.join(near)}" if near else f"the folder {folder} is empty"
 
 
-def resolve_at(evaluation: Evaluation, time: datetime) -> Evaluation:
+def resolve_templates(evaluation: Evaluation, time: datetime) -> Evaluation:
     """Return the evaluation with dates filled in for a point in time, and patterns replaced by existing files.
 
     Dates are in the time zone of the schedule, or UTC without a schedule. An evaluation without dates and patterns is
@@ -145,7 +145,7 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
         elif isinstance(value, BaseModel):
             changes[name] = resolve_files(value, evaluation, inner)
         elif isinstance(value, Path) and is_one and Trait.INPUT in traits_of(field):
-            changes[name] = only_match(evaluation, value, dotted_key(inner))
+            changes[name] = find_single_file(evaluation, value, dotted_key(inner))
     return model.model_copy(update=changes)
 
 
@@ -160,14 +160,14 @@ def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P
     where = f"{dotted_key(key_path)}.file"
     if not isinstance(entry.file, Path):
         message = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
-        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(entry.file))!r}: {message}")
+        raise InputError(f"{evaluation.name}: {where} = {safe_address(str(entry.file))!r}: {message}")
     return [
         entry.model_copy(update={"name": entry.name.replace(STEM, file_stem(file)), "file": file})
         for file in find_files(evaluation, entry.file, where)
     ]
 
 
-def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
+def find_single_file(evaluation: Evaluation, path: Path, where: str) -> Path:
     """Return the one file that a path or pattern names; raise InputError if none or several match.
 
     where: the key, for messages.

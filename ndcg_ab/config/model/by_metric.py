@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
-from ndcg_ab.config.loading.hints import plain_number, read_number
+from ndcg_ab.config.loading.hints import guess_positive_number, read_number
 from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, external_metric_name
 from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.errors import RuleError, Setting, format_value
@@ -42,7 +42,7 @@ class NamedDifference(NamedTuple):
         """The text after the key in a message: ``: recall@10 = 0.02`` or `` = 0.02``."""
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
-    def refuse_out_of(self, limits: Range | None) -> None:
+    def refuse_if_beyond_range(self, limits: Range | None) -> None:
         """Raise RuleError if the difference is at least as large as the range of the metric.
 
         limits: the range of the metric, or None if it is unknown; then no error is raised.
@@ -51,7 +51,7 @@ class NamedDifference(NamedTuple):
             limit = f"must be below {limits.width:g}, since {self.describe(limits)}"
             raise RuleError(Setting(self.key), f"{self.text_after_key}: {limit}{self.hint(limits)}")
 
-    def question(self, limits: Range | None) -> str | None:
+    def size_warning(self, limits: Range | None) -> str | None:
         """Return a warning text if the difference is at least half the range of the metric, else None.
 
         limits: the range of the metric, or None if it is unknown; then the result is None.
@@ -74,7 +74,7 @@ def read_margin(value: Any) -> float:
     """Return a difference as a float; raise ValueError unless it is a number above 0."""
     number = read_number(value)
     if number is None or number <= 0:
-        meant = plain_number(str(value)) if isinstance(value, str) or number is not None else None
+        meant = guess_positive_number(str(value)) if isinstance(value, str) or number is not None else None
         raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
     return number
 

@@ -20,10 +20,10 @@ ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys 
 def check_consistency(evaluation: Any) -> None:
     """Raise RuleError or ValueError if keys of an evaluation contradict each other, or a required key is missing."""
     refuse_rankings_beside_scores(evaluation)
-    check_tables(evaluation)
+    apply_spark_settings(evaluation)
     refuse_judging_function(evaluation)
     check_names(evaluation)
-    check_queries(evaluation)
+    refuse_missing_queries(evaluation)
     if evaluation.gate is not None:
         check_gate(evaluation.gate, evaluation)
 
@@ -70,7 +70,7 @@ def check_gate(gate: Gate, evaluation: Any) -> None:
         raise RuleError(Setting("gate.proof"), rule, margin, "`")
 
 
-def check_queries(evaluation: Any) -> None:
+def refuse_missing_queries(evaluation: Any) -> None:
     """Raise RuleError if no queries are given although a key or a source of rankings needs them."""
     if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
         key = "slices.by" if evaluation.slices.by else "statistics.weighted"
@@ -86,7 +86,7 @@ def check_queries(evaluation: Any) -> None:
                 )
 
 
-def check_tables(evaluation: Any) -> None:
+def apply_spark_settings(evaluation: Any) -> None:
     """Pass the settings of Spark to each source, and check the keys that depend on Spark.
 
     Raises RuleError or ValueError for a `table` without Spark, and for keys that do not work with Spark.

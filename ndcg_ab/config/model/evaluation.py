@@ -260,7 +260,7 @@ class Evaluation(Model):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _validate_metric_names(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
+    def _validate_configuration(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
         """Validate the configuration; raise ValidationError if it breaks a rule, or lacks judgments or systems.
 
         If the configuration has scores, metrics of another tool are accepted.
@@ -314,7 +314,7 @@ class Evaluation(Model):
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
         refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
-            each.refuse_out_of(self.range_of(each.metric))
+            each.refuse_if_beyond_range(self.range_of(each.metric))
 
     def named_differences(self) -> Iterator[NamedDifference]:
         """Yield every margin, smallest effect and threshold that a key gives, in the unit of its metric."""
@@ -379,7 +379,7 @@ class Evaluation(Model):
         return self.judgments is not None and bool(self.judgments.complete)
 
     @property
-    def described_by_default(self) -> list[str]:
+    def default_secondary_metrics(self) -> list[str]:
         """The metrics that are secondary only because no key assigned roles."""
         return self.secondary_metrics if self.primary_metrics == FIRST else []
 

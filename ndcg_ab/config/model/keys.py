@@ -149,12 +149,12 @@ class Model(BaseModel):
         return {"description": schema.pop("description", ""), "anyOf": [*short.get("anyOf", [short]), schema]}
 
 
-def as_several(value: Any) -> Any:
+def to_list(value: Any) -> Any:
     """Return a list unchanged, any other value in a list, and an empty list for None."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-SEVERAL = BeforeValidator(as_several)
+SEVERAL = BeforeValidator(to_list)
 """A validator for lists whose only entry may be given without a list."""
 
 M = TypeVar("M", bound=BaseModel)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.hints import guess_alpha, is_number, plain_number
+from ndcg_ab.config.loading.hints import guess_alpha, guess_positive_number, is_number
 from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.costs import OF_A_COST, OWN_UNIT
@@ -64,7 +64,7 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
             set_key(content, evaluation_key(option, content), read(option.name, value))
     if values.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": values["cheap_judgments"]}
-    return validate_evaluation(make_first_decide(content), name_option)
+    return validate_evaluation(make_first_metric_primary(content), name_option)
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
@@ -88,7 +88,7 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
             key = evaluation_key(option, content)
             # a mapping instead of a file's name is the whole entry: a judge function
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
-    return validate_evaluation(make_first_decide(content), name_argument)
+    return validate_evaluation(make_first_metric_primary(content), name_argument)
 
 
 def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
@@ -118,7 +118,7 @@ def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) ->
     return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
 
 
-def make_first_decide(content: dict[str, Any]) -> dict[str, Any]:
+def make_first_metric_primary(content: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration with its first metric as the only primary metric.
 
     The configuration is returned unchanged if it has at most one metric, or if it names primary or secondary metrics.
@@ -350,7 +350,7 @@ def parse_number(option: str, text: str, number: str, above: float | None = 0.0)
     if is_number(number) and (above is None or above < float(number) < math.inf):
         return float(number)
     rule = "must be a number" if above is None else f"must be a number above {above:g}"
-    proposal = plain_number(number)
+    proposal = guess_positive_number(number)
     hint = f"; say {option} {text.removesuffix(number)}{proposal}" if proposal else ""
     raise InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
@@ -362,7 +362,7 @@ def parse_alpha(option: str, value: str | float) -> float:
     """
     text = str(value)
     if not is_number(text):
-        proposal = plain_number(text)
+        proposal = guess_positive_number(text)
         hint = f"; say {option} {guess_alpha(float(proposal)) or proposal}" if proposal else ""
         raise InputError(f"{option} {text!r}: must be a number{hint}")
     return float(text)

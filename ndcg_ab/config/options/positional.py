@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ndcg_ab.config.loading.templates import file_stem, matching_files, nothing_matches_text, stands_for_many
+from ndcg_ab.config.loading.templates import file_stem, is_folder_or_pattern, matching_files, nothing_matches_text
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.options.from_options import parse_system
 from ndcg_ab.errors import InputError, format_value
@@ -45,22 +45,22 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
     assigned = dict(options)
     files = expand_patterns(options.get("files") or ())
     if files and options.get("scores"):
-        raise InputError(f"{format_text(files[0])}: is no option; say --scores {shlex.quote(files[0])}")
+        raise InputError(f"{quote_if_needed(files[0])}: is no option; say --scores {shlex.quote(files[0])}")
     if files and options.get("system"):
-        assigned["judgments"] = only_judgments(files, options)
+        assigned["judgments"] = single_judgments_file(files, options)
     elif files and options.get("judgments"):
         assigned["system"] = files
     elif files:
         assigned["judgments"], assigned["system"] = files[0], files[1:]
         if is_named(files[0]):
-            raise InputError(f"{format_text(files[0])}: the first file is the judgments, without a name: {USAGE}")
+            raise InputError(f"{quote_if_needed(files[0])}: the first file is the judgments, without a name: {USAGE}")
     for name in ("judgments", "system"):
         if not assigned.get(name) and not options.get("scores"):
             raise InputError(f"--{name}: is missing: give the files, ndcg-ab {command} {USAGE}{otherwise}")
-    return assigned | {"system": name_systems(assigned.get("system") or (), of_option=bool(options.get("system")))}
+    return assigned | {"system": parse_named_files(assigned.get("system") or (), of_option=bool(options.get("system")))}
 
 
-def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
+def single_judgments_file(files: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the single positional file of a command line in which --system names the rankings.
 
     This file holds the judgments. Raises InputError if there are further files, if the file is written as NAME=FILE, or
@@ -69,16 +69,16 @@ def only_judgments(files: Sequence[str], options: Mapping[str, Any]) -> str:
     rest = [file for index, file in enumerate(files) if index or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(
-            f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest, of_option=False)
+            f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in parse_named_files(rest, of_option=False)
         )
         raise InputError(
-            f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
-            f" --judgments: {USAGE}"
+            f"{' '.join(map(quote_if_needed, rest))}: is no option; say {systems}, or give all files without --system"
+            f" and --judgments: {USAGE}"
         )
     return files[0]
 
 
-def format_text(text: str) -> str:
+def quote_if_needed(text: str) -> str:
     """Return a user's text for a message, in quotes only if it has spaces or other special characters."""
     return text if re.fullmatch(r"[\w./=:+-]{1,80}", text) else format_value(text)
 
@@ -103,7 +103,7 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
     expanded: list[str] = []
     for text in map(str, files):
         path = Path(text)
-        if ADDRESS.match(text) or is_named(text) or path.is_dir() or not stands_for_many(path):
+        if ADDRESS.match(text) or is_named(text) or path.is_dir() or not is_folder_or_pattern(path):
             expanded.append(text)
         elif matching := matching_files(path, Path()):
             expanded += map(str, matching)
@@ -112,7 +112,7 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
     return expanded
 
 
-def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
+def parse_named_files(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
     """Return the name and the file of each system in texts FILE or NAME=FILE.
 
     The system of a text FILE is named after the file. A text that is a pattern becomes one system for each file that
@@ -127,7 +127,7 @@ def name_systems(texts: Sequence[str], *, of_option: bool = True) -> list[NamedF
     named = {text: parse_system(text) for text in texts if text not in alone}
     names = iter(distinct_names(alone, [name for name, _ in named.values()]))
     return [
-        NamedFile(*named[text], not ADDRESS.match(named[text][1]) and stands_for_many(Path(named[text][1])))
+        NamedFile(*named[text], not ADDRESS.match(named[text][1]) and is_folder_or_pattern(Path(named[text][1])))
         if text in named
         else NamedFile(next(names), text)
         for text in texts
@@ -140,7 +140,7 @@ def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
     Raises InputError for a repeated name, for a folder without a name, and for an invalid text.
     """
     by_name: dict[str, Path] = {}
-    for name, file, parts in name_systems(texts):
+    for name, file, parts in parse_named_files(texts):
         if Path(file).is_dir() and not parts:
             proposal = shlex.quote(f"{name}={file}")
             raise InputError(f"--system {file}: is a folder: if it is one table, say --system {proposal}")
@@ -157,7 +157,7 @@ def distinct_names(files: Sequence[str], used_names: Sequence[str] = ()) -> list
     ``runs-bm25``, or the file's name with a number, ``bm25-2``.
     used_names: names that must not be used again.
     """
-    styles: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
+    styles: tuple[Callable[[str], str], ...] = (stem, parent_name, lambda file: f"{parent_name(file)}-{stem(file)}")
     for style in styles:
         names = [style(file) for file in files]
         if all(names) and len({*names, *used_names}) == len(names) + len({*used_names}):
@@ -179,6 +179,6 @@ def stem(file: str) -> str:
     return file_stem(Path((parts_of(file) or [file])[-1]))
 
 
-def folder(file: str) -> str:
+def parent_name(file: str) -> str:
     """Return the name, not the path, of the folder that holds a file: ``runs`` for ``a/runs/x.run``; else ""."""
     return (parts_of(file)[-2:-1] or [""])[0]

@@ -62,13 +62,13 @@ def secrets_in(key: object, text: str) -> Iterator[str]:
     key: the name of the key, header or variable that holds the text.
     """
     stripped = text.strip()
-    if has_secret_name(key) and len(stripped) >= 4 and is_plain(stripped):
+    if has_secret_name(key) and len(stripped) >= 4 and may_be_plain_secret(stripped):
         yield stripped
         return
     for shape in SHAPES:
-        yield from (match["secret"] for match in shape.finditer(text) if is_plain(match["secret"]))
+        yield from (match["secret"] for match in shape.finditer(text) if may_be_plain_secret(match["secret"]))
     for match in ASSIGNED.finditer(text):
-        if has_secret_name(match["name"]) and is_plain(match["secret"]):
+        if has_secret_name(match["name"]) and may_be_plain_secret(match["secret"]):
             yield match["secret"]
 
 
@@ -79,7 +79,7 @@ def find_plain_secrets(content: Any) -> Iterator[tuple[KeyPath, str]]:
         yield from ((key_path, secret) for secret in dict.fromkeys(secrets_in(name, text)))
 
 
-def is_plain(text: str) -> bool:
+def may_be_plain_secret(text: str) -> bool:
     """Return whether a text may be a secret in plain text.
 
     The result is False for a variable `${NAME}`, an already hidden text, a placeholder such as ``changeme``, and a file
@@ -104,7 +104,7 @@ def remember_secret(value: str) -> str:
     parts = {each for each in secret_parts(value) if len(each) >= SHORTEST}
     if not parts <= _known:
         _known.update(parts)
-        forget_forms()
+        clear_secret_caches()
     return value
 
 
@@ -133,7 +133,7 @@ def without_plain_secrets(content: Any) -> Any:
     return map_texts(content, hide)
 
 
-def forget_forms() -> None:
+def clear_secret_caches() -> None:
     """Clear the caches that are computed from the remembered secrets."""
     secrets_pattern.cache_clear()
     longest_secret.cache_clear()
@@ -159,7 +159,7 @@ def secret_parts(value: str) -> Iterator[str]:
                 yield from secret_parts(text)
 
 
-def written_forms(secret: str) -> Iterator[str]:
+def secret_patterns(secret: str) -> Iterator[str]:
     """Yield regular expressions for the ways in which a secret can be written in a text.
 
     It can be plain, quoted or escaped, percent-encoded, or in base64.
@@ -170,11 +170,11 @@ def written_forms(secret: str) -> Iterator[str]:
     encoded |= {re.sub("%..", lambda code: code[0].lower(), text) for text in encoded}
     encoded |= {repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     encoded |= {html.escape(secret), html.escape(secret, quote=False), html.escape(secret).replace("&#x27;", "&#39;")}
-    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *base64_forms(secret.encode())}
+    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *base64_fragments(secret.encode())}
     yield from map(re.escape, encoded - {secret})
 
 
-def base64_forms(secret: bytes) -> Iterator[str]:
+def base64_fragments(secret: bytes) -> Iterator[str]:
     """Yield the texts by which a secret is recognised inside a longer base64 text, at any offset.
 
     An example is the password in a header of basic authentication.
@@ -192,7 +192,7 @@ def secrets_pattern() -> re.Pattern[str] | None:
 
     Longer secrets are matched first.
     """
-    forms = {form for secret in _known for form in written_forms(secret)}
+    forms = {form for secret in _known for form in secret_patterns(secret)}
     return re.compile("|".join(sorted(forms, key=len, reverse=True))) if forms else None
 
 
@@ -202,7 +202,7 @@ def longest_secret() -> int:
 
     It is at least 10,000, which suffices for the tokens of well-known services.
     """
-    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in written_forms(secret))])
+    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in secret_patterns(secret))])
 
 
 def remove_known_secrets(text: str) -> str:

@@ -113,7 +113,7 @@ class DuckDBEngine(Engine):
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
 
-    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
+    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
         """Do nothing: every row is on this machine and stays."""
 
     def release(self, *names: str) -> None:
@@ -237,7 +237,7 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
-    def leave_room(self, size: int) -> bool:
+    def reserve_memory(self, size: int) -> bool:
         self._share_memory(size)
         return True
 

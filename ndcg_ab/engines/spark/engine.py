@@ -83,7 +83,7 @@ class SparkEngine(Engine):
     def declare_texts(self, column: str, texts: Iterable[str]) -> None:
         """Do nothing: texts are not stored as numbers."""
 
-    def release_inputs(self, queries: Callable[[], Sequence[str]]) -> None:
+    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
         """Do nothing: every row stays on the cluster until the end."""
 
     def write_tables(self, path: Path) -> None:
@@ -177,7 +177,7 @@ def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[st
             F.count(F.lit(1)).alias("rows"),
             *(F.min(column.name).alias(column.name) for column in remote.columns if column.name != "query_id"),
             *(
-                F.sum(breaks_rules(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
+                F.sum(invalid_value(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
                 for column in columns
             ),
             F.bit_xor(F.xxhash64(*content)).alias("mixed"),
@@ -199,7 +199,7 @@ def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
     return digest.hexdigest()[:32]
 
 
-def breaks_rules(column: Column, longest: int | None) -> Any:
+def invalid_value(column: Column, longest: int | None) -> Any:
     """Return the Spark condition that a value of a column is invalid.
 
     Null is invalid, and so are an empty or too long text, a number that is not finite, and a whole number beyond 2**53.

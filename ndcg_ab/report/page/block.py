@@ -33,7 +33,7 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     queries = content["queries"]["id"]
     encoded = () if content.get("given") else encode_rankings(data, content["systems"], queries)
     rankings = list(map(to_json, encoded))
-    order = sort_by_difference(content)
+    order = query_indices_by_difference(content)
     block = pack_content(content, rankings)
     if len(block) <= limit:
         return block, NOTHING
@@ -60,7 +60,7 @@ def select_queries(content: dict[str, Any], indices: Sequence[int]) -> dict[str,
     return content | {"queries": queries, "values": values}
 
 
-def sort_by_difference(content: dict[str, Any]) -> list[int]:
+def query_indices_by_difference(content: dict[str, Any]) -> list[int]:
     """Return the indices of the queries, the largest absolute difference on the first metric first."""
     columns = content["values"][0]
     baseline = columns[content["baseline"]]

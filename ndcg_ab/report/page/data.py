@@ -195,7 +195,7 @@ def largest_moves(data: PageData, metric: str, candidate: str, count: int, *, wi
     return [MovedQuery(query, texts.get(query) or None, sign * value) for value, query in moved if value < -TIE]
 
 
-def verdict_kind(conclusion: Verdict | None) -> str:
+def verdict_colour(conclusion: Verdict | None) -> str:
     """Return the colour class of a verdict: improved, regressed, or other (also for None)."""
     return KINDS.get(conclusion.traits.tone, "other") if conclusion else "other"
 

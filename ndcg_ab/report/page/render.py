@@ -23,7 +23,7 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
 from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_kind
+from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves, verdict_colour
 from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import (
     deciding_interval,
@@ -248,11 +248,11 @@ def query_address(query_id: str, candidate: str) -> str:
 
 def card_colour(row: Comparison) -> str:
     """Return the colour class of a difference on a candidate's card: that of the verdict, empty for a guardrail."""
-    return "" if row.family == GUARDRAILS else verdict_kind(row.conclusion)
+    return "" if row.family == GUARDRAILS else verdict_colour(row.conclusion)
 
 
 # What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
 OF_TEMPLATES = (
     *(card_colour, format_count, format_document_counts, format_moment, fully_judged_difference),
-    *(largest_extent, split_verdict, interval_marks, verdict_kind),
+    *(largest_extent, split_verdict, interval_marks, verdict_colour),
 )

@@ -76,7 +76,7 @@ def print_answer_table(
     unused = dict(remedies or {})
     remarks = [
         line._replace(command=unused.pop(line.command, "")) if is_fitting.get(line.command) else line
-        for line in (*above, *legend(answer, outcome, has_letter, in_full=in_full), *warnings)
+        for line in (*above, *legend_lines(answer, outcome, has_letter, in_full=in_full), *warnings)
     ]
     doubts = list(warning_lines(remarks[: len(above)], console.width, room - bool(warnings), count))
     below = warning_lines(remarks[len(above) :], console.width, room - len(doubts), count - len(above))
@@ -254,7 +254,7 @@ def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     return answer.warnings[:above], answer.warnings[above:]
 
 
-def legend(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full: bool) -> Iterator[Line]:
+def legend_lines(answer: Answer, outcome: Outcome, has_letter: bool, *, in_full: bool) -> Iterator[Line]:
     """Yield a line with the meaning of the mark L, if a difference has it, and further hints, unless `in_full`.
 
     L means that unjudged results could turn the verdict. The hints are about slices and about a missing smallest

@@ -93,7 +93,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
         flips = f"{outcome.resamples} resamples, seed {outcome.seed}"
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    print_details(console, outcome)
+    print_descriptions(console, outcome)
     print_changes(console, outcome)
 
 
@@ -205,7 +205,7 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
         print_dimmed(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
 
 
-def print_details(console: Console, outcome: Outcome) -> None:
+def print_descriptions(console: Console, outcome: Outcome) -> None:
     """Print, per metric, descriptive numbers of the differences and the queries that contribute most to them."""
     weighted = format_weights(outcome) is not None
     head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]

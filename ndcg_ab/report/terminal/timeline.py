@@ -80,8 +80,8 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in labels}, labels
     )
-    if timeline.lacking:
-        console.print(timeline.lacking, markup=False)
+    if timeline.missing_metric_text:
+        console.print(timeline.missing_metric_text, markup=False)
     console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]")
     if details:
         print_repeated_tests(console, timeline.over_nights)
@@ -354,13 +354,13 @@ def print_section(console: Console, title: str, lines: list[str]) -> None:
 
 def format_drop(drop: Drop) -> str:
     """Return a drop in one line: ``8  10-08  reranked -0.2804: -0.2820 ranking, …; improved again in 9``."""
-    text = f"{drop.ordinal}  {drop.began[5:10]}  {drop.system_id} {signed(drop.difference)}: {format_cause(drop)}"
+    text = f"{drop.ordinal}  {drop.began[5:10]}  {drop.system_id} {signed(drop.difference)}: {format_drop_cause(drop)}"
     if drop.acknowledged is not None:
         text += f"; acknowledged {drop.acknowledged[:10]}{f': {drop.note}' if drop.note else ''}"
     return text if drop.better_in is None else f"{text}; improved again in {drop.better_in}"
 
 
-def format_cause(drop: Drop) -> str:
+def format_drop_cause(drop: Drop) -> str:
     """Return the parts of a drop by cause, the largest first, or the changed inputs if the parts are unknown."""
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
     causes = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)

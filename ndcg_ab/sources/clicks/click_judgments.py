@@ -22,7 +22,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.memory import release_freed_memory
 from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_remarks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
-from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
+from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, rank_remarks, value_remarks
 from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches, table_or_file
@@ -72,9 +72,9 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     document has enough impressions.
     """
     texts, unmatched = match_texts(events, queries)
-    scale, cuts = described.scale
+    scale, cuts = described.rule_and_cuts
     engine.expect_rows(events.table.num_rows)
-    engine.set(model=described.model, z=Z, floor=described.least_impressions, scale=scale, **CLIENT_RULES)
+    engine.set_defaults(model=described.model, z=Z, floor=described.least_impressions, scale=scale, **CLIENT_RULES)
     columns = {name: name for name in EVENTS.names}
     engine.put_files("pulled_click_event", columns, [(table_or_file(events.table), {})])
     engine.put("pulled_click_text", texts)
@@ -127,7 +127,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
     examined = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
     put(1.0)
     change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(examined - fit.examination / top).max())
-    return float(change), joined_remarks(fit, len(documents), ranks)
+    return float(change), rank_remarks(fit, len(documents), ranks)
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:

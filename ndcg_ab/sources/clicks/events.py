@@ -21,7 +21,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.clicks.json_events import DEFAULTS, NO_ORDINAL, json_event_pieces
-from ndcg_ab.sources.files.file import refuse_no_file
+from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
@@ -140,7 +140,7 @@ def guess_kind(source: Any, directory: Path) -> str:
         return "ubi"
     with list_parts(source, directory) as parts:
         path = parts[0].path
-        refuse_no_file(path)
+        refuse_unreadable_file(path)
         sample = Sample.of_file(path)
         names = {*sample.column_names}
     is_table = any(field.name in source.columns or {field.name, field.other} & names for field in COUNTS.fields[2:])

@@ -58,7 +58,7 @@ def value_remarks(table: pa.Table) -> list[Remark]:
     return [Remark("click_one_value", table.num_rows, (), message)]
 
 
-def joined_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark]:
+def rank_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark]:
     """Return a list with a remark if clicks at some ranks cannot be compared with the others; else an empty list.
 
     Clicks at two ranks can be compared if enough documents were displayed at both. fit: the fit to the largest set of

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pajson
 
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.files.file import refuse_no_file
+from ndcg_ab.sources.files.file import refuse_unreadable_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
@@ -46,7 +46,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     A missing text is empty, and a missing ordinal is -1. columns: field -> its path of keys in an event, with dots
     between. Raise InputError with the line that breaks a rule, and if the file has no event.
     """
-    refuse_no_file(path)
+    refuse_unreadable_file(path)
     rows = 0
     try:
         if is_mixed(Sample.of_file(path)):

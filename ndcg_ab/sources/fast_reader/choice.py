@@ -33,10 +33,10 @@ from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls
-from ndcg_ab.sources.tables.reduced_ranking import NeededResults, NotPlainError, ReducedRanking
+from ndcg_ab.sources.tables.reduced_ranking import FastReaderError, NeededResults, ReducedRanking
 from ndcg_ab.sources.tables.schema import RANKING
 
-UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
+UNREADABLE = (FastReaderError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
 Made = TypeVar("Made")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at
@@ -76,13 +76,14 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
     """Yield the slices of a file, and the function that reduces one slice to a ranking.
 
     Each slice is a tuple. The function is called with the items of this tuple and then the `NeededResults`. Raise
-    NotPlainError if the fast reader cannot read the file. Reading the slices can raise NotPlainError and InputError.
+    FastReaderError if the fast reader cannot read the file. Reading the slices can raise FastReaderError or
+    InputError.
     """
     if reading.format == "parquet":
         yield read_queries(path, dict(reading.columns)), reduce_queries
         return
     if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
-        raise NotPlainError
+        raise FastReaderError
     with open_bytes(path) as file:
         yield read_slices(file, size), reduce_text
 
@@ -122,7 +123,7 @@ def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMOR
     """Join the reduced rankings of all slices of a file into one reduced ranking.
 
     A reduced ranking has the first rows of each query and a summary of all rows. writer: receives the rows. Raises
-    NotPlainError if a query is in two slices, if only some rows have ranks, or if there is no row.
+    FastReaderError if a query is in two slices, if only some rows have ranks, or if there is no row.
     """
     answers: list[pa.Table] = []
     count = 0
@@ -133,7 +134,7 @@ def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMOR
         for part in slices:
             heads = part.answers["query_id"].to_pylist()
             if not seen.isdisjoint(heads):  # the others need not be reduced where a query comes again
-                raise NotPlainError
+                raise FastReaderError
             seen.update(heads)
             answers.append(part.answers)
             count += part.count
@@ -141,7 +142,7 @@ def join_slices(slices: Iterable[ReducedRanking], writer: TableWriter = IN_MEMOR
 
     rows = writer.write(rows_of_each(), RANKING.schema)
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
-        raise NotPlainError
+        raise FastReaderError
     return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)
 
 
@@ -153,14 +154,14 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
     """Yield tables of complete queries from a Parquet or Arrow file, each with the mapping field -> column.
 
     columns: field -> column, as configured. A query whose rows are not adjacent occurs in several tables. Raises
-    NotPlainError if there is no score column, or if a query has more than `MOST_ROWS` rows. Raises InputError if a
+    FastReaderError if there is no score column, or if a query has more than `MOST_ROWS` rows. Raises InputError if a
     column is missing or the file is broken.
     """
     waiting: list[pa.Table] = []
     with open_table(path) as file:
         chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
         if "score" not in chosen:
-            raise NotPlainError
+            raise FastReaderError
         for batch in read_checked_batches(path, file, [*chosen.values()], BATCH):
             if not batch.num_rows:
                 continue
@@ -175,7 +176,7 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
                 waiting = []
             waiting.append(table.slice(cut))
             if sum(map(len, waiting)) > MOST_ROWS:
-                raise NotPlainError
+                raise FastReaderError
     if waiting:
         yield pa.concat_tables(waiting), chosen
 
@@ -183,7 +184,7 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
 def reduce_queries(table: pa.Table, chosen: dict[str, str], needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking (first rows and a summary) of a table of complete queries.
 
-    chosen: field -> column of `table`. Raises NotPlainError if the fast reader cannot read the table.
+    chosen: field -> column of `table`. Raises FastReaderError if the fast reader cannot read the table.
     """
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
     return reduce_columns(ranking, needed)

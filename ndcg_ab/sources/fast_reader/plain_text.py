@@ -23,8 +23,8 @@ from ndcg_ab.sources.files.streams import LONGEST_LINE
 from ndcg_ab.sources.tables.columns import may_be_inexact
 from ndcg_ab.sources.tables.reduced_ranking import (
     ANSWER,
+    FastReaderError,
     NeededResults,
-    NotPlainError,
     ReducedRanking,
     make_table,
     refuse_scattered_queries,
@@ -46,12 +46,12 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, needed: N
     """Return the reduced ranking (first rows and a summary) of the first `length` bytes of a TREC ranking.
 
     line_end: the delimiter, tag and line feed that end every line. needed: says how many rows are kept. Raises
-    NotPlainError if a line is irregular, the rows of a query are not adjacent, or a score may be inexact as a float.
+    FastReaderError if a line is irregular, the rows of a query are not adjacent, or a score may be inexact as a float.
     """
-    reduced = make_reduced(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
+    reduced = read_buffers(ranking_reader.reduce(text, length, line_end, needed.depth, needed.ids), needed)
     is_large = any(may_be_inexact(reduced.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
-        raise NotPlainError
+        raise FastReaderError
     return reduced
 
 
@@ -81,7 +81,7 @@ def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking |
     """
     try:
         reduced = reduce_columns(ranking, needed)
-    except NotPlainError:
+    except FastReaderError:
         return None
     return dataclasses.replace(reduced, rows=reduced.rows.replace_schema_metadata(ranking.schema.metadata))
 
@@ -89,31 +89,31 @@ def reduce_ranking(ranking: pa.Table, needed: NeededResults) -> ReducedRanking |
 def reduce_columns(ranking: pa.Table, needed: NeededResults) -> ReducedRanking:
     """Return the reduced ranking (first rows and a summary) of a table with the columns of a ranking.
 
-    The columns are query_id, which may be dictionary-encoded, doc_id, score and rank. Raises NotPlainError if the
+    The columns are query_id, which may be dictionary-encoded, doc_id, score and rank. Raises FastReaderError if the
     compiled extension is missing, or cannot read the table, for example because a cell is null.
     """
     if ranking_reader is None:
-        raise NotPlainError
+        raise FastReaderError
     query_ids = ranking["query_id"].cast(pa.string())
     combined = ranking.set_column(0, "query_id", query_ids).combine_chunks()
     if any(column.num_chunks != 1 for column in combined.columns):  # no row, or more than 2 GB of texts
-        raise NotPlainError
+        raise FastReaderError
     query_ids, doc_ids, score, rank = (column.chunk(0) for column in combined.columns)
     has_ranks = not rank.null_count
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
-        raise NotPlainError
+        raise FastReaderError
     buffers = (*text_buffers(query_ids), *text_buffers(doc_ids), numbers(score), numbers(rank) if has_ranks else None)
-    return make_reduced(ranking_reader.reduce_columns(*buffers, needed.depth, needed.ids), needed, has_ranks)
+    return read_buffers(ranking_reader.reduce_columns(*buffers, needed.depth, needed.ids), needed, has_ranks)
 
 
-def make_reduced(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
+def read_buffers(buffers: tuple[bytes, ...] | None, needed: NeededResults, has_ranks: bool = True) -> ReducedRanking:
     """Return the reduced ranking (first rows and a summary) in the buffers that the compiled extension returned.
 
-    has_ranks: whether the rows have ranks. Raises NotPlainError if `buffers` is None, because the extension could not
+    has_ranks: whether the rows have ranks. Raises FastReaderError if `buffers` is None, because the extension could not
     read the rows, or if the rows of a query are not adjacent. Raises ParityError if a row that is needed was not kept.
     """
     if buffers is None:
-        raise NotPlainError
+        raise FastReaderError
     head_ends, heads, lengths, given_rows, kept_rows, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = (
         buffers
     )
@@ -196,7 +196,7 @@ LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 class LineForm:
     """The delimiter and the line end that all lines of a regular TREC ranking share.
 
-    end: the delimiter, tag and line feed that end every line. Raises NotPlainError if the first line has no tag, or a
+    end: the delimiter, tag and line feed that end every line. Raises FastReaderError if the first line has no tag, or a
     very long one.
     """
 
@@ -204,14 +204,14 @@ class LineForm:
         self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
         self.end = self.delimiter + first_line.rpartition(self.delimiter)[2]
         if not 3 <= len(self.end) <= LONGEST_TAG:
-            raise NotPlainError
+            raise FastReaderError
 
 
 def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
     """Yield slices of complete queries of a TREC file, as (text, length, line_end) for `reduce_text`.
 
     Only the first `length` bytes of `text` belong to the slice. line_end: the delimiter, tag and line feed that end
-    every line. size: the number of bytes that are read at a time. Raises NotPlainError if a query is too large, or if
+    every line. size: the number of bytes that are read at a time. Raises FastReaderError if a query is too large, or if
     the tag cannot be read from the first line.
     """
     form: LineForm | None = None
@@ -226,7 +226,7 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
             yield text, cut, form.end
         rest = text[cut:length]
         if len(rest) > (LARGEST_QUERY if form else LONGEST_LINE + size):
-            raise NotPlainError
+            raise FastReaderError
     if rest and not rest.endswith(b"\n"):
         rest += b"\n"
     if rest:
@@ -236,8 +236,8 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
     """Return the byte offset at which the last query of a TREC text begins, or 0 if it may be the only query.
 
-    Only the first `length` bytes of the text are searched. Raises NotPlainError if the first line of that query is not
-    found.
+    Only the first `length` bytes of the text are searched. Raises FastReaderError if the first line of that query
+    is not found.
     """
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
@@ -250,7 +250,7 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
         line = text.find(b"\n", low, start)  # the end of the first line that ends in the window
         first_row = text.find(head, line, length)
         if first_row < 0:
-            raise NotPlainError
+            raise FastReaderError
         if first_row > line:
             return first_row + 1
         if low == 0:

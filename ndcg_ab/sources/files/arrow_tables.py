@@ -31,9 +31,9 @@ class ArrowTable:
 
     def __init__(self, path: Path, source: Callable[[], pa.NativeFile], refuse_dense: RefuseDense) -> None:
         self.path, self.source, self.refuse_dense = path, source, refuse_dense
-        with self.opened() as file:
+        with self.open_file() as file:
             self.schema_arrow = ipc.open_stream(file).schema
-        with self.opened() as file:
+        with self.open_file() as file:
             messages = [(message.type, *declared_size(message)) for message in ipc.MessageReader.open_stream(file)]
             file.seek(file.size() - HEAD)
             if not file.read().endswith((FILE, END)):
@@ -42,7 +42,7 @@ class ArrowTable:
         refuse_dense(self.rows, len(self.schema_arrow), sum(size for _, _, size in messages))
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[pa.NativeFile]:
+    def open_file(self) -> Iterator[pa.NativeFile]:
         """Open the file at the beginning of its Arrow stream and yield it.
 
         Errors of the Arrow library and of the operating system are raised as InputError.
@@ -58,7 +58,7 @@ class ArrowTable:
         names = self.schema_arrow.names if columns is None else list(columns)
         fields = [self.schema_arrow.get_field_index(name) for name in names]
         spread = 0
-        with self.opened() as file:
+        with self.open_file() as file:
             for batch in ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=fields)):
                 batch.validate(full=True)
                 spread += sum(batch.num_rows * longest_shared_bytes(column) for column in batch.columns)

@@ -45,7 +45,7 @@ from ndcg_ab.sources.files.streams import (
     line_blocks,
     quoted_blocks,
 )
-from ndcg_ab.sources.files.unpacking import folder_hint, open_bytes, packed_hint
+from ndcg_ab.sources.files.unpacking import binary_format_hint, folder_hint, open_bytes
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recognise_file
 from ndcg_ab.sources.forms.sample import Sample
@@ -90,7 +90,7 @@ class File(Source):
 
     def check(self, layout: Layout) -> None:
         def check_part(part: Part, reading: Reading, _at: int | None) -> None:
-            refuse_reading(part.path, layout, reading)
+            refuse_unfit_format(part.path, layout, reading)
             next(read_records(part.path, layout, reading), None)
 
         self.map_parts(layout, check_part)
@@ -106,7 +106,7 @@ class File(Source):
         with list_parts(self.described, self.directory) as parts:
             for index, part in enumerate(parts):
                 with name_part_in_errors(part):
-                    refuse_no_file(part.path)
+                    refuse_unreadable_file(part.path)
                     reading = self.reading_of(part.path, layout, part.values)
                     tables.append(work(part, reading, index if len(parts) > 1 else None))
         return tables
@@ -120,7 +120,7 @@ class File(Source):
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
-        refuse_no_file(path)
+        refuse_unreadable_file(path)
         threads = pull.resources.threads if pull.resources else None
         return reduce_file(path, self.reading_of(path, layout), needed, threads, writer=pull.writer.sibling("reduced"))
 
@@ -199,7 +199,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
     InputError
         If the file cannot be read, has no rows, or breaks a rule.
     """
-    refuse_reading(path, layout, reading)
+    refuse_unfit_format(path, layout, reading)
     try:
         table = read_if_clean(path, layout, reading, writer)
         if table is None:
@@ -211,7 +211,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter 
     return table
 
 
-def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
+def refuse_unfit_format(path: Path, layout: Layout, reading: Reading) -> None:
     """Raise InputError if the recognised format of a file cannot hold the columns of the layout.
 
     Also raise InputError if columns are mapped although the format has no column names.
@@ -285,7 +285,7 @@ def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, i
     return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, collapse_spaces)]
 
 
-def refuse_no_file(path: Path) -> None:
+def refuse_unreadable_file(path: Path) -> None:
     """Raise InputError if a path is no readable file, or the file is empty, too large or of an unsupported format."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
@@ -299,7 +299,7 @@ def refuse_no_file(path: Path) -> None:
             start = file.read(16)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error_text(error)}") from None
-    if problem := packed_hint(path, start):
+    if problem := binary_format_hint(path, start):
         raise InputError(f"{path}: {problem}")
 
 

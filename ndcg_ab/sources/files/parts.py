@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from ndcg_ab.config.loading.templates import SHOWN, WILD, matching_files
-from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import name_path_in_errors
@@ -181,7 +181,7 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
     except InputError as error:
         if str(part.path) == part.name:
             raise
-        address, copy_path = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
+        address, copy_path = safe_address(part.name), re.escape(shlex.quote(str(part.path)))
         fetch = f"curl -Lo COPY {shlex.quote(address)} && " if bounds_key(address) == "web server" else "of a copy: "
         message = re.sub(
             rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {copy_path}", lambda match: f"{fetch}{match[1]} COPY", str(error)

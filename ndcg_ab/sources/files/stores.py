@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndcg_ab.config.model.inputs.connections import Storage, plain_address
+from ndcg_ab.config.model.inputs.connections import Storage, safe_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, error_text, on_one_line, require_libraries
@@ -53,7 +53,7 @@ class Store(ABC):
 
     def __init__(self, address: str, path: str) -> None:
         self.path = path
-        self.shown = plain_address(address)
+        self.shown = safe_address(address)
 
     def address_of(self, name: str) -> str:
         return self.shown.removesuffix(self.path) + name
@@ -86,7 +86,7 @@ def open_store(described: FileSource, directory: Path) -> Store:
     if scheme not in OPENED:
         schemes = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
-        raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({schemes})")
+        raise InputError(f"{safe_address(address)}: is of a kind that is not read as a file{hint} ({schemes})")
     storage = described.storage or Storage()
     values = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
     return ObjectStore(address, values)
@@ -226,7 +226,7 @@ class WebStore(Store):
 
     def __init__(self, address: str) -> None:
         self.address = address
-        super().__init__(address, plain_address(address))
+        super().__init__(address, safe_address(address))
 
     def address_of(self, name: str) -> str:
         return self.shown

@@ -396,7 +396,7 @@ def filter_command(path: Path, program: str = "", number: str = "") -> str:
     return f"{command} | {program} > {new}" if packing and program else f"{command} > {new}"
 
 
-def packed_hint(path: Path, start: bytes) -> str | None:
+def binary_format_hint(path: Path, start: bytes) -> str | None:
     """Return the problem and a remedy for a file of an unsupported binary format; None for other files.
 
     start: the first bytes of the file.

@@ -12,10 +12,10 @@ from ndcg_ab.sources.forms.nested import (
     is_object,
     json_form,
     majority_fits,
-    read_list,
-    read_object,
+    query_pairs,
     read_objects,
-    read_queries,
+    require_list,
+    require_object,
 )
 
 LEVELS = ("topics", "query_groups", "queries")  # of RRE; any of them may be left out
@@ -132,13 +132,13 @@ def read_snapshot(value: Any) -> Records:
     """
     queries = [query for _, query in read_objects(value.get("queries") or [], "queries")]
     texts = {str(query.get("query_id", query.get("id"))): query.get("query_text") for query in queries}
-    for number, entries in read_queries(value["docs"]):
+    for number, entries in query_pairs(value["docs"]):
         text = texts.get(str(number))
         if text is None:
             raise InputError(f"docs, {ids_text(number)}: queries has no query_text of it: export the whole snapshot")
         rank = 0
-        for entry in read_list(entries, ids_text(text), "must be a list of documents"):
-            if not read_object(entry, ids_text(text), "must be an object with an id").get("rated_only"):
+        for entry in require_list(entries, ids_text(text), "must be a list of documents"):
+            if not require_object(entry, ids_text(text), "must be an object with an id").get("rated_only"):
                 rank += 1
                 yield ids_text(text, entry.get("id")), {"query_id": text, "doc_id": entry.get("id"), "rank": rank}
 
@@ -161,11 +161,11 @@ def read_rre_judgments(value: Any) -> Records:
     """
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
     for query_id, documents in rre_queries(value, None, "the document"):
-        for key, rated in read_object(documents, f"{ids_text(query_id)}, {RELEVANT}", rule).items():
+        for key, rated in require_object(documents, f"{ids_text(query_id)}, {RELEVANT}", rule).items():
             if is_list(rated):
                 yield from (judgment_record(query_id, doc_id, key) for doc_id in rated)
             else:
-                yield judgment_record(query_id, key, read_object(rated, ids_text(query_id, key), rule).get("gain"))
+                yield judgment_record(query_id, key, require_object(rated, ids_text(query_id, key), rule).get("gain"))
 
 
 def rre_queries(value: Object, documents: Any, location: str) -> Iterator[tuple[Any, Any]]:

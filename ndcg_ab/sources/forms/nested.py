@@ -35,7 +35,7 @@ def majority_fits(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
     return 2 * sum(fitting) > len(fitting)
 
 
-def value_of(sample: Sample) -> Any:
+def sample_value(sample: Sample) -> Any:
     """Return the first entries of a JSON document or of JSON Lines; None for other files or if columns are mapped."""
     return None if sample.columns else sample.value
 
@@ -48,7 +48,7 @@ def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], 
     """
 
     def sniff(sample: Sample) -> Reading | None:
-        return Reading(kind, "json", records=read) if fits(value_of(sample)) else None
+        return Reading(kind, "json", records=read) if fits(sample_value(sample)) else None
 
     return Form(words, kind, example, sniff)
 
@@ -59,14 +59,14 @@ def ids_text(query_id: Any, doc_id: Any = None) -> str:
     return f"query {format_value(query_id)}{document}"
 
 
-def read_object(value: Any, location: str, rule: str) -> Object:
+def require_object(value: Any, location: str, rule: str) -> Object:
     """Return the value if it is a JSON object; raise InputError with `location` and `rule` otherwise."""
     if not is_object(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
     return value
 
 
-def read_list(value: Any, location: str, rule: str) -> Sequence[Any]:
+def require_list(value: Any, location: str, rule: str) -> Sequence[Any]:
     """Return the value if it is a list; raise InputError with `location` and `rule` otherwise."""
     if not is_list(value):
         raise InputError(f"{location}: {format_value(value)}: {rule}")
@@ -78,13 +78,13 @@ def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
 
     name: the list, for messages. Raises InputError if the value is no list of objects.
     """
-    for number, each in enumerate(read_list(value, name, "must be a list of objects"), 1):
-        yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
+    for number, each in enumerate(require_list(value, name, "must be a list of objects"), 1):
+        yield f"{name}, entry {number}", require_object(each, f"{name}, entry {number}", "must be an object")
 
 
-def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
+def query_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return the (query_id, value) pairs of a mapping; raise InputError for any other value."""
-    return read_object(value, "the document", "must be an object").items()
+    return require_object(value, "the document", "must be an object").items()
 
 
 # ---- the documents of a query
@@ -171,7 +171,7 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
     scores and ranks are ranked in the order of the list. Raises InputError for an entry without an id.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
-    records = read_list(entries, ids_text(query_id), rule)
+    records = require_list(entries, ids_text(query_id), rule)
     is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in records)
     for number, entry in enumerate(records, 1):
         location = f"{ids_text(query_id)}, document {number}"
@@ -200,7 +200,7 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
 
 def have_documents(value: Any, kind: str) -> bool:
     """Return whether a JSON value holds queries with plausible lists of documents."""
-    rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
+    rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_json_table(value)) else []
     if not majority_fits(rows, lambda row: find_documents(row) is not None and find_query_id(row) is not None):
         return False
     lists = [documents for row in rows if (documents := find_documents(row))]
@@ -210,7 +210,7 @@ def have_documents(value: Any, kind: str) -> bool:
     return not is_one_list or majority_fits(lists[0], lambda each: len(values_of(each, kind)) > is_object(each))
 
 
-def is_columns(value: Any) -> bool:
+def is_json_table(value: Any) -> bool:
     """Return whether a JSON object is a table: ``{column: values}``, or ``{"columns": names, "data": rows}``."""
     names = [str(name) for name in value]
     return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
@@ -227,7 +227,7 @@ def rows_of(value: Any) -> Iterator[Any]:
     elif find_query_id(value) is not None and find_documents(value) is not None:
         yield value
     else:
-        for query_id, answer in read_queries(value):
+        for query_id, answer in query_pairs(value):
             yield {"query_id": query_id, "hits" if is_list(answer) else "answer": answer}
 
 

@@ -17,9 +17,9 @@ from ndcg_ab.sources.forms.nested import (
     is_list,
     is_object,
     majority_fits,
-    read_object,
-    read_queries,
-    value_of,
+    query_pairs,
+    require_object,
+    sample_value,
 )
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, MOST_GRADES, are_grades, numbers
 from ndcg_ab.sources.forms.sample import Sample
@@ -85,7 +85,7 @@ def values_by_query(sample: Sample, kind: str) -> Queries:
     The result is empty if the document has another shape, its wrapper names another kind of content than `kind`, or its
     keys are measures.
     """
-    value, named = unwrap(value_of(sample))
+    value, named = unwrap(sample_value(sample))
     if named not in (None, kind) or not is_object(value) or not majority_fits(value.values(), is_query_or_pairs):
         return []
     queries = [[*pairs_of(inner)] for inner in value.values() if is_query_or_pairs(inner)]
@@ -138,7 +138,7 @@ def read_numbers(value: Any, field: str) -> Records:
     documents to numbers.
     """
     names = Counter(chain.from_iterable(value)) if is_list(value) else {}
-    for query_id, documents in read_queries(unwrap(value)[0]):
+    for query_id, documents in query_pairs(unwrap(value)[0]):
         if names.get(query_id, 1) > 1:
             raise InputError(f"{ids_text(query_id)}: is on {names[query_id]} lines: give a query once")
         if not is_object(documents) and not is_query_or_pairs(documents):
@@ -148,28 +148,28 @@ def read_numbers(value: Any, field: str) -> Records:
             yield ids_text(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
 
 
-def sniff_values(sample: Sample) -> Reading | None:
+def sniff_metrics(sample: Sample) -> Reading | None:
     """Recognise metric values {query: {measure: value}}, and return how they are read.
 
     Return None for another form. If a key is no known measure, the result is marked as doubtful.
     """
-    value = value_of(sample)
+    value = sample_value(sample)
     if not is_object(value) or not majority_fits(value.values(), is_query):
         return None
     names = {str(name) for inner in value.values() if is_object(inner) for name in inner}
-    return Reading(SCORES, "json", records=read_values, is_doubtful=not are_measures(names))
+    return Reading(SCORES, "json", records=read_measures, is_doubtful=not are_measures(names))
 
 
-def read_values(value: Any) -> Records:
+def read_measures(value: Any) -> Records:
     """Yield (location, {field: value}) for each metric value in {query: {measure: value}}."""
-    for query_id, measures in read_queries(value):
-        for measure, number in read_object(measures, ids_text(query_id), "must map every measure to its value").items():
-            yield f"{ids_text(query_id)}, {measure}", {"query_id": query_id, "metric": measure, "value": number}
+    for query_id, measures in query_pairs(value):
+        for name, number in require_object(measures, ids_text(query_id), "must map every measure to its value").items():
+            yield f"{ids_text(query_id)}, {name}", {"query_id": query_id, "metric": name, "value": number}
 
 
-SCORES_READING = Reading(SCORES, "json", records=read_values)
+SCORES_READING = Reading(SCORES, "json", records=read_measures)
 FORMS = (
     Form("judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments),
     Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking),
-    Form("values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_values),
+    Form("values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_metrics),
 )

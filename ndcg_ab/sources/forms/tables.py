@@ -255,7 +255,7 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
     return "trec_eval" if is_trec_eval else "ir_measures"
 
 
-def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
+def read_metric_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
     """Yield (location, {field: value}) for each line of metric values.
 
     writer: the tool that printed the lines; None: the tool is guessed. Raises InputError if a line does not have three
@@ -316,8 +316,8 @@ def are_values(columns: Mapping[str, Sequence[str]], value_columns: ValueColumns
     return all(numbers(columns.get(name, ())) is not None for name in values)
 
 
-LINES = Reading(SCORES, "lines", records=read_lines)
-FORMATS = {writer: Reading(SCORES, "lines", records=partial(read_lines, writer=writer)) for writer in WRITERS}
+LINES = Reading(SCORES, "lines", records=read_metric_lines)
+FORMATS = {writer: Reading(SCORES, "lines", records=partial(read_metric_lines, writer=writer)) for writer in WRITERS}
 TREC_EVAL = re.compile(
     r"(gm_)?(map|bpref|ndcg|ndcg_rel|infap|11pt_avg|utility|Rprec|Rprec_mult|Rndcg|recip_rank|success|binG|G|P|recall"
     r"|relative_P|iprec_at_recall|ndcg_cut|map_cut|set_\w+|num_\w+|rel\w*|ret\w*|runid|relstring|yaap)([_.]\S*)?",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import EVENTS, Form, Reading
-from ndcg_ab.sources.forms.nested import is_object, value_of
+from ndcg_ab.sources.forms.nested import is_object, sample_value
 from ndcg_ab.sources.forms.plausible import bare_name
 from ndcg_ab.sources.forms.sample import Sample
 
@@ -18,7 +18,7 @@ ACTION, QUERY, TEXT = "action_name", "query_id", "user_query"
 
 
 def sniff(sample: Sample) -> Reading | None:
-    rows = sample.objects or value_of(sample)
+    rows = sample.objects or sample_value(sample)
     return Reading(EVENTS, "jsonl") if are_events(rows) else None
 
 

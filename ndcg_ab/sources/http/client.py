@@ -43,7 +43,7 @@ class Client:
         self.failures: dict[str, QueryError] = {}
         self.next_turn = 0.0
 
-    def ask(self, requests: Sequence[Request], on_answer: Answered) -> None:
+    def send_all(self, requests: Sequence[Request], on_answer: Answered) -> None:
         """Send every request and call `on_answer` with each answer as it arrives.
 
         The errors of failed queries are added to `failures`; if there are more than allowed, the method returns early.
@@ -57,7 +57,7 @@ class Client:
         async with self.session() as self.http:
             waiting = iter(requests)
             workers = [
-                asyncio.create_task(self.work(waiting, on_answer))
+                asyncio.create_task(self.send_next_requests(waiting, on_answer))
                 for _ in range(min(described.concurrency, len(requests)))
             ]
             try:
@@ -89,7 +89,7 @@ class Client:
 
             def ask(request: Request) -> RequestCosts:
                 try:
-                    return portal.call(self.answer, request)[1], False
+                    return portal.call(self.fetch_answer, request)[1], False
                 except QueryError as error:
                     self.failures[request.query_id] = error
                     return failure_costs(error)
@@ -104,17 +104,17 @@ class Client:
     def has_too_many_failures(self) -> bool:
         return len(self.failures) > self.described.allow_failed_queries
 
-    async def work(self, waiting: Iterator[Request], on_answer: Answered) -> None:
+    async def send_next_requests(self, waiting: Iterator[Request], on_answer: Answered) -> None:
         """Send requests from a shared iterator one after the other until none is left or too many failed."""
         for request in waiting:
             try:
-                on_answer(request, *await self.answer(request))
+                on_answer(request, *await self.fetch_answer(request))
             except QueryError as error:
                 self.failures[request.query_id] = error
             if self.has_too_many_failures:
                 return
 
-    async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
+    async def fetch_answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
         """Send the request of one query, retrying if that may help, and return (hits, costs).
 
         costs: name -> value. The latency in milliseconds is that of the last attempt, from its start to the last byte.
@@ -127,7 +127,7 @@ class Client:
             began = time.perf_counter()
             try:
                 async with asyncio.timeout(self.described.timeout):
-                    content = await self.body(request)
+                    content = await self.fetch_body(request)
                     costs = {LATENCY: 1000 * (time.perf_counter() - began)}
                     answer = parse_answer(content)
                     hits = self.reader.read_hits(answer)
@@ -171,7 +171,7 @@ class Client:
         if self.described.per_second:
             self.next_turn = now() + 1 / self.described.per_second
 
-    async def body(self, request: Request) -> bytes:
+    async def fetch_body(self, request: Request) -> bytes:
         """Send one request and return the content of the response.
 
         Raises QueryError if the status is not success, or if the response is compressed or too large.

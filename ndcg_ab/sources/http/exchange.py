@@ -238,7 +238,7 @@ class AnswerReader:
         """
         costs = {}
         for name, (written, path) in self.costs.items():
-            value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
+            value = evaluate_path(path, answer, f"costs.{name} = {written!r}") if name in names else None
             if value is None:
                 continue
             if type(value) not in (int, float) or not 0 <= value <= MOST_COST:
@@ -278,13 +278,13 @@ class AnswerReader:
         return text if is_valid_text(text) else None
 
     def find_field(self, field: str, content: Any) -> Any:
-        return search(self.paths[field], content, self.path_text(field)) if field in self.paths else None
+        return evaluate_path(self.paths[field], content, self.path_text(field)) if field in self.paths else None
 
     def path_text(self, field: str) -> str:
         return f"results.{field} = {getattr(self.written, field)!r}"
 
 
-def search(path: Any, content: Any, text: str) -> Any:
+def evaluate_path(path: Any, content: Any, text: str) -> Any:
     """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails.
 
     text: the expression with its key, for the message.

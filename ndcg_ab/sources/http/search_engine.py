@@ -76,12 +76,12 @@ class SearchEngine(Source):
             waiting = [request for request in requests if request.query_id not in answers]
             if pull.costs:
                 waiting = shuffle_requests(waiting, pull.costs.seed)
-                client.ask(
+                client.send_all(
                     waiting[: pull.costs.warm_up],
                     lambda request, hits, costs: record.add(request.query_id, costs, is_cold=True),
                 )
                 client.failures.clear()  # each is asked again, and fails then if it must
-            client.ask(waiting, answered)
+            client.send_all(waiting, answered)
         except DeadlineError:
             raise SilentError(
                 f"{self.origin}: {len(answers)} of {len(requests)} queries were answered within"

@@ -38,7 +38,7 @@ Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
 
-class NotPlainError(Exception):
+class FastReaderError(Exception):
     """Raised if the fast reader cannot read a ranking, so that the general reader must read it."""
 
 
@@ -108,9 +108,9 @@ def query_starts(query_ids: pa.Array) -> Whole:
 
 
 def refuse_scattered_queries(heads: pa.Array) -> None:
-    """Raise NotPlainError if the rows of a query are not together.
+    """Raise FastReaderError if the rows of a query are not together.
 
     heads: the query id of each run of rows with equal query ids.
     """
     if len(heads.unique()) < len(heads):
-        raise NotPlainError
+        raise FastReaderError

@@ -16,7 +16,7 @@ from ndcg_ab.files import command_to_paste
 from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.history.failed_nights import FailedNight
 from ndcg_ab.trackers.base import Published, Tracker
-from ndcg_ab.trackers.mlflow.store import note_in_store
+from ndcg_ab.trackers.mlflow.store import set_store_tags
 from ndcg_ab.trackers.mlflow.values import COMPLETE, NOTE, experiment_name, experiment_note, reuse_tags, to_milliseconds
 from ndcg_ab.trackers.mlflow.views import view_id
 
@@ -35,7 +35,7 @@ class MlflowTracker(Tracker):
         night = to_milliseconds(max([bundle.began, *bundle.reused]))
         note = {NOTE: experiment_note(bundle)}
         name = experiment_name(bundle.evaluation)
-        if ids := note_in_store(uri, name, run_tags, reuse_tags(bundle), note, night):
+        if ids := set_store_tags(uri, name, run_tags, reuse_tags(bundle), note, night):
             return make_published(uri, *ids, new=False)
         from ndcg_ab.trackers.mlflow.client import log_bundle
 

@@ -94,7 +94,7 @@ def lock_store(path: Path) -> Iterator[None]:
         yield
 
 
-def note_in_store(
+def set_store_tags(
     uri: str, experiment: str, run_tags: Mapping[str, str], tags: Mapping[str, str], note: Mapping[str, str], night: int
 ) -> tuple[str, str] | None:
     """Set tags of a run in an MLflow store with SQL, because importing mlflow takes long.

@@ -6,7 +6,7 @@ from datetime import datetime
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
-from ndcg_ab.report.answer import candidates_by_choice, format_decisions, format_headline, format_reasons, make_answer
+from ndcg_ab.report.answer import choices_by_candidate, format_decisions, format_headline, format_reasons, make_answer
 from ndcg_ab.report.markdown import escape_text, format_decision_note, format_note
 from ndcg_ab.report.over_time import since_mark
 from ndcg_ab.report.sections import leading_costs
@@ -68,7 +68,7 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     described = format_note(outcome, bundle.since_last)
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
     names = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
-    tags |= metric_tags(outcome) | {"what_to_do": format_decisions(candidates_by_choice(outcome))}
+    tags |= metric_tags(outcome) | {"what_to_do": format_decisions(choices_by_candidate(outcome))}
     for decision in outcome.decisions:
         tags[f"decision/{names[decision.candidate]}"] = str(decision.decision)
     if best := make_answer(outcome).candidates[:1]:

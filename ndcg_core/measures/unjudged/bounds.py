@@ -30,7 +30,7 @@ from ndcg_core.measures.unjudged.contributions import (
     discount_sums,
     is_plain_sum,
     lacks_expected_value,
-    split_by,
+    rows_by_number,
     values_by_first_rank,
 )
 from ndcg_core.measures.unjudged.expected_values import NOWHERE, SystemPair, gather
@@ -64,8 +64,8 @@ def difference_bounds(pair: SystemPair, values: FloatArray) -> tuple[FloatArray,
     if not has_bounds(pair.metric, pair.judged):
         raise ValueError(f"metric {pair.metric.name}: its bounds have no closed form, must have one")
     if pair.metric.traits.is_decided_by_first:
-        return -_highest_of_first(pair, 1), _highest_of_first(pair, 0)
-    low, high = (sign * _highest_of_sums(pair, sign * values, sign) for sign in (-1, 1))
+        return -_largest_first_rank_difference(pair, 1), _largest_first_rank_difference(pair, 0)
+    low, high = (sign * _largest_sum_difference(pair, sign * values, sign) for sign in (-1, 1))
     return low, high
 
 
@@ -74,7 +74,7 @@ def positive_gains(metric: Metric, judged: JudgedCounts) -> FloatArray:
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 
 
-def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
+def _largest_first_rank_difference(pair: SystemPair, side: int) -> FloatArray:
     """Return, per query, the largest possible difference in favour of one system, for rr and accuracy.
 
     The difference is largest if every unjudged document that only the favoured system returns is relevant. Of the
@@ -98,7 +98,7 @@ def _highest_of_first(pair: SystemPair, side: int) -> FloatArray:
     return gain
 
 
-def _highest_of_sums(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
+def _largest_sum_difference(pair: SystemPair, values: FloatArray, sign: int) -> FloatArray:
     """Return, per query, the highest value of `sign` times the difference over all grades of unjudged documents.
 
     The metric must be a sum over ranks. A query without a relevant judgment has the difference 0 until one of its
@@ -144,7 +144,7 @@ def _greatest_quotients(
     sums = discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)
     step = np.diff(levels, prepend=0.0)[:, None, None]
     quotients = numerators.copy()
-    for rows in split_by(np.frexp(documents)[1].astype(np.int64))[1:]:  # queries with about as many documents
+    for rows in rows_by_number(np.frexp(documents)[1].astype(np.int64))[1:]:  # queries with about as many documents
         if not len(rows):
             continue
         counts = np.arange(1 + documents[rows].max())

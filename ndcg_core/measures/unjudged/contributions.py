@@ -62,7 +62,7 @@ class RankedResults(NamedTuple):
         return self if depth is None else self.take(self.first_rank <= depth)
 
 
-def no_results() -> RankedResults:
+def empty_results() -> RankedResults:
     """Return a table of results without rows, for a system that returned nothing."""
     empty = np.zeros(0, dtype=np.int64)
     return RankedResults(empty, empty, empty, empty, empty, np.zeros(0))
@@ -93,7 +93,7 @@ class JudgedCounts(NamedTuple):
         return np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
 
 
-def split_by(numbers: IntArray) -> list[IntArray]:
+def rows_by_number(numbers: IntArray) -> list[IntArray]:
     """Return, for each of the numbers 0, 1, 2 …, the indices of the rows that have the number.
 
     The list ends with the highest number. numbers: (rows,) number of each row.
@@ -282,7 +282,7 @@ def _accumulate_above(results: ResultsWithGains, values: FloatArray, combine: np
     """
     query = results.ranked.query
     states, so_far = np.full(len(values), start), np.full(int(query.max(initial=0)) + 1, start)
-    for rows in split_by(results.ranked.rank):
+    for rows in rows_by_number(results.ranked.rank):
         states[rows] = so_far[query[rows]]
         so_far[query[rows]] = combine(states[rows], values[rows])
     return states

@@ -35,7 +35,7 @@ from ndcg_core.measures.unjudged.contributions import (
     lacks_expected_value,
     rank_weights,
     replace_rows,
-    split_by,
+    rows_by_number,
 )
 from ndcg_core.measures.unjudged.grade_chances import GradeChances, estimate_chances, expect_gain, rank_band
 
@@ -237,7 +237,7 @@ def find_grade_effects(pair: SystemPair) -> tuple[FloatArray, FloatArray]:
     chances = np.stack([pair.chances.chances[:, group].sum(axis=1) for group in groups], axis=1)
     query = pair.unjudged.query
     effects = np.zeros((len(query), len(grades)))
-    for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
+    for documents in rows_by_number(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
             effects[documents, column] = pair.differences_with_grade(documents, grade)[query[documents]]
     effects[(pair.relevant[query] == 0)[:, None] & (grade_gains(pair.metric, grades).mean == 0)] = np.nan

@@ -35,7 +35,7 @@ def rank_band(rank: IntArray) -> IntArray:
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 
-def lowest_gaining_grade(metric: Metric) -> float | None:
+def typical_gaining_grade(metric: Metric) -> float | None:
     """Return a grade that has a gain, for judgments among which no grade has one.
 
     The result is the first of these grades that has a gain and is at most `max_grade`: 1, `relevant_from`, `max_grade`;
@@ -54,10 +54,10 @@ def estimate_chances(metric: Metric, judged: JudgedCounts, *systems: RankedResul
     They are estimated from the judged results of all systems.
     The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
     band has the distribution of the judgments. If no judged grade has a gain, one result with the grade
-    `lowest_gaining_grade` is added to the distribution over all bands. Raises ValueError if there is no judgment.
+    `typical_gaining_grade` is added to the distribution over all bands. Raises ValueError if there is no judgment.
     """
     grades = np.array(judged.grades)
-    least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else lowest_gaining_grade(metric)
+    least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else typical_gaining_grade(metric)
     if least is not None:
         grades = np.array(sorted({*judged.grades, least}))
     counts = np.zeros((len(BANDS) + 1, len(grades)))

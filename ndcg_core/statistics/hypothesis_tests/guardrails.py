@@ -55,7 +55,7 @@ class Bound(NamedTuple):
     needed: int | None
 
 
-def bound_of(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
+def margin_evidence(pairs: Paired, moments: Moments, margin: float, alpha: float) -> Bound:
     """Return the evidence that the mean difference of a column is above -margin, or that it is below.
 
     pairs: a column of at least two units. moments: the moments of its differences.
@@ -97,7 +97,7 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 
     It is the first of these that applies: not testable, not worse, worse, identical, loss not ruled out. No number of
     differing queries is required, because the bound allows for few of them.
-    bound: the evidence of `bound_of`; None if the guardrail cannot be tested.
+    bound: the evidence of `margin_evidence`; None if the guardrail cannot be tested.
     """
     if facts.test is None or bound is None:
         return conclude_not_testable(facts)

@@ -200,7 +200,7 @@ def check_guardrails(
             facts = _make_facts(pairs, moments, None, 1, how)
             comparisons.append(_make_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), how))
             continue
-        bound, harm = guardrails.bound_of(pairs, moments, margin, alpha), next(harm_of)
+        bound, harm = guardrails.margin_evidence(pairs, moments, margin, alpha), next(harm_of)
         name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
         test = TestResult(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)

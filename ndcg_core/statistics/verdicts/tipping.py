@@ -13,7 +13,7 @@ import numpy as np
 
 from ndcg_core.statistics.distributions import ndtri
 from ndcg_core.statistics.estimates.mean_difference import Moments, half_width, interval_from_half_width
-from ndcg_core.statistics.hypothesis_tests.guardrails import bound_of
+from ndcg_core.statistics.hypothesis_tests.guardrails import margin_evidence
 from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query, weigh
 from ndcg_core.statistics.verdicts.record import Comparison
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -53,12 +53,12 @@ def find_tipping(
     def states(factor: float) -> list[State]:
         return [state_under(column, row, assume(factor, side)) for side in sides]
 
-    def keeps_state(states: list[State]) -> bool:
+    def have_measured_direction(states: list[State]) -> bool:
         return all(measured.has_same_direction(state) for state in states)
 
-    tipping = next((factor for factor in FACTORS if not keeps_state(states(factor))), None)
+    tipping = next((factor for factor in FACTORS if not have_measured_direction(states(factor))), None)
     reached = states(label_factor)
-    if (tipping is not None and tipping <= label_factor) or not keeps_state(reached):
+    if (tipping is not None and tipping <= label_factor) or not have_measured_direction(reached):
         return tipping, State.UNKNOWN
     return tipping, weakest_state([measured, *reached])
 
@@ -97,7 +97,7 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     margin = row.smallest_effect
     if row.bound_method is not None:
         assert margin is not None
-        low = bound_of(pairs, moments, margin, row.alpha).low
+        low = margin_evidence(pairs, moments, margin, row.alpha).low
         doubt = float(ndtri(1 - row.alpha)) * math.sqrt(label_variance)
         if low is not None and moments.mean - math.hypot(moments.mean - low, doubt) > -margin:
             return State.HOLDS

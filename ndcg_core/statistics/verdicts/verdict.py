@@ -397,12 +397,12 @@ def sentence(
             return "undecided (zero variance)"
         case Verdict.UNDECIDED:
             lacking = f" > {margin}" if underpowered else ""
-            return f"undecided (MDE {format_effect(mde, smallest_effect)}{lacking})"
+            return f"undecided (MDE {format_distinct_effect(mde, smallest_effect)}{lacking})"
         case _:
             assert_never(kind)
 
 
-def format_effect(effect: float, margin: float | None = None) -> str:
+def format_distinct_effect(effect: float, margin: float | None = None) -> str:
     """Format an effect > 0 with three decimals.
 
     Two significant digits are used instead if three decimals would be 0.000. More decimals are used if the effect would

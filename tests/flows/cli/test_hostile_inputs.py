@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.flows.cli.exit_codes import LONGEST, fit_lines
-from ndcg_ab.visible import formulas
+from ndcg_ab.visible import find_formulas
 from tests.commands import invoke, sentences
 from tests.paths import DATA, ROOT
 
@@ -136,7 +136,7 @@ def test_a_home_folder_is_not_looked_through(tmp_path: Path, monkeypatch: pytest
 
 def test_formulas_are_texts_that_a_spreadsheet_computes() -> None:
     texts = ["=1+1", "+cmd", "-x", "@a", "-1.5", "+3", "-", "a=b", "", None, 3, "1e5", "-inf", "=1+1"]
-    assert formulas(texts) == ["=1+1", "+cmd", "-x", "@a", "-", "=1+1"]
+    assert find_formulas(texts) == ["=1+1", "+cmd", "-x", "@a", "-", "=1+1"]
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redaction, "_known", set())  # other tests' secrets hide more
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
     path = tmp_path / "c.yaml"
     path.write_text("name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n")
     told = {"prefect.api_urll": "http://me:•••@h", "prefect.retries": "prefect.retries: holds what looks like a secret"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ndcg_ab
 from ndcg_ab.checks.id_checks import find_difference, query_spelling_hint
-from ndcg_ab.checks.id_spellings import SPELLINGS, cut_at, find_alike, remove_affix, respell, respell_all
+from ndcg_ab.checks.id_spellings import SPELLINGS, affix_spelling, cut_at, find_matching_spellings, respell, respell_all
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
 from tests.commands import invoke
@@ -184,7 +184,7 @@ def test_judgments_are_respelled_alone_if_that_makes_the_ids_match(
     ],
 )
 def test_different_ids(own: set[str], judged: set[str]) -> None:
-    assert find_alike({"q": frozenset(own)}, {"q": frozenset(judged)}) == ([], {})
+    assert find_matching_spellings({"q": frozenset(own)}, {"q": frozenset(judged)}) == ([], {})
 
 
 def test_a_single_pair_among_many_ids_is_chance() -> None:
@@ -206,7 +206,7 @@ IDS = st.text("aA0.1é&;%26-_ \"'#{}\\\u0301ﬁ:/https", max_size=12)
 @settings(max_examples=examples(200))
 def test_an_expression_is_its_function(text: str, affix: str) -> None:
     names = {"html": html, "re": re, "unicodedata": unicodedata, "urllib": urllib, "t": text}
-    more = [make(is_prefix, affix) for make in (remove_affix, cut_at) for is_prefix in (True, False)]
+    more = [make(is_prefix, affix) for make in (affix_spelling, cut_at) for is_prefix in (True, False)]
     for spelling in (*SPELLINGS, *more):
         assert eval(spelling.expression.format("t"), names) == spelling.respell(text)
 
@@ -269,5 +269,5 @@ def test_rankings_alone_and_more_judgments(folder: Path) -> None:
 def test_a_long_id_costs_no_more_than_its_length() -> None:
     long = "x/" * 500_000
     begun = time.process_time()
-    assert find_alike({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) == ([], {})
+    assert find_matching_spellings({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) == ([], {})
     assert time.process_time() - begun < 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
+from ndcg_ab.checks.ranking_checks import REMARKS, findings_from_pulled
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, check_severities
 from ndcg_ab.report.doubts import finding_lines
@@ -100,7 +100,7 @@ def test_options_of_compare(tmp_path: Path) -> None:
 def test_what_a_source_noticed_is_a_finding() -> None:
     pulled = pulled_ranking("new", {"q": in_order("a")})
     remarks = [Remark(code, 2, (f"new.run, line 7: {code}",)) for code in REMARKS]
-    found = remark_findings(
+    found = findings_from_pulled(
         "new", type(pulled)(with_remarks(pulled.table, remarks), pulled.layout, pulled.source), "new"
     )
     assert [(row.code, row.count, row.severity) for row in found] == [

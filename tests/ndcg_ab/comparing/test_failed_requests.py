@@ -159,7 +159,7 @@ def test_two_lower_bounds_have_no_difference(comparing: Callable[..., CompareRes
 def test_the_sql_s_upper_value_is_held_against_the_core(
     comparing: Callable[..., CompareResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RecordedCost, "endless", property(lambda self: self.values))
+    monkeypatch.setattr(RecordedCost, "values_or_infinity", property(lambda self: self.values))
     with pytest.raises(ParityError, match=r"system alike, latency_ms@p95: SQL gives inf, the Python core 1000"):
         comparing({"alike": failing(14)})
 
@@ -248,7 +248,7 @@ def test_a_path_that_finds_nothing_is_named() -> None:
         " answers; correct the path (JMESPath, from the top)"
     )
     with pytest.raises(InputError) as error:
-        comparing_costs.refuse_unknown(evaluation, "price", {"old": [], "new": ["q1", "q2"]})
+        comparing_costs.refuse_missing_cost(evaluation, "price", {"old": [], "new": ["q1", "q2"]})
     assert str(error.value) == said
 
 

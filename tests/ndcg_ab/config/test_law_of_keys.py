@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from ndcg_ab.config.loading import schema
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys, may_hold_secret
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import GivenFile, SourceModel
 from ndcg_ab.config.model.inputs.judgments import JUDGMENT_KINDS, JudgmentSource
@@ -23,7 +23,7 @@ from ndcg_ab.config.model.inputs.sources import KINDS, System
 from ndcg_ab.config.model.keys import Option, SecretText, Trait, options_of, with_keys_of
 from ndcg_ab.config.options import from_options
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.options import make_option, type_of
+from ndcg_ab.flows.cli.options import make_option, parameter_type
 from ndcg_ab.flows.cli.outputs import local_inputs
 from ndcg_ab.history.database import configuration_key
 from ndcg_ab.sources.registry import SOURCES, make_source
@@ -124,7 +124,7 @@ def test_its_own_rules_are_said_in_a_sentence(tmp_path: Path) -> None:
 def test_commands_and_the_python_api_give_it() -> None:
     (option,) = (each for each in from_options.OPTIONS if each.name == "--lantern")
     made = make_option(option)
-    assert (type_of(option), made.default, made.metavar) == (int | None, "--lantern", "N")
+    assert (parameter_type(option), made.default, made.metavar) == (int | None, "--lantern", "N")
     assert (made.help, made.rich_help_panel) == ("The dummy key. (default 3)", "Metrics")
     files: dict[str, Any] = {"judgments": "q", "system": ["a=a.run", "b=b.run"]}
     given: Any = from_options.evaluation_from_options(files | {"lantern": 7})
@@ -152,7 +152,7 @@ def test_its_paths_start_from_the_file_that_names_them(tmp_path: Path) -> None:
 def test_its_dates_are_written_and_its_file_is_an_input(tmp_path: Path) -> None:
     for name in ("shelf-2026-11-20", "judged", "old.run"):
         (tmp_path / name).write_text("")
-    found = resolve_at(read(tmp_path), datetime(2026, 11, 20, 2, tzinfo=UTC))
+    found = resolve_templates(read(tmp_path), datetime(2026, 11, 20, 2, tzinfo=UTC))
     assert (str(found.systems[1].shelf), found.systems[1].label) == ("shelf-2026-11-20", "2026")
     assert set(map(str, local_inputs(found))) == {"judged", "old.run", "shelf-2026-11-20"}
     with pytest.raises(InputError, match=r"systems\[1\]\.label = '\{date:%Q\}': .*'%Q' is no code of a date"):

@@ -12,7 +12,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, files
 from ndcg_ab.engines.duckdb import engine as engine_module
-from ndcg_ab.engines.sql_files import PART, narrow_file, pipeline_files, sql_files
+from ndcg_ab.engines.sql_files import PART, pipeline_files, prune_file, sql_files
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import NARROWING
 from ndcg_core.measures.metric import Metric
@@ -112,17 +112,17 @@ def test_parts_name_choices_that_there_are() -> None:
 
 def test_a_part_is_left_out_with_what_it_reads() -> None:
     score, ranked = sql_files()["query_score"], sql_files()["ranked_doc"]
-    plain = narrow_file(score, frozenset({("measure", frozenset({"ndcg"}))}))
+    plain = prune_file(score, frozenset({("measure", frozenset({"ndcg"}))}))
     assert "walk_sum" in score.reads and "join walk_sum" not in plain.text and "walk_sum" not in plain.reads
-    assert narrow_file(score, frozenset({("measure", frozenset({"ndcg", "ap"}))})) == score
-    assert narrow_file(score, frozenset()) == score == narrow_file(score, frozenset({("ties", frozenset({"given"}))}))
-    assert narrow_file(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
+    assert prune_file(score, frozenset({("measure", frozenset({"ndcg", "ap"}))})) == score
+    assert prune_file(score, frozenset()) == score == prune_file(score, frozenset({("ties", frozenset({"given"}))}))
+    assert prune_file(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
 
 
 @pytest.mark.parametrize(("reduced", "read"), [("no", "ranking"), ("yes", "pulled_answer")])
 def test_the_first_of_several_selects_can_be_left_out(reduced: str, read: str) -> None:
     """With the `union all` behind it, and what it reads."""
-    met = narrow_file(sql_files()["met_query"], frozenset({("reduced", frozenset({reduced}))}))
+    met = prune_file(sql_files()["met_query"], frozenset({("reduced", frozenset({reduced}))}))
     assert read in met.reads and ("ranking" in met.reads) == (reduced == "no")
     assert re.search(r"counted as \(\s+--.*\s+select\b", met.text)
 

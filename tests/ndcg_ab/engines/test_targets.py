@@ -57,7 +57,7 @@ class Kept(Logged, StoredTables):
 def engine() -> Iterator[Counting]:
     with Counting() as made:
         made.put("pulled_number", pa.table({"n": [1, 2, 3]}))
-        made.set(least=2)
+        made.set_defaults(least=2)
         yield made
 
 
@@ -118,7 +118,7 @@ def test_a_database_file_remembers_what_was_made_in_it(
     monkeypatch.setattr(thresholds, "QUICKLY_MADE_ROWS", small)
     with Counting() as engine:
         engine.put("pulled_number", pa.table({"n": [1, 2, 3]}))
-        engine.set(least=3)
+        engine.set_defaults(least=3)
         engine.build("large")
         engine.write_tables(tmp_path / "t.duckdb")
     with Kept(tmp_path / "t.duckdb") as kept:
@@ -136,7 +136,7 @@ def test_repeated_rows_are_noticed(engine: Counting) -> None:
 
 def test_what_is_released_is_made_anew_and_what_came_from_it_stays() -> None:
     with Counting() as engine:
-        engine.set(least=2)
+        engine.set_defaults(least=2)
         engine.put("pulled_number", pa.table({"n": [1, 2]}))
         engine.build("square")
         engine.release("large", "number", "other")

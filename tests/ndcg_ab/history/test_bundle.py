@@ -18,7 +18,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.exit_codes import exit_code_for
+from ndcg_ab.flows.cli.exit_codes import report_error
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
 from ndcg_ab.history.published import lock_publishing, mark_published
@@ -261,7 +261,7 @@ def test_a_file_in_the_way_of_the_output_directory(tmp_path: Path, capsys: pytes
     (tmp_path / "out").write_text("")
     with pytest.raises(InputError) as caught:
         unlogged(evaluation)
-    assert exit_code_for(caught.value) == 2
+    assert report_error(caught.value) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {tmp_path / 'out'} is no folder: ")
 
@@ -274,8 +274,8 @@ def test_an_output_directory_that_is_full(size: int, tmp_path: Path) -> None:
     limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
     code = limit + (
-        "from ndcg_ab.flows.cli.exit_codes import exit_code_for\ntry:\n    unlogged(evaluation)\n"
-        "except Exception as error:\n    sys.exit(exit_code_for(error))\n"
+        "from ndcg_ab.flows.cli.exit_codes import report_error\ntry:\n    unlogged(evaluation)\n"
+        "except Exception as error:\n    sys.exit(report_error(error))\n"
     )
     one = process(RUNNING + code, tmp_path)
     _, said = one.communicate(timeout=60)

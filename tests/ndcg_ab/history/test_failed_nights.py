@@ -12,7 +12,7 @@ from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.digest import make_digest
-from ndcg_ab.history.failed_nights import FailedNight, note_failed_night, read_failed_nights
+from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights, record_failed_night
 from ndcg_ab.history.timeline import ReusedNight, read_timeline
 from ndcg_ab.history.working_folder import KEEPING
 from tests.ndcg_ab.history.test_digest import printed as printed_digest
@@ -58,12 +58,12 @@ def test_nothing_is_kept_before_the_first_success_and_while_the_process_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluation = small(tmp_path)
-    note_failed_night(evaluation, NIGHT, InputError("somebody is setting it up"))
+    record_failed_night(evaluation, NIGHT, InputError("somebody is setting it up"))
     assert not (tmp_path / "out").exists()
     nights(tmp_path, 1)
     monkeypatch.setattr("ndcg_ab.history.failed_nights.PATIENCE", 0.01)
     with KEEPING:  # as `abandon_working_folders` leaves it
-        note_failed_night(evaluation, NIGHT, InputError("the folder is gone"))
+        record_failed_night(evaluation, NIGHT, InputError("the folder is gone"))
     assert read_failed_nights(evaluation) == {}
 
 
@@ -74,7 +74,7 @@ def test_what_is_kept_stays_small_and_a_damaged_file_is_left_out(
     evaluation = small(tmp_path)
     monkeypatch.setattr("ndcg_ab.history.failed_nights.MOST", 2)
     for day in (3, 1, 2):
-        note_failed_night(evaluation, NIGHT.replace(day=day), ValueError("x" * 10_000))
+        record_failed_night(evaluation, NIGHT.replace(day=day), ValueError("x" * 10_000))
     (tmp_path / "out" / "small" / "20311102T020000Z.failed.json").write_text("[]")
     (night,) = read_failed_nights(evaluation)
     assert night.began.startswith("2031-11-03") and len(night.reason) < 4_010

@@ -47,7 +47,7 @@ def without_answers(count: int) -> Change:
 def night(folder: Path, day: int, *, force: bool = False, **changes: Any) -> bundles.Bundle:
     performed = unlogged(small(folder, **(GATE | changes)), force=force, at=datetime(2027, 1, day, 2, tzinfo=UTC))
     bundle = bundles.read_bundle(performed.bundle)
-    return bundle.for_later_night() if performed.reused else bundle
+    return bundle.copy_for_rerun() if performed.reused else bundle
 
 
 def since(bundle: bundles.Bundle) -> SinceLast:

@@ -22,7 +22,7 @@ from ndcg_ab.comparing.families import PairedValues
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import mean_attribution
-from ndcg_ab.history.mean_attribution import EarlierNight, attribute_means
+from ndcg_ab.history.mean_attribution import PastEvaluation, split_mean_changes
 from ndcg_ab.history.timeline import read_timeline, timeline_json
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import parts_of_changes, since_lines
@@ -303,14 +303,16 @@ def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeyp
     """Of b and c nothing was judged before: the old ranking has values there by the judgments of now."""
     metric, values = parse("rr"), np.array([0.5, 1.0, 0.2])
     key, scored = (metric.hash, "new"), PairedValues(("a", "b", "c"), values, values)
-    here, there = (mean_attribution.Side(cast(Any, None), frozenset(judged), None, {}) for judged in ("abc", "a"))
+    here, there = (
+        mean_attribution.ComparedEvaluation(cast(Any, None), frozenset(judged), None, {}) for judged in ("abc", "a")
+    )
     monkeypatch.setattr(mean_attribution, "read_side", lambda *_: here)
     monkeypatch.setattr(mean_attribution, "open_earlier_side", lambda *_: contextlib.nullcontext(there))
     monkeypatch.setattr(mean_attribution, "score_old_rankings", lambda *_: {key: scored})
     for name, found in (("score_by_old_judgments", {}), ("count_changed_judgments", (2, 0)), ("attribution_rows", [])):
         monkeypatch.setattr(mean_attribution, name, lambda *_, found=found: found)
     evaluation = SimpleNamespace(deciding_metrics=[metric], scores=None, engine=SimpleNamespace(spark=None))
-    earlier = EarlierNight(1, cast(Any, None), None, {key: scored}, {})
+    earlier = PastEvaluation(1, cast(Any, None), None, {key: scored}, {})
     causes = {"new": frozenset(("ranking", "judgments"))}
-    _, old = attribute_means(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes)
+    _, old = split_mean_changes(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes)
     assert (old[key].query_ids, old[key].differences.tolist()) == (("a",), [0.5])

@@ -16,7 +16,7 @@ def test_the_threshold_is_shared_over_the_tests(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(1)
     column = Column("old", "new", "rr", IDS, rng.normal(size=40) + np.repeat([0.5, 0.0], 20))
     monkeypatch.setattr(proxy_judgments, "SURE", 1.5 * check_balance(column, JUDGED).p_value)
-    (found,) = proxy_judgments.check_sample({("rr", "new"): column}, JUDGED)
+    (found,) = proxy_judgments.check_randomness({("rr", "new"): column}, JUDGED)
     assert found.code == "careful_not_random" and "the difference of new on rr" in found.message
     two = Column("old", "new", "rr", IDS, column.differences, baseline_values=np.ones(40))
-    assert proxy_judgments.check_sample({("rr", "new"): two}, JUDGED) == []
+    assert proxy_judgments.check_randomness({("rr", "new"): two}, JUDGED) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from ndcg_ab.comparing.families import paired_columns
+from ndcg_ab.comparing.families import metric_columns
 from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
@@ -42,10 +42,10 @@ def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_tou
         table = read.judgments.table
         turned = table.set_column(2, "grade", pc.subtract(1.0, table["grade"]))
         with rescore(evaluation, read, turned, "turned") as (other, alone, _):
-            (column,) = paired_columns(other, alone, PLAIN)
+            (column,) = metric_columns(other, alone, PLAIN)
             assert list(column.differences) == [0.5] * len(QUERIES)
             assert alone.metrics == ["rr"] and not alone.guardrails
-        (first, *_) = paired_columns(engine, evaluation, PLAIN)
+        (first, *_) = metric_columns(engine, evaluation, PLAIN)
         assert list(first.differences) == [-0.5] * len(QUERIES) and outcome.main[0].difference == -0.5
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ndcg_ab
-from ndcg_ab.comparing.families import paired_columns
+from ndcg_ab.comparing.families import metric_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.labels.unjudged import read_ranked_results
@@ -63,7 +63,7 @@ def test_shown_results_give_the_differences_of_the_sql(seed: int) -> None:
     with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, METRICS)
         shown = read_ranked_results(engine, evaluation.metric_list)
-        for column in paired_columns(engine, evaluation, Sampling()):
+        for column in metric_columns(engine, evaluation, Sampling()):
             metric = evaluation.metric_named(column.metric)
             pair = shown.pair(metric, column.candidate, column.baseline, column.query_ids)
             expected = pytest.approx(np.asarray(column.differences), abs=1e-12)

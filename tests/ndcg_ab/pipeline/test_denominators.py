@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ndcg_ab.pipeline.conclude import count_rankings
+from ndcg_ab.pipeline.conclude import ranking_ledger_rows
 from ndcg_ab.results.ledger import Omission
 from ndcg_ab.sources.base import Remark
 
@@ -14,7 +14,7 @@ def test_a_system_s_results_and_its_answers_to_judged_queries() -> None:
     remarks = (Remark("comment_line", 3, ()), Remark("own_document_left_out", 4, ()))
     pulled = SimpleNamespace(remarks=remarks, count=7, failed=("q3", "x"))
     judged = dict.fromkeys(("q1", "q2", "q3", "q4", "q5"), 1)
-    ranking, answers = count_rankings(cast(Any, engine), cast(Any, {"old": pulled}), judged)
+    ranking, answers = ranking_ledger_rows(cast(Any, engine), cast(Any, {"old": pulled}), judged)
     assert (ranking.read, ranking.used) == (7 + 3 + 4, 4)
     reasons = {"comments": 3, "repeated documents": 1, "the query's own document": 4, "of unjudged queries": 2}
     assert ranking.left_out == tuple(Omission(*each) for each in reasons.items())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
+from ndcg_ab.report.answer import choices_by_candidate, format_decisions, make_answer
 from ndcg_ab.report.doubts import reasons_for_doubt
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.markdown import format_comment, format_note
@@ -116,11 +116,11 @@ def test_many_systems_share_a_sentence() -> None:
 def test_it_is_written_where_the_decision_is(count: int) -> None:
     outcome = evaluated(count, ["c02"])
     assert (
-        candidates_by_choice(outcome)["c02 (in doubt)"] == "do_not_ship"
-        and candidates_by_choice(outcome)["c01"] == "do_not_ship"
+        choices_by_candidate(outcome)["c02 (in doubt)"] == "do_not_ship"
+        and choices_by_candidate(outcome)["c01"] == "do_not_ship"
     )
     screen = " ".join(" ".join(printed(outcome, 200)).split())
-    written = (screen, format_comment(outcome), format_note(outcome), format_decisions(candidates_by_choice(outcome)))
+    written = (screen, format_comment(outcome), format_note(outcome), format_decisions(choices_by_candidate(outcome)))
     for text in written[:3]:
         assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert ("c02 (in doubt)" in screen) is (count == 20)

@@ -90,7 +90,7 @@ def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: p
         shorter.setitem(database.RECORDS, "system_summary", SystemSummary)
         nights(tmp_path, 1)
     with database.open_history_for(database.history_path(small(tmp_path))) as past:
-        database.enter_evaluation(past, *as_entered(longer), 2)
+        database.add_evaluation(past, *as_entered(longer), 2)
         rows = past.rows("system_summary", ("ordinal", "share"), order="ordinal")
     assert rows == [(1, None), (1, None), (2, 0.25), (2, 0.25)]
 

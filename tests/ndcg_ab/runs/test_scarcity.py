@@ -13,7 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase
 from ndcg_ab.engines.duckdb import files as duckdb_files
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
+from ndcg_ab.flows.cli.exit_codes import UNUSABLE, report_error
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, published, working_folder
 from ndcg_ab.history.timeline import read_timeline
@@ -83,7 +83,7 @@ def test_what_runs_out_at_any_step_costs_that_night_alone(
         with monkeypatch.context() as planted, pytest.raises(Exception) as raised:
             planted.setattr(place, attribute, failing(error))
             unlogged(evaluation)
-        code = exit_code_for(raised.value)
+        code = report_error(raised.value)
         said = capsys.readouterr().err
         assert (code, said.count("\n")) == (UNUSABLE, 1), f"{name}: {said}"
         assert words.replace("OUT", str(evaluation.output)) in said, f"{name}: {said}"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.checks.data_checks import check_tables
-from ndcg_ab.comparing.drawn_queries import read_no_longer_zero
+from ndcg_ab.comparing.drawn_queries import read_changed_since_draw
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -99,4 +99,4 @@ def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
     with DuckDBEngine(1) as engine:
         loading.load_tables(engine, judgments, queries, rankings, evaluation)
         score_metrics(engine, evaluation.metric_list)
-        assert read_no_longer_zero(engine, evaluation) == [("new", "q2", 2)]
+        assert read_changed_since_draw(engine, evaluation) == [("new", "q2", 2)]

@@ -21,7 +21,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, boundary, functions, pull_source,
 from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, LimitCounter
 from ndcg_ab.sources.files import stores
-from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
+from ndcg_ab.testing.baselines import digest_file_path, digest_text, load_ranking
 from tests.loopback import Said, serving
 from tests.paths import ROOT
 
@@ -48,7 +48,7 @@ def baseline(folder: Path, rank: int, _: pytest.MonkeyPatch) -> None:
         "query_id\tdoc_id\trank\n" + "".join(f"q1\td{row}\t{rank + row}\n" for row in range(3))
     )
     path = folder / "a.tsv"
-    digest_path(path).write_text(digest_text(path, path.read_bytes()))
+    digest_file_path(path).write_text(digest_text(path, path.read_bytes()))
     load_ranking(path, "test")
 
 
@@ -189,7 +189,7 @@ def test_rows_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Place:
         limits_key, count, origin = "cluster", 3, "table lake.run"
-        elsewhere = None
+        remote_table = None
         source = property(lambda self: self)
 
     with pytest.raises(InputError, match=r"table lake\.run: gives more than 2 rows"):

@@ -58,12 +58,12 @@ def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.M
             raise QueryError("status 503", may_pass=True)
         return content
 
-    monkeypatch.setattr(http_client.Client, "body", body)
+    monkeypatch.setattr(http_client.Client, "fetch_body", body)
     monkeypatch.setattr(http_client.Client, "retry_delay", lambda *_: 0.0)
     monkeypatch.setattr(http_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     described = HttpRequest.model_validate({"url": "http://localhost"})
     client = http_client.Client(described, AnswerReader(described, "http"))
-    _, costs = asyncio.run(client.answer(Request("q", "GET", "http://localhost", {}, [], None, "")))
+    _, costs = asyncio.run(client.fetch_answer(Request("q", "GET", "http://localhost", {}, [], None, "")))
     assert costs == {"latency_ms": 250.0} and not answers
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.comparing.drawn_queries import find_disagreements
+from ndcg_ab.comparing.drawn_queries import measure_disagreements
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
@@ -253,7 +253,7 @@ def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> N
         with open_engine_for(evaluation) as engine:
             log = read_log(evaluation, engine, lambda step: None)
             ids = log.table["query_id"].to_pylist()
-            again, _ = find_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
+            again, _ = measure_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
         assert (again == log.disagreements).all()
         return log.disagreements
 

@@ -135,7 +135,7 @@ def test_a_start_of_pytest_loads_nothing_heavy() -> None:
 
 
 def test_the_fixture_names_the_baseline_after_its_test(ranking_baseline: Any, tmp_path: Path) -> None:
-    assert ranking_baseline(directory=tmp_path).path(10) == tmp_path / (
+    assert ranking_baseline(directory=tmp_path).path_at_depth(10) == tmp_path / (
         "test_the_fixture_names_the_baseline_after_its_test.top10.tsv"
     )
 

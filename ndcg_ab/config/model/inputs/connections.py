@@ -71,10 +71,10 @@ GivenFile = Annotated[
 
 def file_name(file: Path | str) -> str:
     """Return the name of a file or object, for the tables of inputs in reports."""
-    return file.name if isinstance(file, Path) else plain_address(file).rstrip("/").rpartition("/")[2]
+    return file.name if isinstance(file, Path) else safe_address(file).rstrip("/").rpartition("/")[2]
 
 
-def plain_address(address: str) -> str:
+def safe_address(address: str) -> str:
     """Return an address without parts that may be secret: user and password, and everything after `?` or `#`."""
     scheme, mark, rest = address.partition("://")
     if not mark:
@@ -160,5 +160,5 @@ class Database(Model):
         if self.uri is None:
             return self.driver or "database"
         if "://" in self.uri:
-            return plain_address(self.uri)
+            return safe_address(self.uri)
         return self.uri if "=" not in self.uri else self.driver or "database"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
-from ndcg_ab.config.model.inputs.connections import SourceModel, plain_address
+from ndcg_ab.config.model.inputs.connections import SourceModel, safe_address
 from ndcg_ab.config.model.keys import Model, Trait
 from ndcg_ab.config.walking import walk_texts
 
@@ -218,4 +218,4 @@ class HttpSource(SourceModel):
 
     @property
     def display_name(self) -> str:
-        return plain_address(self.http.url)
+        return safe_address(self.http.url)

@@ -37,14 +37,14 @@ class ClickGrades(Model):
         if [self.quantiles is not None, self.thresholds is not None, self.value].count(True) != 1:
             raise ValueError("needs one of quantiles, thresholds and value: true")
         if any(first >= second for first, second in pairwise(self.cuts)):
-            raise ValueError(f"{self.scale}s = {self.cuts}: must rise")
-        if self.cuts and (self.cuts[0] <= 0 or (self.scale == "quantile" and self.cuts[-1] >= 1)):
-            rule = "must lie between 0 and 1" if self.scale == "quantile" else "must be above 0, which is no click"
-            raise ValueError(f"{self.scale}s = {self.cuts}: {rule}")
+            raise ValueError(f"{self.rule}s = {self.cuts}: must rise")
+        if self.cuts and (self.cuts[0] <= 0 or (self.rule == "quantile" and self.cuts[-1] >= 1)):
+            rule = "must lie between 0 and 1" if self.rule == "quantile" else "must be above 0, which is no click"
+            raise ValueError(f"{self.rule}s = {self.cuts}: {rule}")
         return self
 
     @property
-    def scale(self) -> Scale:
+    def rule(self) -> Scale:
         return "value" if self.value else "quantile" if self.quantiles is not None else "threshold"
 
     @property
@@ -81,16 +81,16 @@ class Clicks(TableSource):
         return usual if self.floor is None else self.floor
 
     @property
-    def scale(self) -> tuple[Scale, tuple[float, ...]]:
+    def rule_and_cuts(self) -> tuple[Scale, tuple[float, ...]]:
         """The rule by which values become grades ("value", "quantile" or "threshold"), and the cuts between grades."""
         if self.grades is not None:
-            return self.grades.scale, tuple(self.grades.cuts)
+            return self.grades.rule, tuple(self.grades.cuts)
         return ("value", ()) if self.model == "opensearch" else ("quantile", QUANTILES)
 
     @property
     def definition(self) -> str:
         """The definition of the grades in words, displayed with the name of the source."""
-        scale, cuts = self.scale
+        scale, cuts = self.rule_and_cuts
         grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
         counted = f" ({', '.join(self.actions)})" if self.actions else ""
         return f"clicks{counted}, model {self.model}, at least {self.least_impressions} impressions, grades {grades}"

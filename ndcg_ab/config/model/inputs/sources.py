@@ -18,7 +18,7 @@ from ndcg_ab.config.model.inputs.connections import (
     SourceModel,
     Storage,
     file_name,
-    plain_address,
+    safe_address,
 )
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.keys import Model, Trait, with_keys_of
@@ -102,7 +102,7 @@ class FileSource(Readable, SourceModel):
     @property
     def origin(self) -> str:
         """The path or address of the file as the configuration spells it, without secrets, for the HTML page."""
-        return plain_address(str(self.file))
+        return safe_address(str(self.file))
 
 
 class DocumentsSource(FileSource):
@@ -250,7 +250,7 @@ class SparkSource(OnSpark, SourceModel):
 
     @property
     def origin(self) -> str:
-        return plain_address(self.table)
+        return safe_address(self.table)
 
 
 Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource | ExtensionSource

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import file_stem, resolve_at
+from ndcg_ab.config.loading.templates import file_stem, resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 
@@ -51,13 +51,15 @@ def test_dates_are_written_out(written: str, schedule: Any, expected: str, tmp_p
         {"name": "{date}", "python": "a:b", "arguments": {"{date}": [written, {"x": written}], "k": 5}},
     ]
     given = evaluation(tmp_path, judgments={"file": written}, queries={"file": written}, systems=systems)
-    found = resolve_at(given.model_copy(update={"schedule": evaluation(tmp_path, schedule=schedule).schedule}), NIGHT)
+    found = resolve_templates(
+        given.model_copy(update={"schedule": evaluation(tmp_path, schedule=schedule).schedule}), NIGHT
+    )
     assert found.queries is not None
     old, live = found.systems
     assert {str(file) for file in (found.judgments.file, found.queries.file, old.file)} == {expected}
     assert old.version == expected
     assert (live.name, live.arguments) == ("{date}", {"{date}": [expected, {"x": expected}], "k": 5})
-    assert resolve_at(found, datetime(2030, 1, 1, tzinfo=UTC)) is found, "what is settled stays"
+    assert resolve_templates(found, datetime(2030, 1, 1, tzinfo=UTC)) is found, "what is settled stays"
 
 
 @pytest.mark.parametrize(
@@ -104,13 +106,13 @@ def test_patterns(name: str, file: str, expected: dict[str, Any], tmp_path: Path
     for given in (file, str(tmp_path / file)):
         if given.startswith("/") and any(expected.values()):
             continue
-        found = resolve_at(evaluation(tmp_path, systems=[{"name": name, "file": given, "version": "v"}]), NIGHT)
+        found = resolve_templates(evaluation(tmp_path, systems=[{"name": name, "file": given, "version": "v"}]), NIGHT)
         assert [system.name for system in found.systems] == list(expected)
         for system in found.systems:
             assert system.file is not None and found.path(system.file).is_file()
             assert system.version == "v"
             assert expected[system.name] in (0, str(system.file))
-        assert resolve_at(found, NIGHT) is found
+        assert resolve_templates(found, NIGHT) is found
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_patterns_that_are_refused(changes: dict[str, Any], said: str, tmp_path:
     touched(tmp_path, *FILES)
     given = evaluation(tmp_path, **changes)
     with pytest.raises(InputError) as caught:
-        resolve_at(given, NIGHT)
+        resolve_templates(given, NIGHT)
     assert str(caught.value).startswith(said.replace("{f}", str(tmp_path)))
     assert "\n" not in str(caught.value)
 
@@ -149,7 +151,7 @@ def test_patterns_that_are_refused(changes: dict[str, Any], said: str, tmp_path:
 def test_no_file_matches_and_the_nearest_is_named(tmp_path: Path) -> None:
     touched(tmp_path, "zebra.run", "qrels-2026-11-19.txt", "a.run", "b.run", "c.run")
     with pytest.raises(InputError, match=r"there is qrels-2026-11-19\.txt"):
-        resolve_at(evaluation(tmp_path, judgments={"file": "qrels-{date}*.txt"}), NIGHT)
+        resolve_templates(evaluation(tmp_path, judgments={"file": "qrels-{date}*.txt"}), NIGHT)
 
 
 def test_the_python_api_finds_files_too(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ OF_A_FILE: dict[str, tuple[dict[str, Any], list[str], list[str], list[str]]] = {
 
 
 def roles(found: Evaluation) -> tuple[list[str], list[str], list[str]]:
-    return found.metrics, found.secondary_metrics, found.described_by_default
+    return found.metrics, found.secondary_metrics, found.default_secondary_metrics
 
 
 @pytest.mark.parametrize("what", OF_A_FILE)

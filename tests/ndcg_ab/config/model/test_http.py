@@ -11,7 +11,7 @@ import yaml
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import PRESETS, HttpRequest, HttpSource
 from ndcg_ab.errors import InputError
@@ -99,7 +99,7 @@ def test_secrets_are_looked_up_late_and_other_variables_at_once(
 
 def test_dates_are_written_out(tmp_path: Path) -> None:
     found = read_http_config(tmp_path, '{url: "http://h/p-{date:%Y.%m}/_search", body: {a: ["{date}", "{query}"]}}')
-    http = resolve_at(found, datetime(2026, 11, 20, tzinfo=UTC)).systems[0].http
+    http = resolve_templates(found, datetime(2026, 11, 20, tzinfo=UTC)).systems[0].http
     assert http is not None
     assert (http.url, http.body) == ("http://h/p-2026.11/_search", {"a": ["2026-11-20", "{query}"]})
     with pytest.raises(InputError, match=r"systems\[0\]\.http\.url .*'%Q' is no code of a date"):

@@ -9,7 +9,7 @@ from ndcg_ab.config.options.positional import (
     assign_files,
     distinct_names,
     expand_patterns,
-    name_systems,
+    parse_named_files,
     systems_by_name,
 )
 from ndcg_ab.errors import InputError
@@ -44,13 +44,16 @@ def test_names_are_the_plainest_that_tell_files_apart(files: list[str], names: l
 
 
 def test_a_name_that_is_given_is_nobody_else_s(tmp_path: Path) -> None:
-    assert name_systems(["new=a.run", "runs/new.run"]) == [("new", "a.run", False), ("runs", "runs/new.run", False)]
+    assert parse_named_files(["new=a.run", "runs/new.run"]) == [
+        ("new", "a.run", False),
+        ("runs", "runs/new.run", False),
+    ]
     strange = tmp_path / "a=b"
     strange.touch()
     address = "https://x.org/r?a=b"
-    assert name_systems([str(strange), address]) == [("a=b", str(strange), False), ("r", address, False)]
+    assert parse_named_files([str(strange), address]) == [("a=b", str(strange), False), ("r", address, False)]
     with pytest.raises(InputError, match="--system 'new': must be NAME=FILE"):
-        name_systems(["new"])
+        parse_named_files(["new"])
 
 
 @pytest.mark.parametrize("name", ["bm25_k1=0.9.run", "a=b=c.run", "=x.run", "x=.run", "k1=0.9,b=0.4.csv.gz"])
@@ -62,7 +65,7 @@ def test_a_file_name_may_hold_equals_signs(name: str, tmp_path: Path, monkeypatc
         for placing in ({"files": ["q", str(path)]}, {"judgments": "q", "system": [str(path)]}):
             assert [file for _, file in placed(**placing)[1]] == [str(path)]
         assert placed(judgments="q", system=[f"my={path}"])[1] == [("my", str(path))]
-    assert name_systems(["gone/k=1.run"])[0][1] == "gone/k=1.run", "a folder is in no name"
+    assert parse_named_files(["gone/k=1.run"])[0][1] == "gone/k=1.run", "a folder is in no name"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_a_pattern_is_one_table_with_a_name_and_several_files_without(
     matching = ["runs/a.run", "runs/b.run"]
     assert expand_patterns(["q.qrels", pattern, "[x].run", address]) == ["q.qrels", *matching, "[x].run", address]
     assert placed(files=["q.qrels", pattern]) == ("q.qrels", [("a", matching[0]), ("b", matching[1])])
-    assert name_systems([f"p={pattern}", "f=runs", pattern, "g=[x].run", f"o={address}"]) == [
+    assert parse_named_files([f"p={pattern}", "f=runs", pattern, "g=[x].run", f"o={address}"]) == [
         ("p", pattern, True),
         ("f", "runs", True),
         ("a", matching[0], False),
@@ -109,6 +112,6 @@ def test_a_pattern_is_one_table_with_a_name_and_several_files_without(
         ("o", address, False),
     ]
     with pytest.raises(InputError, match=r"^runs/\*.csv: no file matches it; in runs there is a.run"):
-        name_systems(["runs/*.csv"])
+        parse_named_files(["runs/*.csv"])
     with pytest.raises(InputError, match=r"^--system runs: is a folder: if it is one table, say --system runs=runs"):
         systems_by_name(["runs"])

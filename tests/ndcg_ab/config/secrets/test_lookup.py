@@ -26,9 +26,9 @@ HERE = Path()
 @pytest.fixture(autouse=True)
 def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(redaction, "_known", set())
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
     yield
-    redaction.forget_forms()
+    redaction.clear_secret_caches()
 
 
 def test_each_reference_is_looked_up_and_its_value_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab import thresholds
-from ndcg_ab.checks.ranking_checks import findings_of
+from ndcg_ab.checks.ranking_checks import findings_from_remarks
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
@@ -317,7 +317,7 @@ def test_other_actions_can_be_clicks_and_places_can_be_floats(tmp_path: Path) ->
     assert found.table["place"].to_pylist() == [1, 3] and found.table["clicked"].to_pylist() == [0, 1]
     assert {remark.code: remark.count for remark in found.remarks} == {"click_other_action": 1, "click_incomplete": 1}
     assert "clicks (purchase), model position" in described.definition
-    assert [finding.message for finding in findings_of(found.remarks, "clicks")][1].startswith(
+    assert [finding.message for finding in findings_from_remarks(found.remarks, "clicks")][1].startswith(
         "clicks: 1 event without the query's text, the document or the place: left out (such as"
     )
 

@@ -12,7 +12,7 @@ import mlflow
 import pytest
 
 from ndcg_ab.trackers.mlflow import store as mlflow_store
-from ndcg_ab.trackers.mlflow.store import is_nonempty_file, make_embedded_store, note_in_store
+from ndcg_ab.trackers.mlflow.store import is_nonempty_file, make_embedded_store, set_store_tags
 from tests.small_evaluation import perform_run, small
 from tests.stores import empty_mlflow, with_store
 
@@ -101,4 +101,4 @@ def test_a_later_night_is_noted_in_the_store_without_mlflow(tmp_path: Path, monk
     assert (run.data.tags["reused"], run.data.tags["reused_last"]) == ("2", days[2].isoformat())
     store.delete_tag(run.info.run_id, "published")
     wanted = {name: run.data.tags[name] for name in ("bundle_key", "content_key")} | {"published": "true"}
-    assert note_in_store(store.tracking_uri, evaluation.name, wanted, {}, {}, 0) is None
+    assert set_store_tags(store.tracking_uri, evaluation.name, wanted, {}, {}, 0) is None
