@@ -100,10 +100,10 @@ def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
 
 
 def preserve_pause(deployment: RunnerDeployment) -> bool:
-    """Pause what is paused in the server's deployment of this name: the deployment or some of its schedules.
+    """Copy the paused states of the server's deployment with this name to a new deployment and its schedules.
 
-    Call this before the deployment on the server is replaced. Otherwise Prefect would activate what somebody paused,
-    and run the evaluation. Return whether anything is paused; False if the server has no deployment of this name.
+    Call this before the new deployment replaces the one on the server. Otherwise Prefect would activate what somebody
+    paused, and run the evaluation. Return whether anything is paused; False if the server has no such deployment.
     """
     with get_client(sync_client=True) as client:
         try:

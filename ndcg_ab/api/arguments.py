@@ -81,10 +81,10 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def accepts(option: Option, kind: type) -> bool:
-    """Return whether a configuration key accepts a plain list or a plain mapping.
+    """Return whether the value of a configuration key can only be a plain list, or only a plain mapping.
 
-    option: the option of the key. kind: `list` or `dict`. The result is False if the key also accepts a number, or if a
-    model describes the values.
+    option: the option of the key. kind: `list` or `dict`. The result is False if the key accepts a number as well, or
+    if a model describes the entries.
     """
     *_, field = fields_of(option.key_path)
     is_union = get_origin(field.annotation) in (Union, UnionType)

@@ -136,7 +136,7 @@ class CompareResult:
         """The changes in the top results, one record per candidate.
 
         The tuple is empty if there are no rankings, if another tool computed the first metric, or if there are too many
-        results.
+        results to compare.
         """
         return self._outcome.changes
 

@@ -210,7 +210,8 @@ def check_rank_column(
     """Return a finding if the rank column orders the first `reach` results differently from the scores.
 
     The finding compares the mean by scores with the mean by the rank column. The list is empty if the orders agree.
-    values: query_id -> value of the metric by scores. ranks: the result of `find_rank_score_disagreements`.
+    values: query_id -> value of the metric by scores. judged: highest grade and weights for the means. ranks: the
+    result of `find_rank_score_disagreements`.
     """
     suspicious, disagreeing = ranks
     queries = [
@@ -241,8 +242,8 @@ def check_rank_column(
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
     """Return the value of a metric for one query whose results are given by their grades; 0 if it cannot be scored.
 
-    grades: the grades of the results in rank order; None: unjudged. judged: the grades of all judged documents of the
-    query. highest: the highest grade of all judgments.
+    by_rank: the metric, with ties = given. grades: the grades of the results in rank order; None: unjudged. judged: the
+    grades of all judged documents of the query. highest: the highest grade of all judgments.
     """
     results = [Result(str(index), rank_given=index) for index in range(len(grades))]
     judgments = {str(index): grade for index, grade in enumerate(grades) if grade is not None}

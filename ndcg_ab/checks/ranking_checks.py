@@ -152,7 +152,8 @@ def check_ranks(
 ) -> list[Finding]:
     """Return findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
 
-    name: the system. notices: (code, subject) -> counts and examples from the SQL table of findings.
+    name: the system. notices: (code, subject) -> counts and examples from the SQL table of findings. answers: the
+    counts of the queries that the system answers.
     """
     findings = []
 
@@ -324,10 +325,11 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """Return a value that is equal for copies of a ranking.
+    """Return a value that is equal for all copies of a ranking.
 
-    Rankings with different values need no further comparison. scored: True if all rankings with this number of rows
-    have scores; then the value contains the best score of one query, and the documents that have it.
+    Two rankings with different signatures are no copies; two with equal signatures may be copies. scored: True if all
+    rankings with this number of rows have scores; then the value contains the best score of one query, and the
+    documents that have it.
     """
     if pulled.remote_table:
         return pulled.digest

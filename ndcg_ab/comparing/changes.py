@@ -111,7 +111,7 @@ def longer_lengths(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def overlaps_of(rows: pa.Table) -> list[float]:
-    """Return, per query, the number of common documents over the length of the longer ranking; 1 if both are empty."""
+    """Return, per query, the common documents divided by the length of the longer ranking; 1 if both are empty."""
     longest = longer_lengths(rows)
     overlaps: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
     return overlaps

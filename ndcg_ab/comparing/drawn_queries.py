@@ -141,11 +141,11 @@ def describe_log(query_rows: Sequence[Mapping[str, Any]], parts: Mapping[Part, S
 
 
 def read_changed_since_draw(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Return the queries of the log on which all systems returned equal results before, and candidates differ now.
+    """Return the queries of the log for which all systems agreed when queries were drawn, and do not agree now.
 
-    "Before" is when queries were drawn for judging. Such queries cannot be drawn, and their differences still count as
-    0. Each row is (candidate, query_id, first rank at which the results of candidate and baseline differ now). Queries
-    with a failed request are left out. The list is empty if another tool computed the scores.
+    Systems agree if they return equal results. The differences of such queries still count as 0. Each row is
+    (candidate, query_id, first rank at which the results of candidate and baseline differ now). Queries with a failed
+    request are left out. The list is empty if another tool computed the scores.
     """
     if evaluation.scores:
         return []

@@ -306,7 +306,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return one warning about all comparisons that are not tested because one query has all the weight; else empty."""
+    """Return one warning about all comparisons that are not tested because one query has all the weight; else []."""
     heavy = [row for row in comparisons if row.obstacle is Obstacle.ONE_HEAVY_QUERY]
     if not heavy:
         return []

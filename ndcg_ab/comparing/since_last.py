@@ -192,7 +192,7 @@ class SinceLast:
 
 
 def is_shown_small(row: Comparison) -> bool:
-    """Return whether a comparison shows a fall, and shows that it is smaller than the smallest effect."""
+    """Return whether a comparison shows a loss, and shows that the loss is smaller than the smallest effect."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
 
@@ -225,8 +225,10 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
     """Yield the comparisons with the previous evaluation for which the gate `no_drop` fails.
 
-    By configuration, the gate forbids drops, every fall, or falls of named metrics by more than a given difference. It
-    also fails for comparisons without a query.
+    If the configured `no_drop` is True, the gate fails for drops: losses that are shown, and not shown to be smaller
+    than the smallest effect. If it is "any", the gate fails for every shown loss. If it is a mapping metric -> number,
+    the gate fails for shown losses of these metrics that are larger than the number. In each case it also fails for
+    comparisons without a query.
     """
     condition = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
@@ -237,7 +239,7 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
 
 
 def passed_parts(since: SinceLast) -> Iterator[str]:
-    """Yield the message of a passed gate in parts: changes, permitted falls, and systems that cannot be compared."""
+    """Yield the parts of the message of the passed gate: a summary, permitted losses, and systems not compared."""
     yield (
         f"no system dropped since evaluation {since.ordinal}" if not since.dropped else "no drop that the gate forbids"
     )

@@ -210,6 +210,7 @@ def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> lis
 
     systems: for each system a tuple (name, file) or (name, file, parts), or a text NAME=FILE. `parts` tells whether
         several files form one table.
+    _option: has no effect; all functions that `Option.read` can name take it.
     Raises InputError for any other text.
     """
     pairs = (parse_system(each) if isinstance(each, str) else each for each in systems)
@@ -220,6 +221,7 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     """Return the configuration entries of files of scores, with the key `file`, and `system` if it is named.
 
     texts: FILE or NAME=FILE. The name of an existing file counts as FILE, even if it contains a `=`.
+    _option: has no effect; all functions that `Option.read` can name take it.
     """
     entries = []
     for text in texts:
@@ -402,5 +404,8 @@ def as_list(_option: str, values: Sequence[str]) -> list[str]:
 
 
 def negate(_option: str, value: bool) -> bool | None:
-    """Return False if a flag such as ``--unweighted`` is set, and None if it is not set."""
+    """Return False if a flag such as ``--unweighted`` is set, and None if it is not set.
+
+    _option: has no effect; all functions that `Option.read` can name take it.
+    """
     return False if value else None

@@ -230,6 +230,7 @@ class DuckDBEngine(Engine):
         """Create or replace a table or view from a select.
 
         kind: the kind of object in SQL, such as `temp view`.
+        parameters: values of the parameters in the select; None if it has none.
         """
         if self.there.get(name, kind) not in kind:
             self._clear(name)
