@@ -30,7 +30,7 @@ def run_evaluation(
 
     If the server is unavailable or hangs, the rest of the run is done without it. The work is done in a thread, so
     that a signal interrupts this call at once. force: True to compute again even if nothing changed. at: the nominal
-    time; None: now. say: receives a sentence about each step. Raises the error of a stage that failed.
+    time; None: now. say: receives progress messages. Raises the error of a stage that failed.
     """
 
     def run_and_observe() -> Context:

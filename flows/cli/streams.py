@@ -74,7 +74,7 @@ def prepare_streams() -> None:
     """Wrap standard output and standard error in `GuardedStream`s; call this before anything is written.
 
     A `GuardedStream` hides secrets, escapes control characters and survives a closed pipe. Characters that the encoding
-    lacks are replaced, unless the encoding is a UTF. A standard output that was closed from the start is replaced by a
+    lacks are replaced, unless it is a form of UTF. A standard output that was closed from the start is replaced by a
     `ClosedStream` first, and a closed standard error by the null device.
     """
     while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed

@@ -155,8 +155,8 @@ def read_changed_since_draw(engine: Engine, evaluation: Evaluation) -> list[tupl
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries) -> dict[tuple[str, str], float]:
     """Return, by (metric, candidate), the share of the log whose differences count as 0 and may no longer be 0.
 
-    These are the queries on which all systems returned equal results when queries were drawn, and on which the results
-    of candidate and baseline now differ at a rank that the metric reads. Pairs without such a query are absent.
+    It is the share of the queries on which all systems returned equal results when queries were drawn, and on which the
+    results of candidate and baseline now differ at a rank that the metric reads. Pairs without such a query are absent.
     """
     rows = read_changed_since_draw(engine, evaluation)
     unknown: dict[tuple[str, str], set[str]] = {}
@@ -233,8 +233,8 @@ def measure_disagreements(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return each query's disagreement of rankings, and whether any candidate's results differ from the baseline's.
 
-    Both arrays have the order of `query_ids`. The disagreement of a query, >= 0, is the root mean square over the
-    candidates of the disagreement with the baseline. The engine's tables must treat all queries as judged. metric: the
+    Both arrays have the order of `query_ids`. The disagreement of a query, >= 0, is the root mean square, over the
+    candidates, of the disagreement with the baseline. The engine's tables must treat all queries as judged. metric: the
     first metric. Raises ParityError if `ndcg_core` computes another disagreement for one of some sampled queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")

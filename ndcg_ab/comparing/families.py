@@ -75,10 +75,10 @@ def compare_all_queries(columns: Sequence[Column], evaluation: Evaluation) -> li
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Test that guardrails, and metrics with a margin in the gate, are not worse than the baseline by the margin.
+    """Test guardrails, and metrics with a margin in the gate, for being worse by less than the margin, and for harm.
 
-    Each column has this one-sided test without adjustment (non-inferiority). In addition, all columns form one family
-    of two-sided tests for harm. guarded: the paired differences of the guardrails. gated: those of the metrics with a
+    Each column has a one-sided test (non-inferiority) without adjustment. In addition, all columns form one family of
+    two-sided tests for harm. guarded: the paired differences of the guardrails. gated: those of the metrics with a
     margin in the gate. `smallest_effect` of a column is its margin. Raises InputError if a difference is beyond the
     metric's declared range.
     """

@@ -50,10 +50,10 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least_share: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return the result of the check that each primary metric scores enough of the judged queries.
 
-    A metric must score at least the share `least_share` of the judged queries, in [0, 1], and so must the comparison of
-    each candidate on this metric. If there is a previous evaluation, the share must also be at least `MUCH_AS_BEFORE`
-    times the share that the metric scored in it. primary: names of the primary metrics. since: the changes since the
-    previous evaluation; None if there is none.
+    A metric must score at least the share `least_share`, in [0, 1], of the judged queries, and the comparison of each
+    candidate must have at least this share of them. If there is a previous evaluation, the share must also be at least
+    `MUCH_AS_BEFORE` times the share that the metric scored in it. primary: names of the primary metrics. since: the
+    changes since the previous evaluation; None if there is none.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least_share:g} % must be"
