@@ -75,7 +75,7 @@ class RecognisedFile(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class InputFiles:
-    """The files of an evaluation, as options named them or their content was recognised.
+    """The files of an evaluation, which options named or whose content was recognised.
 
     judgments, queries: None if there is no such file. systems: system -> ranking file, the baseline first. grades: word
     -> number, for grades that are written as words.

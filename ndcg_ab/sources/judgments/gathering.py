@@ -297,8 +297,8 @@ def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
 def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
     """Return one remark for each file after the first, with the numbers of judgments that it added and changed.
 
-    later: for each of these files, the documents that it judges with their grades before and after it. names: the names
-    of all files. keys: query_id and doc_id of the documents.
+    later: for each of these files, the documents that it judges, their grades by the files before it (NaN without any)
+    and their grades with it. names: the names of all files. keys: query_id and doc_id of the documents.
     """
     remarks = []
     for name, (own, before, after) in zip(names[1:], later, strict=True):

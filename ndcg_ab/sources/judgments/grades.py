@@ -129,7 +129,7 @@ def combine_judgments(
 
 
 def latest_indices_by_judge(key: Array, judge: Array, file: Array, last_file: int) -> Array:
-    """Return the indices of the judgments of each document by each judge in the latest file, up to `last_file`.
+    """Return, for each document and judge, the index of the judgment in the latest of the files up to `last_file`.
 
     key, judge, file: the codes of document, judge and file of each judgment, sorted in this order.
     """

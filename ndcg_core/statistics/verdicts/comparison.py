@@ -309,7 +309,7 @@ def _interval(moments: Moments | None, reach: float | None) -> Interval | None:
 def _detectable_difference(moments: Moments, test: TestResult | None, size: int, alpha: float) -> float:
     """Return the mean difference that a family's test detects with the power `POWER`.
 
-    If `test` has no half-widths, the family is adjusted for by Bonferroni's method. size: number of tested columns.
+    If `test` has no half-widths, Bonferroni's method adjusts for the family. size: number of tested columns.
     """
     reach = test.reaches.wide if test else None
     if reach is None:
