@@ -95,8 +95,7 @@ class Engine(ABC):
         """
         return value in self.held.get(column, {value})
 
-    @abstractmethod
-    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
+    def declare_texts(self, column: str, texts: Iterable[str]) -> None:  # noqa: B027
         """Declare all texts that input tables have in columns named `column`.
 
         An engine may store numbers instead of these texts; the rows that it returns do not change.
@@ -274,8 +273,7 @@ class Engine(ABC):
             self.memory.refuse_beyond(rows, size, rows_name)
         return self.memory.has_room(rows, size)
 
-    @abstractmethod
-    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
+    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:  # noqa: B027
         """Declare that only the judgments and rankings of some queries are needed from now on.
 
         An engine with tables on a cluster fetches the rows of these queries, and releases all others.
@@ -290,9 +288,9 @@ class Engine(ABC):
         columns: names of the columns.
         """
 
-    @abstractmethod
     def write_tables(self, path: Path) -> None:
         """Write the tables that are on this machine to a database file, which `open_tables` can open."""
+        raise NotImplementedError
 
     @abstractmethod
     def _add_table(self, name: str, table: pa.Table) -> None:
@@ -306,9 +304,8 @@ class Engine(ABC):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         """Make the table or view of a SQL file; raise SqlError, which names the file."""
 
-    @abstractmethod
-    def _drop(self, name: str) -> None:
-        """Drop a table that was made."""
+    def _drop(self, name: str) -> None:  # noqa: B027
+        """Drop a table that was made; do nothing in an engine that keeps its tables until the end."""
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         """Return the result of the select `text`, which reads only the table `name`."""

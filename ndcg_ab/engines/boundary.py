@@ -5,7 +5,7 @@ the few queries that the page shows move from the cluster to this machine. Calle
 table.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -82,9 +82,6 @@ class BoundaryEngine(Engine):
 
     def may_repeat(self, name: str, columns: Sequence[str]) -> bool:
         return self.local.may_repeat(name, columns)
-
-    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Do nothing: texts are not stored as numbers."""
 
     def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
         if self.remote is None:

@@ -1,6 +1,5 @@
 """Summarise the history since a given time: which systems dropped and why, and which drops are acknowledged."""
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.failed_nights import FailedNight
 from ndcg_ab.history.timeline import EvaluatedNight, Timeline, is_drop
-from ndcg_ab.results.codec import encode, records_table
+from ndcg_ab.results.codec import encode, json_text, records_table
 
 DAYS = re.compile(r"([1-9]\d{0,4})d")
 TABLE = "acknowledged"
@@ -152,11 +151,11 @@ def drops_of_night(nights: tuple[EvaluatedNight, ...], index: int) -> list[Drop]
 
 
 def digest_json(digest: Digest) -> str:
-    content = {"schema": 1, **encode(digest), "failed": [night._asdict() for night in digest.failed]}
+    content = {**encode(digest), "failed": [night._asdict() for night in digest.failed]}
     content["failing"] = [{"gate": gate, "since": since} for gate, since in digest.failing.items()]
     for drop, found in zip(content["drops"], digest.drops, strict=True):
         drop["open"] = found.is_open
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text(content)
 
 
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:

@@ -15,7 +15,7 @@ from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights
 from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
-from ndcg_ab.results.codec import encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import match_metric
 from ndcg_core.statistics.over_time import CAUSES
@@ -402,13 +402,11 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
 
 def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:
     names = ("ordinal", "began", "system_id", "value")
-    content = {"schema": 1, "query_id": query_id, "values": [dict(zip(names, row, strict=True)) for row in rows]}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text({"query_id": query_id, "values": [dict(zip(names, row, strict=True)) for row in rows]})
 
 
 def timeline_json(timeline: Timeline) -> str:
     content = {
-        "schema": 1,
         "name": timeline.name,
         "metric": timeline.metric,
         "reused": [row._asdict() for row in timeline.reused],
@@ -439,4 +437,4 @@ def timeline_json(timeline: Timeline) -> str:
             for each in timeline.evaluations
         ],
     }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text(content)

@@ -5,6 +5,7 @@ Unknown keys are ignored when reading. `SCHEMA` is written beside the records (d
 
 import dataclasses
 import enum
+import json
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -92,6 +93,11 @@ def decode(kind: Any, value: Any) -> Any:
     if issubclass(kind, enum.Enum):
         return kind(value)
     return datetime.fromisoformat(value) if kind is datetime else value
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return content as JSON text that begins with the version `SCHEMA`; raise ValueError for a number not finite."""
+    return json.dumps({"schema": SCHEMA, **content}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def is_required(field: "dataclasses.Field[Any]") -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, assert_never
 
 from ndcg_ab.results.change_records import Changes, Judges
-from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types
+from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types, json_text
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.ledger import SCORED_GATE, LedgerRow
@@ -381,7 +381,7 @@ class Outcome:
         return content if self.costs else {key: value for key, value in content.items() if key != "costs"}
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":

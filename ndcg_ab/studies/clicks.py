@@ -1,6 +1,5 @@
 """Grade documents from a click log, with the numbers behind each grade: `ndcg-ab clicks`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -9,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import Setting
-from ndcg_ab.results.codec import encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import pull_queries
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments, GradedClicks
@@ -74,7 +73,6 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
 def study_to_json(study: ClickStudy) -> str:
     """Return the click model, the rates at each rank, the documents with grades, and the findings as JSON."""
     content = {
-        "schema": 1,
         "definition": study.described.definition,
         "documents": study.judgments.documents,
         "queries": study.judgments.queries,
@@ -82,4 +80,4 @@ def study_to_json(study: ClickStudy) -> str:
         "grades": study.judgments.table.to_pylist(),
         "findings": encode(study.findings),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text(content)

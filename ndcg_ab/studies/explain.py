@@ -1,7 +1,6 @@
 """Explain the values of one query rank by rank: `ndcg-ab explain`."""
 
 import dataclasses
-import json
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -13,7 +12,7 @@ from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting
-from ndcg_ab.results.codec import encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.metric_tables import metrics_of_other_tools
 from ndcg_ab.scoring.parity import refuse_disagreement
@@ -102,8 +101,7 @@ def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> 
         }
         for each in explained
     ]
-    content = {"schema": 1, "query_id": query_id, "systems": systems}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text({"query_id": query_id, "systems": systems})
 
 
 def explanation_record(explanation: Explanation) -> dict[str, Any]:

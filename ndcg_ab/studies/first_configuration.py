@@ -4,7 +4,6 @@ A written configuration includes commented-out keys that may be useful next. Fil
 """
 
 import dataclasses
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import CONFIGURATIONS, name_path_in_errors, resolve_path, write_text
 from ndcg_ab.pipeline import check_only
-from ndcg_ab.results.codec import encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_unreadable_file
@@ -277,5 +276,4 @@ def check_files(
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
     """Return the findings, and the text about the files line by line, as JSON. counts: the text of `check_files`."""
-    content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text({"read": counts.splitlines(), "findings": encode(list(findings))})

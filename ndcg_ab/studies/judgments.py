@@ -1,7 +1,6 @@
 """Compare two sets of judgments by grades, order of systems, and verdicts: `ndcg-ab judgments`."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import evaluate
-from ndcg_ab.results.codec import SCHEMA, encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_source
@@ -150,8 +149,7 @@ class ComparedJudgments:
     second_findings: tuple[Finding, ...] = ()
 
     def to_json(self) -> str:
-        content = {"schema": SCHEMA, **encode(self)}
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(encode(self))
 
 
 def compare_judgments(

@@ -1,7 +1,6 @@
 """Plan the number of queries for a difference, or the differences that queries can detect: `ndcg-ab power`."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -444,7 +443,6 @@ def format_answer(plan: Plan, settings: PowerSettings) -> str:
 
 def plans_to_json(plans: Sequence[Plan], settings: PowerSettings) -> str:
     content = {
-        "schema": 1,
         "alpha": settings.alpha,
         "power": settings.power,
         "family": settings.comparisons,
@@ -457,4 +455,4 @@ def plans_to_json(plans: Sequence[Plan], settings: PowerSettings) -> str:
             for plan in plans
         ],
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(content)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Say
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.pipeline import score_systems
-from ndcg_ab.results.codec import encode
+from ndcg_ab.results.codec import encode, json_text
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.metric import Metric
@@ -129,7 +128,6 @@ def comparison_matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Com
 
 def sensitivity_to_json(sensitivity: Sensitivity) -> str:
     content: dict[str, Any] = {
-        "schema": 1,
         "baseline": sensitivity.baseline,
         "metrics": [
             {"name": metric.name, "hash": metric.hash, "definition": metric.definition}
@@ -139,4 +137,4 @@ def sensitivity_to_json(sensitivity: Sensitivity) -> str:
         "comparisons": [encode(row) for name in sensitivity.candidates for row in sensitivity.comparisons_of(name)],
         "summary": {name: format_summary(sensitivity, name) for name in sensitivity.candidates},
     }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return json_text(content)

@@ -113,9 +113,6 @@ class DuckDBEngine(Engine):
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
 
-    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
-        """Do nothing: every row is on this machine and stays."""
-
     def release(self, *names: str) -> None:
         if not self.is_few:
             super().release(*names)
@@ -153,7 +150,7 @@ class DuckDBEngine(Engine):
 
     def _add_table(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table readable without copying it."""
-        self._clear(name)
+        self._drop(name)
         self.put_in.add(name)
         if self.numbered.keys().isdisjoint(table.column_names):
             self.connection.register(name, table)
@@ -174,7 +171,7 @@ class DuckDBEngine(Engine):
                 source = self._register(f"{name} {at}", file)
             more = "".join(f', {text_literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {chosen}{more} from {source}")
-        self._clear(name)
+        self._drop(name)
         self.put_in |= {name} if is_written else set()
         with name_file_in_errors(None, self.memory):
             self._create("temp view", name, self._with_numbers(names, f"({' union all '.join(parts)})"))
@@ -212,13 +209,13 @@ class DuckDBEngine(Engine):
         The table `name` is made again when it is next read.
         """
         self.build(name)
-        self._clear(input_name)
+        self._drop(input_name)
         self.connection.execute(f'alter table "{name}" rename to "{input_name}"')
         self.there[input_name] = self.there.pop(name)
         self.made.pop(name)
         self._forget(input_name)
 
-    def _clear(self, name: str) -> None:
+    def _drop(self, name: str) -> None:
         """Remove whatever has a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
@@ -233,7 +230,7 @@ class DuckDBEngine(Engine):
         parameters: values of the parameters in the select; None if it has none.
         """
         if self.there.get(name, kind) not in kind:
-            self._clear(name)
+            self._drop(name)
         self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
@@ -278,9 +275,6 @@ class DuckDBEngine(Engine):
 
     def _text_or_statement(self, text: str) -> str | duckdb.Statement:
         return parse_statement(os.getpid(), text) if self.is_few else text
-
-    def _drop(self, name: str) -> None:
-        self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         self._share_memory()

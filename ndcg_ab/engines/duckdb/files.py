@@ -4,7 +4,7 @@ import contextlib
 import json
 import random
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +44,14 @@ class StoredTables(DuckDBEngine):
 
     A table that the file lacks is made in memory when it is read.
     path: the database file.
-    threads, memory_limit, files, spill: the arguments of `DuckDBEngine`.
+    threads, memory_limit, spill: the arguments of `DuckDBEngine`.
     Raises InputError if the database file is missing or empty.
     """
 
     def __init__(
-        self,
-        path: Path,
-        threads: int | None = None,
-        memory_limit: str | None = None,
-        files: Mapping[str, SqlFile] | None = None,
-        spill: Path | None = None,
+        self, path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
     ) -> None:
-        super().__init__(threads, memory_limit, files, spill)
+        super().__init__(threads, memory_limit, spill=spill)
         try:
             self._attach_file(path)
         except BaseException:
@@ -64,7 +59,7 @@ class StoredTables(DuckDBEngine):
             raise
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        self._clear(file.name)
+        self._drop(file.name)
         super()._make(file, parameters)
 
     def _attach_file(self, path: Path) -> None:
@@ -92,14 +87,13 @@ class StoredTables(DuckDBEngine):
 
 
 class GrowingDatabase(DuckDBEngine):
-    """A database file to which rows can be added, such as the history, and the SQL files that query it.
+    """A database file to which rows can be added, such as the history, and the history's SQL files of kind ``query``.
 
     path: the database file, which is created if missing.
-    files: SQL files of kind ``query``, by name; None for those of the history.
     """
 
-    def __init__(self, path: Path, files: Mapping[str, SqlFile] | None = None) -> None:
-        super().__init__(files=history_files() if files is None else files)
+    def __init__(self, path: Path) -> None:
+        super().__init__(files=history_files())
         self._columns: dict[str, set[str]] = {}  # by table; empty until somebody asks
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:

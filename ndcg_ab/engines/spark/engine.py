@@ -8,8 +8,7 @@ import contextlib
 import functools
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -80,15 +79,6 @@ class SparkEngine(Engine):
         """Return True without a check: a check would take as long as making the table of repetitions."""
         return True
 
-    def declare_texts(self, column: str, texts: Iterable[str]) -> None:
-        """Do nothing: texts are not stored as numbers."""
-
-    def declare_needed_queries(self, queries: Callable[[], Sequence[str]]) -> None:
-        """Do nothing: every row stays on the cluster until the end."""
-
-    def write_tables(self, path: Path) -> None:
-        raise NotImplementedError("what came over is kept where it came to")
-
     def _add_table(self, name: str, table: pa.Table) -> None:
         self._add_parts(name, [table])
 
@@ -106,9 +96,6 @@ class SparkEngine(Engine):
             if file.kind != "view":
                 frame = self._materialise(file.name, frame)
             frame.createOrReplaceTempView(file.name)
-
-    def _drop(self, name: str) -> None:
-        """Do nothing: tables stay until the end, since room is cheaper than making tables again."""
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file):

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import MOST_TABLES, Grid, Row, plain_table, print_dimmed
 from ndcg_ab.report.terminal.tables import print_findings
-from ndcg_ab.results.codec import SCHEMA
+from ndcg_ab.results.codec import json_text
 from ndcg_ab.results.decisions import can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.wording import queries_text
@@ -61,7 +61,7 @@ def to_csv(rows: Sequence[ToJudge]) -> str:
 
 
 def to_json(rows: Sequence[ToJudge]) -> str:
-    return json.dumps({"schema": SCHEMA, "documents": [*map(row_to_dict, rows)]}, ensure_ascii=False, indent=2) + "\n"
+    return json_text({"documents": [*map(row_to_dict, rows)]})
 
 
 def row_to_dict(row: ToJudge) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Print the results of `power`, `draw`, `sensitivity` and `explain`."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def study_to_json(study: DrawStudy) -> str:
     """Return counts and plan of a draw as JSON, with the field names of `DrawStudy` and `DrawPlan`."""
     counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
     more = {"kept": study.kept, "gone": study.gone, "places": study.depth, "plan": study.plan._asdict()}
-    return json.dumps({"schema": 1, **counts, **more}, indent=2, allow_nan=False) + "\n"
+    return json_text(counts | more)
 
 
 def drawn_counts(study: DrawStudy) -> Iterator[str]:
