@@ -13,8 +13,9 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
+from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.pipeline.conclude import make_outcome
-from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
@@ -160,4 +161,11 @@ def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: S
     evaluation = evaluation_of(list(rankings), metrics)
     with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, metrics)
-        return make_outcome(engine, evaluation, [], recompute_sample(engine, evaluation.metric_list))
+        return conclude(engine, evaluation)
+
+
+def conclude(engine: DuckDBEngine, evaluation: Evaluation, findings: Sequence[Finding] = ()) -> Outcome:
+    """The outcome of an evaluation whose scores are there."""
+    count = recompute_sample(engine, evaluation.metric_list)
+    store = MemoryStore(evaluation, engine)
+    return make_outcome(engine, Context(evaluation, store, findings=list(findings), parity_queries=count))

@@ -24,9 +24,9 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_judged_shares, check_judged_shares
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
-from ndcg_ab.results.change_records import Judges
+from ndcg_ab.pipeline.context import Context
 from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, SCORED, LedgerRow, make_row, scored_rows
-from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
+from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.scoring.loading import read_by_system
 from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -46,35 +46,20 @@ CLICK_REASONS = {
 }
 
 
-def make_outcome(
-    engine: Engine,
-    evaluation: Evaluation,
-    findings: Sequence[Finding],
-    parity_queries: int | None,
-    *,
-    proxy: pa.Table | None = None,
-    judges: Judges | None = None,
-    left_out: tuple[LeftOut, ...] = (),
-    function: FunctionJudge | None = None,
-    ledger: tuple[LedgerRow, ...] = (),
-) -> Outcome:
+def make_outcome(engine: Engine, context: Context) -> Outcome:
     """Make the outcome of an evaluation from its scored tables.
 
-    findings: the findings of the data check.
-    parity_queries: number of queries that were recomputed in Python; None if another tool computed the scores.
-    proxy: the differences by proxy judgments, from `load_proxy_differences`; None without proxy judgments.
-    judges: the comparison of several judges, or None.
-    left_out: the comparisons without the judgments that one system alone contributed, one entry per system.
-    function: the summary of a judge function, or None.
-    ledger: numbers of rows read, used and left out by the stages before scoring.
+    context: the state of the evaluation; its findings, ledger, and comparisons by other judgments go into the outcome.
     Raises InputError if a finding has severity error.
     """
+    evaluation = context.evaluation
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
-    ledger = (*ledger, *scored_ledger_rows(engine))
+    ledger = (*context.ledger, *scored_ledger_rows(engine))
     unknown = check_intended(engine, evaluation)
     compared = compare_systems(engine, evaluation, sampling, systems)
-    all_findings = [*findings, *check_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    all_findings = [*context.findings, *check_configuration(engine, evaluation), *unknown]
+    all_findings += check_clusters(engine, evaluation)
     changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
@@ -82,7 +67,10 @@ def make_outcome(
         ours = own_metrics(evaluation.metric_list)
         all_findings += [*check_unscored(scored_rows(ledger), evaluation), *check_order(engine, ours, sampling.weights)]
         all_findings += [*find_uncounted_queries(engine, ours), *check_coverage(systems)]
-        all_findings += [*check_judged_shares(compared, left_out), *check_completeness(engine, evaluation, systems)]
+        all_findings += [
+            *check_judged_shares(compared, context.left_out),
+            *check_completeness(engine, evaluation, systems),
+        ]
         if not changes and own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1:
             message = "what changed in the first places was left out: they are too many"
             all_findings.append(Finding("not_asked", "note", message, 1))
@@ -90,8 +78,8 @@ def make_outcome(
     all_findings = [*add_drawn_findings(all_findings, engine, evaluation, sampling.log), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
     all_findings += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.for_whole_log().weights)]
-    if proxy is not None:
-        compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
+    if context.proxy is not None:
+        compared, of_sample = add_proxy_corrections(engine, evaluation, compared, context.proxy)
         all_findings += of_sample
     refuse_errors(all_findings, evaluation)
     return Outcome(
@@ -103,13 +91,12 @@ def make_outcome(
         alpha=evaluation.statistics.alpha,
         seed=evaluation.statistics.seed,
         resamples=evaluation.statistics.resamples,
-        parity_queries=parity_queries,
-        function_judge=function,
-        judges=judges,
+        parity_queries=context.parity_queries,
+        judges=context.judges,
         changes=changes,
         costs=costs,
         ledger=ledger,
-        left_out=left_out,
+        left_out=context.left_out,
         if_all_decided=other_decisions(engine, evaluation, sampling, compared),
     )
 

@@ -117,19 +117,9 @@ def compare_and_check_gates(context: Context, _: str) -> None:
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), graded) if (graded := store.get(JUDGED_BY_FUNCTION)) else None
     with store.engine() as engine:
-        outcome = make_outcome(
-            engine,
-            evaluation,
-            context.findings,
-            context.parity_queries,
-            proxy=context.proxy,
-            judges=context.judges,
-            left_out=context.left_out,
-            function=function,
-            ledger=context.ledger,
-        )
+        outcome = make_outcome(engine, context)
         gates = check_gates(evaluation, outcome, context.since_last)
-        context.outcome = dataclasses.replace(outcome, gates=gates)
+        context.outcome = dataclasses.replace(outcome, gates=gates, function_judge=function)
 
 
 # ---- the list

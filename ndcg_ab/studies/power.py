@@ -12,6 +12,7 @@ from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, samp
 from ndcg_ab.config.model.by_metric import NamedDifference
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
+from ndcg_ab.results.codec import json_text
 from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
+from ndcg_ab.results.codec import json_text
 from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.studies.draw import DrawStudy

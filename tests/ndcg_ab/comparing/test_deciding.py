@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import GateResult, Outcome
-from tests.laboratory import evaluation_of, fill, in_order
+from tests.laboratory import conclude, evaluation_of, fill, in_order
 
 QUERIES = [f"q{index:02d}" for index in range(20)]
 JUDGMENTS = {query: {"first": 1.0, "second": 1.0, "bad": 0.0} for query in QUERIES}
@@ -21,7 +20,7 @@ def outcome(primary: str, metrics: list[str] = METRICS) -> Outcome:
     evaluation = evaluation_of(list(rankings), metrics, primary_metrics=primary)
     with DuckDBEngine(1) as engine:
         fill(engine, JUDGMENTS, rankings, metrics)
-        return make_outcome(engine, evaluation, [], len(QUERIES))
+        return conclude(engine, evaluation)
 
 
 @pytest.mark.slow

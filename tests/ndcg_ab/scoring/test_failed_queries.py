@@ -11,15 +11,13 @@ from ndcg_ab.comparing.drawn_queries import read_changed_since_draw
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries, pull_source
 from ndcg_ab.sources.base import with_failed_queries
 from ndcg_ab.sources.tables.schema import query_layout
-from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
+from tests.laboratory import conclude, evaluation_of, in_order, pulled_judgments, pulled_ranking
 
 METRICS = ["ndcg@10", "ndcg(unanswered=exclude)@10"]
 QUERIES = [f"q{number}" for number in range(9)]
@@ -41,7 +39,7 @@ def found() -> Outcome:
         loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
         findings = check_tables(engine, judgments, rankings, evaluation)
         score_metrics(engine, evaluation.metric_list)
-        return make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
+        return conclude(engine, evaluation, findings)
 
 
 @pytest.mark.slow

@@ -15,14 +15,13 @@ from ndcg_ab.checks import findings as made_findings
 from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.scoring import needed_results as reducing
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring.needed_results import reduce_pulled
-from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.sources import RANKING, Pulled, Queries
+from tests.laboratory import conclude
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import pull_inputs
 
@@ -93,7 +92,7 @@ def shown(engine: DuckDBEngine, evaluation: Evaluation, judgments: Pulled, ranki
     """All that an evaluation shows."""
     findings = load_and_check(engine, PulledInputs(judgments, Queries(), dict(rankings)), evaluation)
     score_metrics(engine, evaluation.metric_list)
-    outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
+    outcome = conclude(engine, evaluation, findings)
     page = gather_page_data(engine, outcome, {})
     tables = [page.queries, page.scores.sort_by([(name, "ascending") for name in page.scores.column_names])]
     return outcome.to_json(), *(table.to_pylist() for table in (*tables, page.rankings, page.missed))
