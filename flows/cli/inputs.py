@@ -71,7 +71,7 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
     from ndcg_ab.sources import make_source
     from ndcg_ab.sources.tables.one_system import split_by_system
 
-    return split_by_system(systems, make_source)
+    return list(split_by_system(systems, make_source))
 
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:

@@ -1,7 +1,7 @@
 """Check judgments and rankings before anything is scored, and write the findings."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ndcg_ab.checks.findings import MOST, make_finding, query_examples, refuse_errors, row_examples
@@ -94,13 +94,12 @@ def check_loaded_rows(
     judgments: Pulled,
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
-) -> list[Finding]:
-    """Return findings on grades and judgments, and on queries that are unanswered or not judged.
+) -> Iterator[Finding]:
+    """Yield findings on grades and judgments, and on queries that are unanswered or not judged.
 
     notices: (code, subject) -> counts and examples from the SQL table of findings. Notices with other codes are
     skipped.
     """
-    findings = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in notices.items():
         if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
@@ -115,8 +114,7 @@ def check_loaded_rows(
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
         examples = row_examples(pulled, row.documents)
-        findings.append(make_finding(code, message, row.count, system, examples=examples))
-    return findings
+        yield make_finding(code, message, row.count, system, examples=examples)
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
@@ -158,9 +156,8 @@ def describe_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
     return {"unanswered": scores, "no_relevant": value + (", by the metric" if len(no_relevant) > 1 else "")}
 
 
-def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings on metrics that count nothing as relevant in queries with grades above 0."""
-    findings = []
+def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> Iterator[Finding]:
+    """Yield findings on metrics that count nothing as relevant in queries with grades above 0."""
     uncounted = engine.rows("uncounted_query", ("metric_id", "query_id"), order="query_id")
     for metric in metrics:
         queries = [query_id for metric_id, query_id in uncounted if metric_id == metric.hash]
@@ -171,8 +168,7 @@ def find_uncounted_queries(engine: Engine, metrics: Sequence[Metric]) -> list[Fi
                 f" this metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
             examples = query_examples(queries)
-            findings.append(make_finding("nothing_counted", message, count, metric=metric.name, examples=examples))
-    return findings
+            yield make_finding("nothing_counted", message, count, metric=metric.name, examples=examples)
 
 
 def unanswered_note(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
@@ -320,8 +316,8 @@ class CompleteRankingNeededError(Exception):
 
 def check_judged_results(
     engine: Engine, rankings: Mapping[str, Pulled], explained: Collection[str | None]
-) -> list[Finding]:
-    """Return findings on systems without a single judged result.
+) -> Iterator[Finding]:
+    """Yield findings on systems without a single judged result.
 
     explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if a
     system has no judged result in its first `FIRST_QUERIES` judged queries, and only the needed results of some ranking
@@ -330,10 +326,9 @@ def check_judged_results(
     unjudged = [name for name, (*_, met) in count_results(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]
     if not unjudged:
-        return []
+        return
     if any(pulled.reduced for pulled in rankings.values()):
         raise CompleteRankingNeededError
-    findings = []
     for name, (query_id, queries, returned, met) in count_results(engine, EVERY_QUERY).items():
         if met or name not in unjudged:
             continue
@@ -348,8 +343,7 @@ def check_judged_results(
         )
         severity = None if is_many else "warning"
         examples = row_examples(rankings[name], [(query_id, doc_id)])
-        findings.append(make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity))
-    return findings
+        yield make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity)
 
 
 def count_results(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
@@ -366,13 +360,12 @@ def count_results(engine: Engine, queries: int) -> dict[str, tuple[str, int, int
     return counts
 
 
-def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def run_extension_checks(engine: Engine, evaluation: Evaluation) -> Iterator[Finding]:
     """Run the configured checks of extensions, in order, and return their findings.
 
     The code of a finding is replaced by the name of the check. Raises InputError if a check is not installed, fails, or
     returns anything other than findings.
     """
-    findings = []
     for name in evaluation.checks:
         check = load_named(CHECKS, name, "checks: ")
         with translate_foreign_errors(f"checks: {name}: fails"):
@@ -381,8 +374,7 @@ def run_extension_checks(engine: Engine, evaluation: Evaluation) -> list[Finding
                 raise InputError(
                     f"checks: {name}: gives {format_value(wrong[0])}: must give ndcg_ab.results.outcome.Finding"
                 )
-        findings += [replace(finding, code=name) for finding in added]
-    return findings
+        yield from [replace(finding, code=name) for finding in added]
 
 
 def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:

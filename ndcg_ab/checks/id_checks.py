@@ -4,7 +4,7 @@ A system whose document ids are spelt differently from the judged ones scores 0,
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -59,8 +59,8 @@ class Difference(NamedTuple):
 
 def check_spellings(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled | None, rankings: Mapping[str, Pulled]
-) -> list[Finding]:
-    """Return findings on tables whose ids match those of the judgments only in another spelling.
+) -> Iterator[Finding]:
+    """Yield findings on tables whose ids match those of the judgments only in another spelling.
 
     Without judgments, rankings are compared with the first ranking.
     """
@@ -83,15 +83,13 @@ def check_spellings(
         sampled = (sample_ids(system, shared, field) for system in systems)
         return [table for table in sampled if respell_ids(table.ids, spellings) != table.ids]
 
-    findings = []
     for own, other in table_pairs:
         shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
-        findings += compare_tables(own, other, changed_rankings, shared, "query_id")
+        yield from compare_tables(own, other, changed_rankings, shared, "query_id")
         if shared:
             each = max(depth, other.pulled.count // len(other.pulled.query_ids))
             step = -(-len(shared) * each // SAMPLE)
-            findings += compare_tables(own, other, changed_rankings, shared[::step], "doc_id")
-    return findings
+            yield from compare_tables(own, other, changed_rankings, shared[::step], "doc_id")
 
 
 def read_ranking(engine: Engine, system_id: str, depth: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:

@@ -109,25 +109,24 @@ def find_matching_spellings(own: Ids, other: Ids) -> tuple[list[Spelling], dict[
     """
     every = frozenset[str]().union(*own.values(), *other.values())
     keys, spellings = respell_all(every, SPELLINGS), SPELLINGS
-    pairs = equal_pairs(own, other, keys)
+    pairs = list(equal_pairs(own, other, keys))
     matched = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
     if affixes := find_affixes(own, other, matched, {text: text for text in every}):
         spellings = (*affixes, *SPELLINGS)
     elif affixes := find_affixes(own, other, matched, keys):
         spellings = (*SPELLINGS, *affixes)
     if affixes:
-        pairs = equal_pairs(own, other, respell_all(every, spellings))
+        pairs = list(equal_pairs(own, other, respell_all(every, spellings)))
     needed = {pair: needed_spellings(pair, spellings) for pair in pairs}
     return [spelling for spelling in spellings if any(spelling in each for each in needed.values())], needed
 
 
-def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
-    """Return the pairs of unmatched ids of two tables whose keys are equal.
+def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> Iterator[Pair]:
+    """Yield the pairs of unmatched ids of two tables whose keys are equal.
 
     keys: id -> the spelling in which ids are compared. An id has no pair if its key belongs to several ids of the other
     table, or to an id that is in both tables. A query is skipped if all its ids in one table are in the other table.
     """
-    pairs = []
     for query_id, ids in own.items():
         others = other.get(query_id, frozenset())
         if ids <= others or others <= ids:
@@ -138,8 +137,7 @@ def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> list[Pair]:
         for each in sorted(ids - others):
             matches = by_key.get(keys[each], ())
             if len(matches) == 1 and matches[0] not in ids:
-                pairs.append(Pair(query_id, each, matches[0]))
-    return pairs
+                yield Pair(query_id, each, matches[0])
 
 
 def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:

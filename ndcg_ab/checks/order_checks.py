@@ -4,7 +4,7 @@ import dataclasses
 import math
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow.compute as pc
@@ -83,7 +83,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     for rule in dict.fromkeys(key.rule for key in groups):
         keys = [key for key in groups if key.rule == rule]
         ranks = find_rank_score_disagreements(engine, keys)
-        findings |= {key: check_group(engine, key, groups[key], ranks, weights) for key in keys}
+        findings |= {key: [*check_group(engine, key, groups[key], ranks, weights)] for key in keys}
     order = {name: index for index, (name,) in enumerate(engine.rows("system", ("system_id",), order="position"))}
     return sorted(
         (finding for key in groups for finding in findings[key]), key=lambda finding: order[finding.system or ""]
@@ -147,8 +147,8 @@ def find_rank_score_disagreements(engine: Engine, keys: Sequence[OrderCheckKey])
 
 def check_group(
     engine: Engine, key: OrderCheckKey, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
-) -> list[Finding]:
-    """Return the findings on ties, and on rank columns that disagree with scores, for one group of metrics.
+) -> Iterator[Finding]:
+    """Yield the findings on ties, and on rank columns that disagree with scores, for one group of metrics.
 
     key: the key of the group. ranks: the result of `find_rank_score_disagreements`. weights: query_id -> weight; None:
     equal weights.
@@ -157,7 +157,7 @@ def check_group(
     tied = read_by_system(engine, "tied_query", ("query_id", "ranks"))
     disagree = any(rank <= key.depth_to_check for queries in ranks[1].values() for rank in queries.values())
     if not tied and not disagree:
-        return []
+        return
     if disagree:
         engine.build("own_order", depth=EVERYTHING if key.beyond else key.cutoff)
     too_many = is_beyond_bound(engine, key)
@@ -171,7 +171,6 @@ def check_group(
     values = [
         read_by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics
     ]
-    findings = []
     for (system_id,) in engine.rows("system", ("system_id",), order="position"):  # one at a time: memory
         results: dict[str, list[Result]] = defaultdict(list)
         for query_id, *row in rows_of(sensitive, system_id):
@@ -179,10 +178,9 @@ def check_group(
         tied_counts = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
-            findings += check_rank_column(engine, metric, system_id, known, judgments, ranks, key.depth_to_check)
+            yield from check_rank_column(engine, metric, system_id, known, judgments, ranks, key.depth_to_check)
             if tied_counts:
-                findings.append(make_tie_finding(metric, system_id, known, results, judgments, tied_counts))
-    return findings
+                yield make_tie_finding(metric, system_id, known, results, judgments, tied_counts)
 
 
 def is_beyond_bound(engine: Engine, key: OrderCheckKey) -> bool:

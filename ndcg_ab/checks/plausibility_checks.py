@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import sqrt
@@ -31,16 +31,15 @@ LEAST_OWN, OWN_SHARE = 3, 0.1  # queries that return themselves first
 LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is in
 
 
-def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return findings on systems that return placeholders, or for many queries the query's own document first.
+def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
+    """Yield findings on systems that return placeholders, or for many queries the query's own document first.
 
     A placeholder is an unjudged document whose id is a word such as ``null``, or the only unjudged document that most
     queries return. The own document of a query has the id of the query, and no judgment. Judgments and rankings on a
     cluster are not checked.
     """
     if judgments.remote_table:
-        return []
-    findings = []
+        return
     judged = pc.unique(judgments.table["doc_id"])
     for name, pulled in rankings.items():
         if pulled.remote_table:
@@ -57,7 +56,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if texts := odd_ids.to_pylist():
             count = pc.sum(counts[1].filter(pc.is_in(counts[0], value_set=odd_ids))).as_py()
             message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
-            findings += [make_finding("placeholder_document", message, count, name, examples=document_examples(texts))]
+            yield make_finding("placeholder_document", message, count, name, examples=document_examples(texts))
         is_own = pc.equal(rows["query_id"].cast(pa.string()), rows["doc_id"])
         if (pc.sum(is_own).as_py() or 0) < LEAST_OWN:
             continue
@@ -68,8 +67,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
             message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
             message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
-            findings += [make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))]
-    return findings
+            yield make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids))
 
 
 def drop_judged(doc_ids: pa.Array, judged: pa.Array) -> pa.Array:

@@ -1,7 +1,7 @@
 """Check rankings without judgments: ranks, scores, number of queries, depth, copies."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -95,23 +95,23 @@ def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
 
 def check_rankings(
     engine: Engine, notices: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
-) -> list[Finding]:
-    """Return the findings on rankings that need neither judgments nor a metric.
+) -> Iterator[Finding]:
+    """Yield the findings on rankings that need neither judgments nor a metric.
 
     notices: (code, subject) -> counts and examples from the SQL table of findings.
     """
     answers = count_answers(engine)
-    findings: list[Finding] = []
     for name, pulled in rankings.items():
-        findings += findings_from_pulled(name, pulled, name)
+        yield from findings_from_pulled(name, pulled, name)
         if name in answers:
-            findings += check_ranks(name, pulled, notices, answers[name])
-            findings += check_rising(name, pulled)
-    return [*findings, *find_few_queries(answers, rankings), *check_copies(rankings)]
+            yield from check_ranks(name, pulled, notices, answers[name])
+            yield from check_rising(name, pulled)
+    yield from find_few_queries(answers, rankings)
+    yield from check_copies(rankings)
 
 
-def findings_from_pulled(table_kind: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
-    """Return one finding for each remark that was recorded when a table was read.
+def findings_from_pulled(table_kind: str, pulled: Pulled, system: str | None = None) -> Iterator[Finding]:
+    """Yield one finding for each remark that was recorded when a table was read.
 
     table_kind: the name of a system, or a word for another table, such as "judgments". system: the name of the system;
     None for another table.
@@ -120,20 +120,18 @@ def findings_from_pulled(table_kind: str, pulled: Pulled, system: str | None = N
     return findings_from_remarks(remarks, f"system {table_kind}" if system else table_kind, system)
 
 
-def findings_from_remarks(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
-    """Return one finding per remark that was recorded when a table was read.
+def findings_from_remarks(remarks: Iterable[Remark], about: str, system: str | None = None) -> Iterator[Finding]:
+    """Yield one finding per remark that was recorded when a table was read.
 
     about: the subject with which the messages begin. system: the name of the system; None for another table.
     """
-    findings = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
         words["rows_have"] = f"{remark.count} {'row has' if remark.count == 1 else 'rows have'}"
         message = f"{about}: {remark.message or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
-        findings.append(make_finding(remark.code, message, remark.count, system, examples=remark.examples))
-    return findings
+        yield make_finding(remark.code, message, remark.count, system, examples=remark.examples)
 
 
 REMARKS = {
@@ -149,13 +147,12 @@ REMARKS = {
 
 def check_ranks(
     name: str, pulled: Pulled, notices: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
-) -> list[Finding]:
-    """Return findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
+) -> Iterator[Finding]:
+    """Yield findings on repeated or missing ranks, ranks below 1, and queries whose scores are all equal.
 
     name: the system. notices: (code, subject) -> counts and examples from the SQL table of findings. answers: the
     counts of the queries that the system answers.
     """
-    findings = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
         examples = row_examples(pulled, notices[code, name].documents)
@@ -174,14 +171,14 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but one file may hold two rankings"
             )
-        findings.append(finding_of("repeated_rank", message, row.queries))
+        yield finding_of("repeated_rank", message, row.queries)
     if row := notices.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.documents[0][0]!r}), above"
             " the first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
-        findings.append(finding_of("rank_gap", message, row.count, severity))
+        yield finding_of("rank_gap", message, row.count, severity)
     if row := notices.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
@@ -192,15 +189,14 @@ def check_ranks(
         if not below and row.queries < answers.answered:
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
         severity = "warning" if below or row.queries < answers.answered else "note"
-        findings.append(finding_of("rank_below_one", message, row.count, severity))
+        yield finding_of("rank_below_one", message, row.count, severity)
     if row := notices.get(("constant_score", name)):
         message = (
             f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
             f" several results (such as {row.documents[0][0]!r}): scores do not order them"
         )
         severity = "warning" if row.count >= HALF * answers.several else "note"
-        findings.append(finding_of("constant_score", message, row.count, severity))
-    return findings
+        yield finding_of("constant_score", message, row.count, severity)
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
@@ -245,26 +241,23 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     return pairs, rising
 
 
-def find_few_queries(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
-    """Return findings on systems that answer far fewer judged queries than the system that answers most."""
-    findings = []
+def find_few_queries(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> Iterator[Finding]:
+    """Yield findings on systems that answer far fewer judged queries than the system that answers most."""
     most = max(answers, key=lambda name: answers[name].queries, default="")
     for name in rankings:
         if name in answers and answers[name].queries < FAR_FEWER * answers[most].queries:
             count, other = answers[name].queries, answers[most].queries
             message = f"system {name} answers {queries_text(count)}, and {most} {other}: was its ranking cut?"
-            findings.append(make_finding("few_queries", message, other - count, name, value=count / other))
-    return findings
+            yield make_finding("few_queries", message, other - count, name, value=count / other)
 
 
-def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings on systems with far fewer results than another one, within the depth of each metric.
+def check_depths(engine: Engine, metrics: Sequence[Metric]) -> Iterator[Finding]:
+    """Yield findings on systems with far fewer results than another one, within the depth of each metric.
 
     A system is reported if its median number of results is far lower, or if a tenth of the queries that it answers have
     far fewer results.
     """
     answers = count_answers(engine)
-    findings = []
     for metric in metrics:
         reach = metric.depth if metric.unjudged == "zero" else None
         depths = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
@@ -280,7 +273,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                     f" {other:g}, where {metric.name} looks at {reach or 'all of them'}: it compares depths as well"
                 )
                 count = answers[name].queries
-                findings.append(make_finding("different_depths", message, count, name, metric.name, float(depth)))
+                yield make_finding("different_depths", message, count, name, metric.name, float(depth))
                 continue
             queries, answered = shorter.get(name, []), answers[name].queries
             if queries and len(queries) >= OFTEN * answered:
@@ -290,8 +283,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                     f" {reach or 'all of them'}: was its ranking cut there?"
                 )
                 row = (len(queries), name, metric.name, len(queries) / answered, query_examples(queries))
-                findings.append(make_finding("different_depths", message, *row))
-    return findings
+                yield make_finding("different_depths", message, *row)
 
 
 def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
@@ -306,9 +298,8 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
     return queries
 
 
-def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Return a finding for each pair of systems with equal rankings, which are often one file under two names."""
-    findings = []
+def check_copies(rankings: Mapping[str, Pulled]) -> Iterator[Finding]:
+    """Yield a finding for each pair of systems with equal rankings, which are often one file under two names."""
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
     unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
@@ -320,8 +311,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
             )
-            findings.append(make_finding("same_ranking", message, pulled.count))
-    return findings
+            yield make_finding("same_ranking", message, pulled.count)
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:

@@ -1,6 +1,6 @@
 """Check scores: queries that no metric scores, judged shares, costs, and differences in a metric's unit."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ndcg_ab.checks.findings import make_finding, query_examples
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -20,9 +20,8 @@ SLACK = 1e-9
 NO_GAIN = "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
 
 
-def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return warnings on low judged shares, and on judged shares that differ between systems."""
-    findings = []
+def check_coverage(systems: Sequence[SystemSummary]) -> Iterator[Finding]:
+    """Yield warnings on low judged shares, and on judged shares that differ between systems."""
     for summary in sorted(systems, key=lambda summary: metric_sort_key(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
             message = (
@@ -30,16 +29,15 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
                 f" that {summary.metric} looks at have a judgment; the others count as not relevant"
             )
             row = (summary.queries, summary.system_id, summary.metric, summary.judged)
-            findings.append(make_finding("few_judged", message, *row))
-    return [*findings, *check_judged_shares_differ(systems)]
+            yield make_finding("few_judged", message, *row)
+    yield from check_judged_shares_differ(systems)
 
 
-def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Return a warning for each metric whose judged shares in two systems differ by at least `DIFFERS`.
+def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> Iterator[Finding]:
+    """Yield a warning for each metric whose judged shares in two systems differ by at least `DIFFERS`.
 
     The judged share is the share of the results within the metric's depth that have a judgment.
     """
-    findings = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_sort_key):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
         if len(rows) < 2:
@@ -52,8 +50,7 @@ def check_judged_shares_differ(systems: Sequence[SystemSummary]) -> list[Finding
                 f" {most.system_id}, and {format_percent(least.judged)} for {least.system_id}: what nobody judged"
                 f" counts against {least.system_id}"
             )
-            findings.append(make_finding("judged_differs", message, least.queries, least.system_id, metric, gap))
-    return findings
+            yield make_finding("judged_differs", message, least.queries, least.system_id, metric, gap)
 
 
 def no_gain_finding(evaluation: Evaluation) -> Finding:
@@ -63,22 +60,21 @@ def no_gain_finding(evaluation: Evaluation) -> Finding:
     return make_finding("nothing_scored", f"{file}: {NO_GAIN}" if is_file else NO_GAIN, 0)
 
 
-def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> list[Finding]:
-    """Return findings on metrics that score no query, or few queries.
+def check_unscored(shares: Sequence[LedgerRow], evaluation: Evaluation) -> Iterator[Finding]:
+    """Yield findings on metrics that score no query, or few queries.
 
     If no metric scores any query, the only finding is an error; otherwise the findings are warnings. shares: one row
     per metric, with the number and the share of scored queries.
     """
     if not any(row.used for row in shares):
-        return [no_gain_finding(evaluation)]
-    findings = []
+        yield no_gain_finding(evaluation)
+        return
     for row in shares:
         code = "few_scored" if row.used else "nothing_scored"
         if row.share < FEW_SCORED:
             message = f"{row.about}: {scored_queries_text(row)} by this metric"
             message += "; a gate on it fails" * (not row.used)
-            findings.append(make_finding(code, message, row.used, None, row.about, row.share, severity="warning"))
-    return findings
+            yield make_finding(code, message, row.used, None, row.about, row.share, severity="warning")
 
 
 def metric_sort_key(metric: str) -> tuple[int, str]:
@@ -86,12 +82,11 @@ def metric_sort_key(metric: str) -> tuple[int, str]:
     return make_metric(metric).cutoff or EVERYTHING, metric
 
 
-def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> list[Finding]:
-    """Return findings on failed requests and missing costs.
+def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> Iterator[Finding]:
+    """Yield findings on failed requests and missing costs.
 
     weighted: ids of the queries with a weight, or None if queries are not weighted.
     """
-    findings = []
     for row in (each for each in costs.values if each.statistic == MEAN) if costs else ():
         where = {"cost": row.cost, "system_id": row.system_id}
         if row.failed:
@@ -102,9 +97,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f" {format_value(query_ids[0])}): {row.cost} counts the time until they were given up, which is only a"
                 " lower bound"
             )
-            findings.append(
-                make_finding("failed_time", message, row.failed, row.system_id, examples=query_examples(query_ids))
-            )
+            yield make_finding("failed_time", message, row.failed, row.system_id, examples=query_examples(query_ids))
         if row.missing:
             missing = engine.rows("missing_cost", ("query_id", "is_failed"), where=where, order="query_id")
             missing = [each for each in missing if weighted is None or each[0] in weighted]
@@ -115,8 +108,7 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
                 f" {format_value(missing[0][0])}{because}): left out for every system"
             )
             examples = query_examples([query_id for query_id, _ in missing])
-            findings.append(make_finding("missing_cost", message, row.missing, row.system_id, examples=examples))
-    return findings
+            yield make_finding("missing_cost", message, row.missing, row.system_id, examples=examples)
 
 
 def check_configured_differences(engine: Engine, evaluation: Evaluation) -> list[Finding]:

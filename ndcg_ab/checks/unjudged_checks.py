@@ -1,6 +1,6 @@
 """Check rankings without judgments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -57,22 +57,21 @@ def check_rankings_alone(
     return apply_severities(findings, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
 
 
-def check_order(engine: Engine, metric: Metric) -> list[Finding]:
-    """Return findings on ties within a metric's depth, and on rank columns that order these results differently.
+def check_order(engine: Engine, metric: Metric) -> Iterator[Finding]:
+    """Yield findings on ties within a metric's depth, and on rank columns that order these results differently.
 
     The list is empty for a metric with ties = given or unjudged = condense.
     """
     if metric.ties == "given":
-        return []
+        return
     cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)
     if metric.unjudged == "condense":  # what stays in the ranking is not known
-        return []
+        return
     engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
     engine.build("suspicious_query", cutoff=cutoff, rank_rule=rule)
     engine.build("disagreeing_query", cutoff=cutoff)
     columns = ("system_id", "query_id", "ranks")
     where = f"top-{metric.cutoff} " if (metric.cutoff or EVERYTHING) < EVERYTHING else ""
-    findings = []
     for (name,) in engine.rows("system", ("system_id",), order="position"):
         other, tied = (
             [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
@@ -86,5 +85,4 @@ def check_order(engine: Engine, metric: Metric) -> list[Finding]:
                 message = f"system {name}: {observation}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
                 examples = query_examples([query_id for query_id, _ in rows])
                 count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
-                findings.append(make_finding(code, message, count, name, metric.name, None, examples, severity))
-    return findings
+                yield make_finding(code, message, count, name, metric.name, None, examples, severity)

@@ -5,7 +5,7 @@ Queries are drawn by the disagreement of their rankings, before anything is judg
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -192,31 +192,31 @@ def add_drawn_findings(
     return [*others, *check_drawn(engine, evaluation, log)]
 
 
-def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None) -> list[Finding]:
-    """Return findings about drawn queries; empty if queries were not drawn.
+def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None) -> Iterator[Finding]:
+    """Yield findings about drawn queries; empty if queries were not drawn.
 
     The findings describe the log, drawn queries that are not judged, judged queries that were not drawn, and queries
     whose results have changed since the draw.
     """
     if log is None:
-        return []
+        return
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
     message = (
         f"{len(log.weights):,} of the {log.queries:,} queries of the log were drawn, from"
         f" {len(log.disagreements):,} whose results differ: differences are over all {log.queries:,}, means and"
         f" relative changes over these {len(log.disagreements):,}"
     )
-    found = [Finding("drawn_queries", "note", message, len(log.weights))]
+    yield Finding("drawn_queries", "note", message, len(log.weights))
     if unjudged := sorted(set(log.weights) - judged):
         are = "is" if len(unjudged) == 1 else "are"
         message = (
             f"{len(unjudged):,} of the {queries_text(len(log.weights), 'drawn')} {are} not judged (such as"
             f" {format_value(unjudged[0])}): the others stand for them"
         )
-        found.append(Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged)))
+        yield Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged))
     if others := sorted(judged - set(log.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
-        found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
+        yield Finding("not_drawn", "note", message, len(others), examples=query_examples(others))
     if differing := sorted({query_id for _, query_id, _ in read_changed_since_draw(engine, evaluation)}):
         verb = "it counts" if len(differing) == 1 else "they count"
         message = (
@@ -224,8 +224,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, log: DrawnQueries | None
             f" {100 * log.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
             f" and {'has' if len(differing) == 1 else 'have'} not: {verb} as 0"
         )
-        found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
-    return found
+        yield Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing))
 
 
 def measure_disagreements(

@@ -1,7 +1,7 @@
 """Group comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Any
@@ -53,7 +53,8 @@ def make_families(
     if evaluation.gate is not None and evaluation.gate.slice_regression is not None:
         comparisons += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
-        comparisons += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
+        pairs = list(pair_columns(engine, evaluation, sampling))
+        comparisons += compare_columns(pairs, evaluation, PAIRS, exploratory=True)
     return comparisons
 
 
@@ -74,7 +75,7 @@ def compare_all_queries(columns: Sequence[Column], evaluation: Evaluation) -> li
     ]
 
 
-def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> Iterator[Comparison]:
     """Test guardrails, and metrics with a margin in the gate, for being worse by less than the margin, and for harm.
 
     Each column has a one-sided test (non-inferiority) without adjustment. In addition, all columns form one family of
@@ -84,11 +85,9 @@ def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     """
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails([*guarded, *gated], **family_test_settings(evaluation))
-    comparisons = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
         size = sum(row.p_value is not None for row in part)
-        comparisons += [replace(row, family=family, family_size=size) for row in part]
-    return comparisons
+        yield from (replace(row, family=family, family_size=size) for row in part)
 
 
 def family_test_settings(evaluation: Evaluation) -> dict[str, Any]:
@@ -240,14 +239,13 @@ def largest_difference(differences: Differences) -> float:
     return float(np.abs(differences).max(initial=0.0)) - TIE_TOLERANCE
 
 
-def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
+def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Iterator[Column]:
     """Make the columns of differences of every two systems on the primary metrics, over their common queries.
 
     The baseline comes first, then the systems in the configured order; the earlier system of a pair is its baseline.
     """
     scores = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
     groups = value_groups(scores, "metric_id", "system_id")
-    columns = []
     for metric in evaluation.deciding_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
             earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
@@ -255,8 +253,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
                 earlier, later = keep_shared(earlier, later), keep_shared(later, earlier)
             values = earlier.differences
             group = PairedValues(earlier.query_ids, later.differences - values, values)
-            columns.append(make_column(evaluation, second, metric.name, group, sampling, baseline=first))
-    return columns
+            yield make_column(evaluation, second, metric.name, group, sampling, baseline=first)
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], PairedValues]:
@@ -281,12 +278,11 @@ def keep_queries(group: PairedValues, query_ids: Collection[str]) -> PairedValue
     return PairedValues(kept_ids, group.differences[indices], group.baseline_values[indices])
 
 
-def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Return a warning for each verdict over all queries that contradicts the verdicts of the tested slices.
+def check_slices(comparisons: Sequence[Comparison]) -> Iterator[Finding]:
+    """Yield a warning for each verdict over all queries that contradicts the verdicts of the tested slices.
 
     Only primary comparisons with at least two tested slices of an attribute are checked.
     """
-    findings = []
     overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
     for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
         for (candidate, metric), comparison in overall.items():
@@ -301,8 +297,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 message = (
                     f"{candidate}, {metric}: {problem} (slices by {attribute}): look at the slices before deciding"
                 )
-                findings.append(Finding("slices_disagree", "warning", message, len(parts)))
-    return findings
+                yield Finding("slices_disagree", "warning", message, len(parts))
 
 
 def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:

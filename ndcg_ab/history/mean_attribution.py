@@ -280,7 +280,7 @@ def attribution_rows(
         mean_before = earlier.means.get(key)
         if mean_before is not None and abs(parts.before - mean_before) > STILL * max(1.0, abs(mean_before)):
             raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
-        behind = top_contributing_queries(parts, query_ids, texts)
+        behind = tuple(top_contributing_queries(parts, query_ids, texts))
         new, changed = counts or (None, None)
         ranking, judgments, queries = parts.parts
         rows.append(
@@ -327,22 +327,20 @@ def values_in_order(group: PairedValues, query_ids: Sequence[str]) -> list[float
 
 def top_contributing_queries(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
-) -> tuple[ChangedMeanQuery, ...]:
-    """Return, for each cause of a change, the queries with the largest contributions, positive or negative.
+) -> Iterator[ChangedMeanQuery]:
+    """Yield, for each cause of a change, the queries with the largest contributions, positive or negative.
 
     There are at most BEHIND queries per cause, and none for a cause or query that contributed nothing.
     parts: the change of one mean, split by cause, with the contributions of queries.
     query_ids: the queries in the order of these contributions.
     texts: query_id -> text of the query, or None.
     """
-    queries = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
             continue
         for at in np.argsort(-np.abs(row), kind="stable")[:BEHIND].tolist():
             if abs(row[at]) > STILL / len(query_ids):
-                queries.append(ChangedMeanQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
-    return tuple(queries)
+                yield ChangedMeanQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at]))
 
 
 def group_mean(group: PairedValues, side: ComparedEvaluation) -> float | None:

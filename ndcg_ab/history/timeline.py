@@ -1,7 +1,7 @@
 """Read the evaluations of one configuration in order of time, and the changes between them (`ndcg-ab history`)."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,7 +200,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         system_names = [system["name"] for system in content["systems"]]  # the order that was asked for
         night.values = {system: values[system] for system in system_names if system in values}
         state |= {"configuration": flatten_settings(content), "baseline": night.baseline}
-        night.changed = () if before is None else list_changes(before, state)
+        night.changed = () if before is None else tuple(list_changes(before, state))
         before = state
     evaluations = list(nights.values())
     latest = evaluations[-last:] if last else evaluations
@@ -350,28 +350,26 @@ def find_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pat
     return name
 
 
-def list_changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
-    """Return words for what differs between two evaluations: ``judgments``, ``ranking b new``, ``baseline``.
+def list_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Yield words for what differs between two evaluations: ``judgments``, ``ranking b new``, ``baseline``.
 
     before, now: input -> digest, with further keys for the configuration, the baseline and the definition of the
         metric.
     """
-    texts = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":
             old, new = before[name], now[name]
             changed = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
-            texts += [f"configuration ({', '.join(changed)})"] if changed else []
+            yield from [f"configuration ({', '.join(changed)})"] if changed else []
         elif name == "definition":
             if name in before and name in now and before[name] != now[name]:
-                texts.append(name)
+                yield name
         elif name not in now:
-            texts.append(f"{name} gone")
+            yield f"{name} gone"
         elif name not in before:
-            texts.append(f"{name} new")
+            yield f"{name} new"
         elif before[name] != now[name]:
-            texts.append(name)
-    return tuple(texts)
+            yield name
 
 
 QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value

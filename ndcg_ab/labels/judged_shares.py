@@ -4,7 +4,7 @@ Judgments often come from the results of some systems. Other systems then return
 not relevant (docs/labels.md, "Where the labels came from").
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ndcg_ab.comparing.families import NOTHING, group_differences, make_column
@@ -51,8 +51,8 @@ def add_judged_shares(
     return [replace(row, labels=labels(row)) for row in compared]
 
 
-def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
-    """Return warnings of verdicts that may only reflect that the favoured system has more judged results.
+def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> Iterator[Finding]:
+    """Yield warnings of verdicts that may only reflect that the favoured system has more judged results.
 
     If judgments came from the favoured system and not from the other, the primary verdict is compared with the verdict
     without the judgments that the favoured system alone contributed. Otherwise the judged shares of the two systems are
@@ -60,7 +60,6 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
     left_out: the comparisons without the judgments that one system alone contributed, one entry per system.
     """
     without = {each.system: each for each in left_out}
-    findings = []
     for row in compared:
         if row.labels is None or not favoured_side(row):
             continue
@@ -69,10 +68,9 @@ def check_judged_shares(compared: Sequence[Comparison], left_out: Sequence[LeftO
             rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
             other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                findings.append(label_finding(row, row.labels, text_without_own_judgments(without[winner], other)))
+                yield label_finding(row, row.labels, text_without_own_judgments(without[winner], other))
         elif may_reflect_labels(row, row.labels):
-            findings.append(label_finding(row, row.labels))
-    return findings
+            yield label_finding(row, row.labels)
 
 
 def may_reflect_labels(row: Comparison, labels: Labels) -> bool:

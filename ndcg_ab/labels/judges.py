@@ -1,7 +1,7 @@
 """Compare several judges of the same documents: their agreement, and the verdicts by each judge."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
@@ -127,14 +127,14 @@ def measure_judge_noise(
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, single, _):
         try:
-            return measure_noise_by_draws(engine, single, judged, odd)
+            return list(measure_noise_by_draws(engine, single, judged, odd))
         except MetricError:
             return []
 
 
 def measure_noise_by_draws(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
-) -> list[JudgeNoise]:
+) -> Iterator[JudgeNoise]:
     """Draw a grade for each document from those of its judges, many times, and return how much differences vary.
 
     Returns one record per metric and candidate.
@@ -167,7 +167,6 @@ def measure_noise_by_draws(
         answer = results.get((system, query_id), [])
         return np.array([score_query(metric, answer, each, highest) for each in drawn[query_id]], dtype=np.float64)
 
-    rows = []
     for metric in metrics:
         baseline = {query_id: values(metric, evaluation.baseline_name, query_id) for query_id in queries}
         for candidate in candidate_names(evaluation):
@@ -184,8 +183,7 @@ def measure_noise_by_draws(
                 means.max(),
                 np.mean(means * np.sign(measured) < 0),
             )
-            rows.append(JudgeNoise(candidate, metric.name, draws, len(queries), *map(float, moments)))
-    return rows
+            yield JudgeNoise(candidate, metric.name, draws, len(queries), *map(float, moments))
 
 
 def mean_over_draws(

@@ -4,6 +4,8 @@ The column `source` of the judgments names systems that are compared. (Zobel, SI
 labels came from".)
 """
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,22 +35,20 @@ def contributing_systems(evaluation: Evaluation, singles: pa.Table | None) -> li
     return [system.name for system in evaluation.systems if system.name in names]
 
 
-def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
+def compare_leaving_out(evaluation: Evaluation, read: PulledInputs) -> Iterator[LeftOut]:
     """Repeat each primary comparison without the judgments that one system alone contributed.
 
-    Returns one record for each system that judgments name as their source; () if there is none. The rankings must be
-    complete. The remaining judgments are not checked, since they are incomplete on purpose.
+    Yields one record for each system that judgments name as their source. The rankings must be complete. The remaining
+    judgments are not checked, since they are incomplete on purpose.
     """
     assert read.judgments is not None
     names = contributing_systems(evaluation, read.judgments.singles)
     if not names:
-        return ()
+        return
     owned = sole_sources(read.judgments.singles)
-    rows = []
     for name in names:
         hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
-        rows.append(LeftOut(name, hidden.num_rows, tuple(compare_without(evaluation, read, name, hidden))))
-    return tuple(rows)
+        yield LeftOut(name, hidden.num_rows, tuple(compare_without(evaluation, read, name, hidden)))
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:

@@ -3,7 +3,7 @@
 Corrected differences decide nothing: verdicts and gates use the careful judgments (docs/labels.md).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -127,13 +127,12 @@ def check_proxy_coverage(careful: Pulled, proxy: Pulled) -> None:
         )
 
 
-def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that concern the proxy judgments, with the code `cheap_judgments`.
+def proxy_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings that concern the proxy judgments, with the code `cheap_judgments`.
 
     Findings on rankings and other data are left out, since the careful judgments give them, too.
     findings: the findings of a data check with the proxy judgments in place of the careful ones.
     """
-    rows = []
     for finding in findings:
         if finding.code in PROXY_ALONE:
             message = finding.message
@@ -141,10 +140,7 @@ def proxy_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
                 counts = "its difference counts" if finding.count == 1 else "their differences count"
                 message = f"{message.rpartition(': ')[0]}: {counts} as 0"
             severity = "note" if finding.severity == "note" else CODES["cheap_judgments"].severity
-            rows.append(
-                replace(finding, code="cheap_judgments", severity=severity, message=f"proxy judgments: {message}")
-            )
-    return tuple(rows)
+            yield replace(finding, code="cheap_judgments", severity=severity, message=f"proxy judgments: {message}")
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:

@@ -1,6 +1,6 @@
 """Draw conclusions from scored systems: summaries, comparisons, findings, changes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def make_outcome(engine: Engine, context: Context) -> Outcome:
     """
     evaluation = context.evaluation
     sampling = read_sampling(engine, evaluation)
-    systems = read_summaries(engine, sampling.weights)
+    systems = list(read_summaries(engine, sampling.weights))
     ledger = (*context.ledger, *scored_ledger_rows(engine))
     unknown = check_intended(engine, evaluation)
     compared = compare_systems(engine, evaluation, sampling, systems)
@@ -116,13 +116,12 @@ def compare_systems(
     return compared + intended_comparisons(engine, evaluation, sampling)
 
 
-def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
-    """Return one summary per metric and system, in configured order.
+def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> Iterator[SystemSummary]:
+    """Yield one summary per metric and system, in configured order.
 
     weights: query_id -> weight; None: equal weights.
     """
     scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
-    summaries = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
     for metric_id, name, system_id, queries, unanswered in engine.rows(
         "system_summary", columns, order="metric_position, system_position"
@@ -133,8 +132,7 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
         if weights is not None:
             compared = weighted_mean(values, [weights[query_id] for query_id in rows["query_id"].to_pylist()])
         row = (compared, median(values), queries, unanswered, mean(rows["judged"].drop_null().to_pylist()))
-        summaries.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
-    return summaries
+        yield SystemSummary(system_id, name, *row, None if weights is None else plain)
 
 
 def rows_of_metric(scores: pa.Table | None, metric_id: str) -> pa.Table:

@@ -94,7 +94,8 @@ def compare_without_sole_labels(context: Context, _: str) -> None:
     The comparisons are stored in the context.
     """
     with context.store.memory() as memory:
-        context.left_out = compare_leaving_out(context.evaluation, context.store.read(memory, complete=True))
+        read = context.store.read(memory, complete=True)
+        context.left_out = tuple(compare_leaving_out(context.evaluation, read))
 
 
 def has_several_judges(context: Context) -> bool:

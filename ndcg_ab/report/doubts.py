@@ -112,8 +112,8 @@ def warn_of_few_weights(outcome: Outcome) -> list[str]:
     return [text for numbers, text in pairs if text and numbers and min(numbers) < FEW_QUERIES]
 
 
-def comparison_notes(outcome: Outcome) -> list[str]:
-    """Return remarks about the comparisons, slices, pairs and sampling.
+def comparison_notes(outcome: Outcome) -> Iterator[str]:
+    """Yield remarks about the comparisons, slices, pairs and sampling.
 
     Comparisons with equal remarks share a line.
     """
@@ -121,14 +121,13 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     for row in outcome.main:
         for text in row.notes:
             groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
-    notes = []
     for text, names in groups.items():
         count_text = f"{len(names)} of {len(outcome.main)} comparisons"
-        notes.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else count_text}")
-    notes += filter(None, [describe_slices(outcome)])
+        yield f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else count_text}"
+    yield from filter(None, [describe_slices(outcome)])
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
-        notes.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
+        yield f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown"
     sampled = (
         format_weights(outcome),
         format_clusters(outcome),
@@ -136,10 +135,9 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         completeness_note(outcome),
         function_note(outcome),
     )
-    notes += [text for text in sampled if text is not None and text not in warn_of_few_weights(outcome)]
+    yield from [text for text in sampled if text is not None and text not in warn_of_few_weights(outcome)]
     if lacks_smallest_effect(outcome):
-        notes.append(f"{ENOUGH}: set {SET_EFFECT} (statistics.smallest_effect)")
-    return notes
+        yield f"{ENOUGH}: set {SET_EFFECT} (statistics.smallest_effect)"
 
 
 def describe_slices(outcome: Outcome) -> str:

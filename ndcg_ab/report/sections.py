@@ -74,8 +74,8 @@ def cost_heads(outcome: Outcome) -> list[str]:
     return ["cost", "system", "value", f"{level} interval", f"difference [{level} interval]", "guardrail"]
 
 
-def cost_notes(costs: Costs) -> list[str]:
-    """Return notes on how costs were measured, and on cold, failed and missing requests.
+def cost_notes(costs: Costs) -> Iterator[str]:
+    """Yield notes on how costs were measured, and on cold, failed and missing requests.
 
     If an upper end of an interval is unknown, a note explains its ``?``.
     """
@@ -83,29 +83,27 @@ def cost_notes(costs: Costs) -> list[str]:
     for row in costs.values:
         systems_by_method.setdefault(row.measured, []).append(row.system_id)
     systems = {row.system_id for row in costs.values}
-    notes = []
     for method, names in systems_by_method.items():
         distinct = list(dict.fromkeys(names))
         prefix = "" if len(distinct) == len(systems) else f"{', '.join(distinct)}: "
-        notes.append(f"{prefix}{method}")
+        yield f"{prefix}{method}"
     if len(systems) > 1 and any("random order" in method and "by turns" not in method for method in systems_by_method):
-        notes.append("systems were asked one after another")
+        yield "systems were asked one after another"
     for row in costs.values:
         if row.statistic != MEAN:
             continue
         about = f"{row.system_id} {row.cost}:"
         if row.cold_requests:
             cold = requests_text(row.cold_requests)
-            notes.append(f"{about} {cold.replace(' ', ' cold ')}, mean {format_cost(row.cold_mean)}, not counted")
+            yield f"{about} {cold.replace(' ', ' cold ')}, mean {format_cost(row.cold_mean)}, not counted"
         if row.failed:
             failed = f"{row.failed} of {requests_text(row.queries)} failed"
-            notes.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")
+            yield f"{about} {failed}; the time until one was given up is a lower bound (≥)"
         if row.missing:
-            notes.append(f"{about} missing for {row.missing} of {queries_text(row.asked)}")
+            yield f"{about} missing for {row.missing} of {queries_text(row.asked)}"
     if any(row.high is None for row in costs.values):
         failed = ", or requests failed" if any(row.failed for row in costs.values) else ""
-        notes.append(f"? of an interval: too few queries for this end{failed}")
-    return notes
+        yield f"? of an interval: too few queries for this end{failed}"
 
 
 def format_query_counts(costs: Costs) -> str:

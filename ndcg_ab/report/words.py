@@ -77,21 +77,19 @@ def format_marked(comparison: Comparison, number: str) -> str:
     return f"{comparison_mark(comparison)} {number}{open_labels_mark(comparison)}"
 
 
-def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
-    """Return texts on the role of a metric: guardrail or secondary, and the limit of the gate on it.
+def describe_metric_role(outcome: Outcome, metric: str) -> Iterator[str]:
+    """Yield texts on the role of a metric: guardrail or secondary, and the limit of the gate on it.
 
     Empty for a primary metric without a gate.
     """
     rows = [row for row in outcome.main if row.metric == metric]
     gated = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
-    roles = []
     if rows and rows[0].family == GUARDRAILS:
-        roles.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
+        yield f"guardrail: not worse by {rows[0].smallest_effect:g}"
     elif rows and rows[0].family == SECONDARY:
-        roles.append("secondary" if gated else "secondary, decides nothing")
+        yield "secondary" if gated else "secondary, decides nothing"
     if gated:
-        roles.append(f"gate: not worse by {gated.smallest_effect:g}")
-    return roles
+        yield f"gate: not worse by {gated.smallest_effect:g}"
 
 
 def format_interval(comparison: Comparison) -> str:

@@ -67,7 +67,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
     allowed = allowed_resources(evaluation)
     graded = source.grade(pull_queries(evaluation).texts, allowed)
-    return ClickStudy(described.clicks, graded, findings_from_remarks(graded.remarks, "clicks"))
+    return ClickStudy(described.clicks, graded, list(findings_from_remarks(graded.remarks, "clicks")))
 
 
 def study_to_json(study: ClickStudy) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -43,7 +43,7 @@ class SystemExplanation:
     steps: tuple[tuple[Step, ...], ...]
 
 
-def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[SystemExplanation]:
+def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> Iterator[SystemExplanation]:
     """Explain the value of every system and metric on one query, and verify each value against the SQL.
 
     Raises InputError if the query is not judged, or if another tool computes a metric. Raises ParityError if Python and
@@ -75,7 +75,6 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     score_metrics(engine, evaluation.metric_list)
     grades = dict(zip(judged["doc_id"].to_pylist(), judged["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()
-    found = []
     for name, pulled in rankings.items():
         columns = (pulled.table[column].to_pylist() for column in ("doc_id", "score", "rank"))
         results = [Result(*row) for row in zip(*columns, strict=True)]
@@ -84,8 +83,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
             compare_with_sql(engine, explanation, name, query_id)
         first, *others = evaluation.metric_list
         ways = tuple(tuple(steps(first, other, results, grades, highest)) for other in others)
-        found.append(SystemExplanation(name, explained, ways))
-    return found
+        yield SystemExplanation(name, explained, ways)
 
 
 def explained_to_json(explained: Sequence[SystemExplanation], query_id: str) -> str:

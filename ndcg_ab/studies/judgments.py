@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -254,20 +254,18 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
     return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 
-def compare_orders(first: Outcome, second: Outcome) -> list[OrderAgreement]:
+def compare_orders(first: Outcome, second: Outcome) -> Iterator[OrderAgreement]:
     """Return, for each metric, how far two sets of judgments agree on the order of the systems.
 
     first, second: the outcome by each set.
     """
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
-    orders = []
     for metric in first.metrics:
         names = [row.system_id for row in first.systems if row.metric == metric.name]
         systems = tuple(SystemMeans(name, *(each[metric.name, name] for each in means)) for name in names)
         pairs = [(row.first, row.second) for row in systems if row.first is not None and row.second is not None]
         taus = order_agreement(*zip(*pairs, strict=True)) if len(pairs) == len(systems) else (None, None)
-        orders.append(OrderAgreement(metric.name, systems, *taus))
-    return orders
+        yield OrderAgreement(metric.name, systems, *taus)
 
 
 def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
@@ -285,14 +283,12 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
     return tau, weighted
 
 
-def compare_verdicts(first: Outcome, second: Outcome) -> list[VerdictPair]:
-    """Return a pair of verdicts for each metric and candidate, one verdict from each of two outcomes.
+def compare_verdicts(first: Outcome, second: Outcome) -> Iterator[VerdictPair]:
+    """Yield a pair of verdicts for each metric and candidate, one verdict from each of two outcomes.
 
     first, second: the outcome by each set of judgments.
     """
     others = {(row.metric, row.candidate): row for row in second.main}
-    rows = []
     for row in first.main:
         other = others[row.metric, row.candidate]
-        rows.append(VerdictPair(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
-    return rows
+        yield VerdictPair(row.metric, row.candidate, row.conclusion != other.conclusion, row, other)

@@ -181,32 +181,31 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
     return "".join(f"-- {part}\n" for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="    "))
 
 
-def definition_lines(metric: Metric) -> list[str]:
-    """Return the lines of a metric's definition, such as ``gain = linear: the grade``.
+def definition_lines(metric: Metric) -> Iterator[str]:
+    """Yield the lines of a metric's definition, such as ``gain = linear: the grade``.
 
     The measure and the cutoff come first, then each choice of the metric that is not None.
     """
-    lines = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
-    lines.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
+    yield f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"
+    yield f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned"
     for choice in metric.choices():
         value = getattr(metric, choice)
         if value is None:
             continue
         meanings = VALUE_MEANINGS.get(choice, {})
         meaning = TABLE_MEANING if isinstance(value, tuple) else meanings.get(value)
-        lines.append(f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else ""))
-    return lines
+        yield f"{choice} = {choice_text(value)}" + (f": {meaning}" if meaning else "")
 
 
-def refused_inputs(metric: Metric) -> list[str]:
+def refused_inputs(metric: Metric) -> Iterator[str]:
     """Return, in words, the kinds of data that ndcg-ab refuses, so that the query returns null for them."""
-    reasons = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
+    yield "judgments that contradict each other"
+    yield "grades and scores that are no finite numbers, missing scores"
     if metric.duplicates == "error":
-        reasons.append("a document twice in one ranking")
+        yield "a document twice in one ranking"
     if metric.negative == "error":
-        reasons.append("a grade below 0")
+        yield "a grade below 0"
     if not isinstance(metric.effective_gain, str):
-        reasons.append("a grade that the gain table lacks")
+        yield "a grade that the gain table lacks"
     if metric.max_grade is not None:
-        reasons.append("a grade above max_grade")
-    return reasons
+        yield "a grade above max_grade"

@@ -181,12 +181,12 @@ def extension_with_a_lazy_mapping(place: Place) -> object:
 
 def check(place: Place) -> object:
     place.adds(lambda *_: place.fail())
-    return run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+    return [*run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))]
 
 
 def lazy_check(place: Place) -> object:
     place.adds(lambda *_: (place.fail() for _ in "1"))
-    return run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+    return [*run_extension_checks(CONTEXT, small(place.folder, checks=["foreign"]))]
 
 
 def tracker(place: Place) -> object:

@@ -114,7 +114,7 @@ def explain(
     evaluation = evaluation_from_options(assign_inputs(options, "explain --query ID"))
     output = Output(local_inputs(evaluation), json=json)
     with open_engine() as engine:
-        explained = explain_query(evaluation, query, engine)
+        explained = list(explain_query(evaluation, query, engine))
     output.write("json", lambda: explained_to_json(explained, query))
     output.show(print_explained, explained, query)
     output.print_written_files()

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ def assign_files(options: Mapping[str, Any], command: str, otherwise: str = "") 
     Raises InputError if files are missing, or if it is ambiguous which file is which.
     """
     assigned = dict(options)
-    files = expand_patterns(options.get("files") or ())
+    files = list(expand_patterns(options.get("files") or ()))
     if files and options.get("scores"):
         raise InputError(f"{quote_if_needed(files[0])}: is no option; say --scores {shlex.quote(files[0])}")
     if files and options.get("system"):
@@ -94,22 +94,20 @@ def is_named(text: str) -> bool:
     return bool(equals) and is_name and not ADDRESS.match(text) and not Path(text).exists()
 
 
-def expand_patterns(files: Sequence[str | Path]) -> list[str]:
-    """Return the files with each pattern, such as ``runs/*.run``, replaced by the files that match it.
+def expand_patterns(files: Sequence[str | Path]) -> Iterator[str]:
+    """Yield the files with each pattern, such as ``runs/*.run``, replaced by the files that match it.
 
     Patterns with a name (NAME=PATTERN), folders and addresses stay unchanged. Raises InputError if no file matches a
     pattern.
     """
-    expanded: list[str] = []
     for text in map(str, files):
         path = Path(text)
         if ADDRESS.match(text) or is_named(text) or path.is_dir() or not is_folder_or_pattern(path):
-            expanded.append(text)
+            yield text
         elif matching := matching_files(path, Path()):
-            expanded += map(str, matching)
+            yield from map(str, matching)
         else:
             raise InputError(f"{text}: no file matches it; {nothing_matches_text(path)}")
-    return expanded
 
 
 def parse_named_files(texts: Sequence[str], *, of_option: bool = True) -> list[NamedFile]:
@@ -121,7 +119,7 @@ def parse_named_files(texts: Sequence[str], *, of_option: bool = True) -> list[N
         contain a dot or a slash.
     Raises InputError for any other value of --system, and for a pattern without matches.
     """
-    texts = expand_patterns(texts)
+    texts = list(expand_patterns(texts))
     unnamed = [text for text in texts if not is_named(text)]
     alone = [text for text in unnamed if not of_option or re.search(r"[./\\]", text) or Path(text).exists()]
     named = {text: parse_system(text) for text in texts if text not in alone}

@@ -3,7 +3,7 @@
 Functions that return a list of remarks return an empty one if there is nothing to remark.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -76,26 +76,22 @@ def rank_remarks(fit: JoinedFit, documents: int, ranks: IntArray) -> list[Remark
     return [Remark("click_not_joined", outside, (), message)]
 
 
-def event_remarks(engine: Engine, rates: pa.Table) -> list[Remark]:
-    """Return the remarks on events that make grades doubtful.
+def event_remarks(engine: Engine, rates: pa.Table) -> Iterator[Remark]:
+    """Yield the remarks on events that make grades doubtful.
 
     These are ranks without impressions, a single ranking, clicks without impressions, bots, and documents that a single
     client clicked. rates: the table `click_rate`.
     """
     ranks = {*rates.filter(pc.greater(rates["impressions"], 0))["place"].to_pylist()}
     gaps = [rank for rank in range(1, max(ranks, default=0)) if rank not in ranks]
-    remarks = []
     if gaps:
         message = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(ranks)}"
         examples = tuple(f"place {rank}" for rank in gaps[:MOST_EXAMPLES])
-        remarks.append(Remark("click_place_gap", len(gaps), examples, message))
-    return [
-        *remarks,
-        *single_rank_remarks(engine),
-        *unlogged_remarks(engine),
-        *bot_remarks(engine),
-        *one_client_remarks(engine),
-    ]
+        yield Remark("click_place_gap", len(gaps), examples, message)
+    yield from single_rank_remarks(engine)
+    yield from unlogged_remarks(engine)
+    yield from bot_remarks(engine)
+    yield from one_client_remarks(engine)
 
 
 def single_rank_remarks(engine: Engine) -> list[Remark]:

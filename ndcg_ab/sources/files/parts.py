@@ -68,7 +68,7 @@ def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
         yield local_parts(described, described.file, directory)
         return
     with temporary_folder() as folder:
-        yield fetch_objects(described, directory, folder)
+        yield list(fetch_objects(described, directory, folder))
 
 
 def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part]:
@@ -131,17 +131,15 @@ def partition_values(name: Path) -> dict[str, str | None]:
     return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
 
 
-def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[Part]:
+def fetch_objects(described: FileSource, directory: Path, folder: Path) -> Iterator[Part]:
     """Download the objects that an address stands for into `folder` and return the copies."""
     store = open_store(described, directory)
     names = object_names(store, described)
-    parts = []
     for index, name in enumerate(names):
         path = folder / f"object{index}" / (Path(name).name or "object")
         path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
-        parts.append(Part(path, store.address_of(name), partition_values(Path(name))))
-    return parts
+        yield Part(path, store.address_of(name), partition_values(Path(name)))
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:

@@ -4,7 +4,7 @@
 file) are in `Pulled.singles`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -294,13 +294,14 @@ def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
     return [Remark("repeated_judgment", count, examples)]
 
 
-def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
-    """Return one remark for each file after the first, with the numbers of judgments that it added and changed.
+def file_remarks(
+    later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table
+) -> Iterator[Remark]:
+    """Yield one remark for each file after the first, with the numbers of judgments that it added and changed.
 
     later: for each of these files, the documents that it judges, their grades by the files before it (NaN without any)
     and their grades with it. names: the names of all files. keys: query_id and doc_id of the documents.
     """
-    remarks = []
     for name, (own, before, after) in zip(names[1:], later, strict=True):
         is_new = np.isnan(before)
         changed = np.flatnonzero(~is_new & (before != after))
@@ -314,13 +315,11 @@ def file_remarks(later: Sequence[LaterGrades], names: Sequence[str], precedence:
             f"{name}: adds {added:,}, changes {len(changed):,} and leaves {len(own) - added - len(changed):,} of those"
             f" before it (judgments_precedence = {precedence})"
         )
-        remarks.append(Remark("more_judgments", added + len(changed), tuple(examples), message))
-    return remarks
+        yield Remark("more_judgments", added + len(changed), tuple(examples), message)
 
 
-def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]:
-    """Return one remark for each file after the first with grades outside the range of the first file's grades."""
-    remarks = []
+def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> Iterator[Remark]:
+    """Yield one remark for each file after the first with grades outside the range of the first file's grades."""
     low, high = pc.min_max(parts[0].table["grade"]).as_py().values()
     for name, part in zip(names[1:], parts[1:], strict=True):
         grades = part.table["grade"]
@@ -328,5 +327,4 @@ def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]
         rows = outside.slice(0, MOST_EXAMPLES).to_pylist()
         examples = [f"query {row['query_id']!r}, document {row['doc_id']!r}: {row['grade']:g}" for row in rows]
         text = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
-        remarks += [Remark("grade_off_scale", outside.num_rows, tuple(examples), text)] * bool(rows)
-    return remarks
+        yield from [Remark("grade_off_scale", outside.num_rows, tuple(examples), text)] * bool(rows)

@@ -65,17 +65,15 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
         yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)
 
 
-def split_by_system(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
-    """Return the systems, with one entry for each system in a file that holds several rankings.
+def split_by_system(systems: Sequence[NamedFile], make: Make) -> Iterator[NamedFile]:
+    """Yield the systems, with one entry for each system in a file that holds several rankings.
 
     An entry is split only if its name is that of its file, so that the user chose no other name, and if no system in
     the file has this name. Other entries stay unchanged. make: creates a source from its description.
     """
-    sources = []
     for each in systems:
         inside = []
         if each.name == stem(each.file) and Path(each.file).is_file():
             inside = find_system_column(FileSource(file=Path(each.file)), Path(), make)[1]
         spread = [each._replace(name=name) for name in inside if name]
-        sources += spread if len(spread) > 1 and each.name not in inside else [each]
-    return sources
+        yield from spread if len(spread) > 1 and each.name not in inside else [each]

@@ -5,6 +5,7 @@ of a query is unknown (docs/guardrails.md).
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -119,23 +120,21 @@ def shows_difference(p_value: float | None, facts: Facts) -> bool:
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
-def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """Return notes on a guardrail's result, as sentences; () if `bound` is None because it was not tested."""
+def guardrail_notes(facts: Facts, bound: Bound | None) -> Iterator[str]:
+    """Yield notes on a guardrail's result, as sentences; nothing if `bound` is None because it was not tested."""
     if bound is None:
-        return ()
-    notes = []
+        return
     if bound.is_shown_worse:
-        notes.append(f"shown to be worse than {facts.smallest_effect:g}")
+        yield f"shown to be worse than {facts.smallest_effect:g}"
     if bound.method == STUDENT:
-        notes.append("the metric's range is not known: rare harm may go unseen")
+        yield "the metric's range is not known: rare harm may go unseen"
     conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
         count, (one, many) = facts.units, unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         size = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
-        notes.append(f"{size}: {bound.needed} without a difference rule out a loss of {facts.smallest_effect:g}")
-    return tuple(notes)
+        yield f"{size}: {bound.needed} without a difference rule out a loss of {facts.smallest_effect:g}"
 
 
 def queries_to_decide(pairs: Paired, moments: Moments, margin: float, alpha: float) -> int | None:

@@ -8,7 +8,7 @@ verdict's rules and words are in `verdicts.verdict`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -210,7 +210,7 @@ def check_guardrails(
         comparisons.append(
             replace(
                 row,
-                notes=guardrails.guardrail_notes(facts, bound) + row.notes,
+                notes=(*guardrails.guardrail_notes(facts, bound), *row.notes),
                 lower_bound=bound.low,
                 bound_method=bound.method,
                 needed=bound.needed,
@@ -244,7 +244,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=verdict_notes(facts, concluded.kind) + unit_notes(pairs, moments),
+        notes=(*verdict_notes(facts, concluded.kind), *unit_notes(pairs, moments)),
         family=how.family,
         family_size=how.size,
         procedure=test.procedure if test else "not tested",
@@ -345,31 +345,29 @@ def _describe_clusters(pairs: Paired) -> Clusters | None:
     return Clusters(count, count_flippable_units(pairs), int(sizes.min()), int(sizes.max()), effective)
 
 
-def verdict_notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
-    """Return notes on a verdict, as sentences; often empty. They say, for example, that the sample is small."""
+def verdict_notes(facts: Facts, kind: Verdict) -> Iterator[str]:
+    """Yield notes on a verdict, as sentences; often empty. They say, for example, that the sample is small."""
     if facts.test is None or facts.differing == 0:
-        return ()
-    texts = []
+        return
     least = 1 if kind.is_guardrail else least_differing(facts.alpha)
     if facts.moments is not None and facts.moments.deviation == 0:
-        texts.append("zero variance")
+        yield "zero variance"
     if least <= facts.differing < SMALL_SAMPLE:
-        texts.append("small sample")
+        yield "small sample"
     if facts.differing >= least and not facts.test.certain:
         if _is_at_floor(facts.test, facts.alpha):
-            texts.append("resamples are too few for so many comparisons; raise resamples")
+            yield "resamples are too few for so many comparisons; raise resamples"
         elif _is_near_alpha(facts.test, facts.alpha):
-            texts.append("within Monte-Carlo error of alpha; raise resamples")
+            yield "within Monte-Carlo error of alpha; raise resamples"
     if not facts.rules_out_rare:
-        texts.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
+        yield f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out"
     if facts.unseen is not None and (kind.is_detected or kind.is_harm):
         one, many = unit_names(facts.clusters)
         other = "a gain" if kind.is_harm else "a loss"
         missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
             missed = f"{other} on one drawn {one} in {facts.unseen}"
-        texts.append(f"{missed} would go unseen with {facts.units} {many}")
-    return tuple(texts)
+        yield f"{missed} would go unseen with {facts.units} {many}"
 
 
 def _is_at_floor(test: TestResult, alpha: float) -> bool:

@@ -204,7 +204,7 @@ FEWER = {"baseline_judged": 0.95}  # of the candidate's results are judged than 
 )
 def test_who_is_warned(outcome: Outcome, row: dict[str, Any], labels: dict[str, Any], warned: bool) -> None:
     compared = [replace(row_of(outcome), **row, labels=replace(LABELS, **labels))]
-    assert bool(check_judged_shares(compared)) is warned
+    assert bool(list(check_judged_shares(compared))) is warned
 
 
 # ---- where it is told

@@ -101,7 +101,7 @@ def test_a_pattern_is_one_table_with_a_name_and_several_files_without(
         (tmp_path / name).touch()
     pattern, address = "runs/*.run", "s3://bucket/*.run"
     matching = ["runs/a.run", "runs/b.run"]
-    assert expand_patterns(["q.qrels", pattern, "[x].run", address]) == ["q.qrels", *matching, "[x].run", address]
+    assert [*expand_patterns(["q.qrels", pattern, "[x].run", address])] == ["q.qrels", *matching, "[x].run", address]
     assert placed(files=["q.qrels", pattern]) == ("q.qrels", [("a", matching[0]), ("b", matching[1])])
     assert parse_named_files([f"p={pattern}", "f=runs", pattern, "g=[x].run", f"o={address}"]) == [
         ("p", pattern, True),
