@@ -274,11 +274,3 @@ def select_part(evaluation: Evaluation, column: Column, sampling: Sampling, name
     )
     group = PairedValues(query_ids, differences, values)
     return make_column(evaluation, column.candidate, column.metric, group, sampling, (INTENDED, name))
-
-
-def comparisons_by_part(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
-    """Return the comparisons of one candidate on one metric, by part (`INTENDED` or `OTHERS`).
-
-    rows: from `intended_comparisons`.
-    """
-    return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

@@ -116,23 +116,13 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
     Raises InputError if a scored query has no weight or no cluster.
     """
-    clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
+    prefix = evaluation.statistics.cluster_prefix
+    rows = engine.rows("query", ("query_id",), order="query_id") if prefix is not None else ()
+    by_prefix = clusters_by_prefix((query_id for (query_id,) in rows), prefix or "")
+    clusters = by_prefix or query_values(engine, evaluation, "cluster", "unclustered_query")
     if log := read_drawn_queries(engine, evaluation):
         return Sampling(log.weights, clusters, log)
     return Sampling(query_values(engine, evaluation, "weight", "unweighed_query"), clusters)
-
-
-def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """Return {query_id: cluster}, with the cluster read from the id by the configured `cluster_prefix`.
-
-    The result is None if no `cluster_prefix` is configured. Raises InputError if no id contains the prefix.
-    """
-    prefix = evaluation.statistics.cluster_prefix
-    if prefix is None:
-        return None
-    return clusters_by_prefix(
-        (query_id for (query_id,) in engine.rows("query", ("query_id",), order="query_id")), prefix
-    )
 
 
 def query_values(engine: Engine, evaluation: Evaluation, column: str, without: str) -> dict[str, Any] | None:

@@ -7,7 +7,6 @@ implements the abstract methods in a module of its own.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
@@ -60,9 +59,7 @@ class Engine(ABC):
         return self
 
     @abstractmethod
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the engine; tables written by `write_tables` stay."""
 
     def set_defaults(self, **settings: Value) -> None:

@@ -7,7 +7,6 @@ table.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import pyarrow as pa
 
@@ -50,14 +49,12 @@ class BoundaryEngine(Engine):
         self.on_both = {file.name for file in needed_files([*self.remote_names], self.files)} - self.remote_names
         self.sent = read_there | {name for other in self.on_both for name in self.files[other].reads}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             if self.remote is not None:
-                self.remote.__exit__(kind, error, trace)
+                self.remote.__exit__(*error)
         finally:
-            self.local.__exit__(kind, error, trace)
+            self.local.__exit__(*error)
 
     def write_tables(self, path: Path) -> None:
         self.local.settings = self.settings

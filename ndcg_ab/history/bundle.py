@@ -166,6 +166,8 @@ def finish_bundle(
     Raises InputError if the history cannot be opened or written.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    began, now = time_in_name(final.name), datetime.now(UTC)
+    is_late = abs((now - began).total_seconds()) >= 86_400  # a past night, which counts as finished at its own time
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
         adopt_bundles(past, folder.parent)
         bundle = Bundle(
@@ -173,8 +175,8 @@ def finish_bundle(
             program=__version__,
             key=f"{evaluation.name}/{final.name}",
             ordinal=database.next_ordinal(past),
-            began=time_in_name(final.name),
-            finished=finishing_time(final.name),
+            began=began,
+            finished=began if is_late else now,
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
@@ -193,17 +195,6 @@ def finish_bundle(
             folder.rename(final)
             (final / LOCK).unlink(missing_ok=True)
     return final
-
-
-def finishing_time(name: str) -> datetime:
-    """Return the time at which an evaluation finishes, UTC.
-
-    It is the current time. If the nominal time is at least a day away from the current time, as for a past night that
-    is evaluated later, it is the nominal time instead.
-    name: the name of the bundle's folder, which contains the nominal time.
-    """
-    now, began = datetime.now(UTC), time_in_name(name)
-    return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:

@@ -55,7 +55,8 @@ def load_tables(
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_intended", queries.intended_table())
     put_rankings(engine, rankings)
-    engine.put("pulled_answer", answer_table(rankings))
+    answers = {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
+    engine.put("pulled_answer", stack_by_system(ANSWER, answers))
     known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
     ranks = {name: table for name, table in known.items() if table is not None}
     engine.put("pulled_known_rank", stack_by_system(KNOWN_RANK, ranks))
@@ -103,16 +104,6 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
     files = [(table_or_file(each), {"system_id": name}) for name, each in rows.items()]
     engine.put_files("pulled_ranking", columns, files)
-
-
-def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Return the table `pulled_answer`, with one row per system and query of the reduced rankings.
-
-    A row has the number of documents, and the lowest and highest rank and score, of all results for the query.
-    """
-    return stack_by_system(
-        ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
-    )
 
 
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:

@@ -42,12 +42,15 @@ def check(
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
+    from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.config.options.from_options import parse_grades, parse_metrics, parse_severities, read_resources
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
+    from ndcg_ab.history.working_folder import refuse_unusable_output
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.first_configuration import check_files, checked_to_json
+    from ndcg_ab.trackers import refuse_unknown_tracker
 
     systems = systems_by_name(options["system"] or ())
     judgments = Path(options["judgments"]) if options["judgments"] else None
@@ -63,7 +66,9 @@ def check(
         more += ["strict=true"] * options["strict"]
         more += [f"metrics=[{', '.join(metrics)}]"] if options["metric"] else []
         evaluation = evaluation_from_config(paths[0], options, OF_FILES, more)
-        refuse_unrunnable(evaluation)
+        refuse_unknown_tracker(evaluation)
+        tracking_uri(evaluation)
+        refuse_unusable_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
         inputs += local_inputs(evaluation)
     else:
         refuse_options_of_config(options)
@@ -81,17 +86,6 @@ def check(
         print_wrapped([counts])
         print_safely(print_findings, findings, with_examples=True)
     output.print_written_files()
-
-
-def refuse_unrunnable(evaluation: "Evaluation") -> None:
-    """Raise InputError if a run could not store results in the output folder, or has no usable tracker."""
-    from ndcg_ab.config.environment import tracking_uri
-    from ndcg_ab.history.working_folder import refuse_unusable_output
-    from ndcg_ab.trackers import refuse_unknown_tracker
-
-    refuse_unknown_tracker(evaluation)
-    tracking_uri(evaluation)
-    refuse_unusable_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
 @takes("config", "resources")

@@ -6,7 +6,6 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import duckdb
@@ -88,9 +87,7 @@ class DuckDBEngine(Engine):
             self.memory.close()
             raise SqlError(f"DuckDB cannot start: {error}") from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if "connection" in self.__dict__:
             self.connection.close()
         self.memory.close()

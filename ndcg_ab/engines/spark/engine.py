@@ -9,7 +9,6 @@ import functools
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -51,9 +50,7 @@ class SparkEngine(Engine):
         with name_table_in_errors(f"{cluster_name}: a database for the tables of the evaluation cannot be made"):
             self.session.sql(f"create database {self.database}{location}")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # what led here is told, and the folder's name says what it was
             self.session.sql(f"drop database if exists {self.database} cascade")
 

@@ -88,25 +88,16 @@ def event_remarks(engine: Engine, rates: pa.Table) -> Iterator[Remark]:
         message = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(ranks)}"
         examples = tuple(f"place {rank}" for rank in gaps[:MOST_EXAMPLES])
         yield Remark("click_place_gap", len(gaps), examples, message)
-    yield from single_rank_remarks(engine)
+    documents = engine.count("click_document")
+    if documents >= max(2, engine.count("click_count")):
+        message = (
+            f"each of the {documents:,} documents was shown at one place only: one ranking is in the log, and what a"
+            " document gains by its place cannot be told from what it is worth"
+        )
+        yield Remark("click_one_ranking", documents, (), message)
     yield from unlogged_remarks(engine)
     yield from bot_remarks(engine)
     yield from one_client_remarks(engine)
-
-
-def single_rank_remarks(engine: Engine) -> list[Remark]:
-    """Return a list with a remark if every document was displayed at one rank only; else an empty list.
-
-    The effects of rank and of quality cannot be separated then.
-    """
-    documents = engine.count("click_document")
-    if documents < engine.count("click_count") or documents < 2:
-        return []
-    message = (
-        f"each of the {documents:,} documents was shown at one place only: one ranking is in the log, and what a"
-        " document gains by its place cannot be told from what it is worth"
-    )
-    return [Remark("click_one_ranking", documents, (), message)]
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:

@@ -83,7 +83,7 @@ class File(Source):
         writer = pull.writer
 
         def read_part(part: Part, reading: Reading, index: int | None) -> Any:
-            return read_file(part.path, layout, reading, writer if index is None else writer.part_writer(index))
+            return read_file(part.path, layout, reading, writer if index is None else writer.sibling(f"part{index}"))
 
         tables = self.map_parts(layout, read_part)
         return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))

@@ -13,7 +13,6 @@ from ndcg_ab.sources.forms.plausible import (
     are_ranks,
     are_times,
     field_column,
-    may_be_doc_ids,
     numbers,
     query_column,
     rated_values,
@@ -55,8 +54,9 @@ def make_form(
 
 def have_grades(columns: Columns) -> bool:
     """Return whether grades are plausible numbers and document ids are not all equal."""
-    grades = columns["grade"]
-    return may_be_doc_ids(columns["doc_id"]) and numbers(rated_values(grades)) is not None and are_grades(grades)
+    doc_ids, grades = columns["doc_id"], columns["grade"]
+    may_be_doc_ids = len(set(doc_ids)) > 1 or len(doc_ids) < 3
+    return may_be_doc_ids and numbers(rated_values(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:

@@ -120,11 +120,6 @@ def are_times(values: Sequence[str]) -> bool:
     return times is not None and min(times) >= FIRST_TIME and max(times) <= LAST_TIME
 
 
-def may_be_doc_ids(values: Sequence[str]) -> bool:
-    """Return whether values may be document ids: not all equal, or fewer than three values."""
-    return len(set(values)) > 1 or len(values) < 3
-
-
 def are_falling(query_ids: Sequence[str], values: Sequence[float]) -> bool:
     """Return whether values never rise from one row of a query to the next, and fall at least once."""
     pairs = [

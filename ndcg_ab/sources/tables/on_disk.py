@@ -74,13 +74,6 @@ class TableWriter:
     def __init__(self, path: Path | None = None, memory: Memory | None = None, only: pa.Array | None = None) -> None:
         self.path, self.memory, self.only = path, memory, only
 
-    def part_writer(self, index: int) -> "TableWriter":
-        """Return a writer for part `index` of a table, in a file beside the file of this writer.
-
-        If rows stay in memory, this writer itself is returned.
-        """
-        return self.sibling(f"part{index}")
-
     def sibling(self, name: str) -> "TableWriter":
         """Return a writer for another table, in a file beside the file of this writer.
 

@@ -228,6 +228,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = interval_from_moments(moments, 1 - how.alpha) if moments else None
     clusters = _describe_clusters(pairs)
+    unit_notes = (*_cluster_notes(pairs), *_weight_notes(pairs, moments)) if moments else ()
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -244,7 +245,7 @@ def _make_comparison(pairs: Paired, facts: Facts, concluded: Conclusion, how: Fa
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=(*verdict_notes(facts, concluded.kind), *unit_notes(pairs, moments)),
+        notes=(*verdict_notes(facts, concluded.kind), *unit_notes),
         family=how.family,
         family_size=how.size,
         procedure=test.procedure if test else "not tested",
@@ -385,16 +386,6 @@ def _is_near_alpha(test: TestResult, alpha: float) -> bool:
     share = alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
     return abs(test.p_adjusted - alpha) <= 3 * error
-
-
-def unit_notes(pairs: Paired, moments: Moments | None) -> tuple[str, ...]:
-    """Return notes on the sampled units, as sentences: on few or skewed clusters, and on weights.
-
-    moments: None gives no notes.
-    """
-    if moments is None:
-        return ()
-    return (*_cluster_notes(pairs), *_weight_notes(pairs, moments))
 
 
 def _weight_notes(pairs: Paired, moments: Moments) -> list[str]:
