@@ -7,14 +7,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import (
-    Data,
-    ShownInNotebook,
-    as_configured,
-    make_source,
-    name_arguments_in_errors,
-    read_argument,
-)
+from ndcg_ab.api import arguments
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
@@ -29,7 +22,7 @@ from ndcg_core.measures.notation import parse
 
 
 @dataclass(frozen=True, repr=False)
-class PowerResult(ShownInNotebook):
+class PowerResult(arguments.ShownInNotebook):
     """Numbers of queries that differences need, and differences that numbers of queries can detect.
 
     In a notebook the result displays itself, and `print` writes the tables of `ndcg-ab power`.
@@ -62,7 +55,7 @@ class PowerResult(ShownInNotebook):
 
 
 def power(
-    scores: Data | CompareResult | None = None,
+    scores: arguments.Data | CompareResult | None = None,
     *,
     deviation: float | None = None,
     baseline: str | None = None,
@@ -70,8 +63,8 @@ def power(
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     effects: float | Sequence[float] | None = None,
     queries: int | Sequence[int] | None = None,
-    weights: Data | None = None,
-    clusters: Data | None = None,
+    weights: arguments.Data | None = None,
+    clusters: arguments.Data | None = None,
     cluster_prefix: str | None = None,
     alpha: float = 0.05,
     power: float = 0.8,
@@ -124,7 +117,7 @@ def power(
     InputError
         If an argument or the data are invalid; the message names the argument, the row, the value and the rule.
     """
-    with name_arguments_in_errors():
+    with arguments.name_arguments_in_errors():
         settings = parse_questions(
             list_numbers("effects", effects),
             list_numbers("queries", queries, is_integer=True),
@@ -136,11 +129,11 @@ def power(
         chosen = [candidates] if isinstance(candidates, str) else candidates
         if weights is None and isinstance(scores, CompareResult) and scores.is_weighted:
             raise InputError("weights: is missing: the comparison was weighted; give the queries that it was given")
-        weighing = None if weights is None else make_source("weights", weights)
+        weighing = None if weights is None else arguments.make_source("weights", weights)
         if clusters is None and cluster_prefix is None and isinstance(scores, CompareResult) and scores.is_clustered:
             raise InputError("clusters: is missing: the comparison had clusters; give the queries that it was given")
-        grouping = None if clusters is None else make_source("clusters", clusters)
-        names = as_configured("metrics", metrics)
+        grouping = None if clusters is None else arguments.make_source("clusters", clusters)
+        names = arguments.as_configured("metrics", metrics)
         for name in names or ():
             if not isinstance(name, str):
                 raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
@@ -165,7 +158,7 @@ def list_numbers(argument: str, numbers: Any, *, is_integer: bool = False) -> An
     return None if values is None else [check_number(argument, value, is_integer=is_integer) for value in values]
 
 
-def read_scores_argument(scores: Data | CompareResult | None) -> Path | Scores | None:
+def read_scores_argument(scores: arguments.Data | CompareResult | None) -> Path | Scores | None:
     """Return the path of per-query scores, or the scores themselves if they are in memory.
 
     None stays None. Raise InputError for data of another type, or without the columns of scores.
@@ -174,7 +167,7 @@ def read_scores_argument(scores: Data | CompareResult | None) -> Path | Scores |
         return None
     if isinstance(scores, str | os.PathLike):
         return Path(scores).expanduser()
-    file = read_argument("scores", scores.query_scores if isinstance(scores, CompareResult) else scores)
+    file = arguments.read_argument("scores", scores.query_scores if isinstance(scores, CompareResult) else scores)
     if not isinstance(file, InMemoryFile) or isinstance(file.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
     return parse_scores(read_in_memory(file, SCORE, {}), file)
@@ -230,7 +223,7 @@ def sql_query(
     chosen = parse(metric) if isinstance(metric, str) else metric
     if not isinstance(chosen, Metric):
         raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
-    with name_arguments_in_errors():
+    with arguments.name_arguments_in_errors():
         return write_query(
             chosen, dialect, make_tables(judgments, rankings, systems, judgments_columns, columns), mean=mean
         )

@@ -21,18 +21,9 @@ from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import compare_leaving_out, contributing_systems
 from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_differences, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
+from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.conclude import check_configuration, count_inputs, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
-from ndcg_ab.pipeline.pulls import (
-    judge_with_function,
-    measure_by_turns,
-    pull_judgments,
-    pull_named_queries,
-    pull_proxy_judgments,
-    pull_ranking,
-    pull_scores,
-    score_source_names,
-)
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import queries_text
@@ -141,7 +132,7 @@ def of_rankings(context: Context) -> bool:
 
 PULL_JUDGMENTS = Stage(
     "pull judgments {name}",
-    pull_judgments,
+    pulls.pull_judgments,
     lambda context: judgment_source_names(context.evaluation)[: len(context.evaluation.judgment_entries)],
     has_rankings,
     outside=True,
@@ -149,15 +140,15 @@ PULL_JUDGMENTS = Stage(
 )
 PULL_PROXY = Stage(
     "pull proxy judgments",
-    pull_proxy_judgments,
+    pulls.pull_proxy_judgments,
     applies=lambda context: context.evaluation.cheap_judgments is not None,
     outside=True,
 )
-PULL_SCORES = Stage("pull scores {name}", pull_scores, score_source_names, outside=True, task="pull scores")
-PULL_QUERIES = Stage("pull queries", pull_named_queries, outside=True)
+PULL_SCORES = Stage("pull scores {name}", pulls.pull_scores, pulls.score_source_names, outside=True, task="pull scores")
+PULL_QUERIES = Stage("pull queries", pulls.pull_named_queries, outside=True)
 PULL_RANKING = Stage(
     "pull {name}",
-    pull_ranking,
+    pulls.pull_ranking,
     lambda context: [system.name for system in context.evaluation.systems],
     has_rankings,
     outside=True,
@@ -165,13 +156,13 @@ PULL_RANKING = Stage(
 )
 MEASURE = Stage(
     "ask all systems by turns",
-    measure_by_turns,
+    pulls.measure_by_turns,
     applies=lambda context: context.measures and context.evaluation.costs.by_turns and bool(context.evaluation.costs),
     outside=True,
 )
 JUDGE = Stage(
     "judge what the systems return",
-    judge_with_function,
+    pulls.judge_with_function,
     applies=lambda context: context.evaluation.judge is not None,
     outside=True,
 )

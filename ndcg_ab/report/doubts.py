@@ -4,14 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ndcg_ab.report.words import (
-    completeness_note,
-    format_clusters,
-    format_weights,
-    function_note,
-    judged_label,
-    proxy_note,
-)
+from ndcg_ab.report import words
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_percent, format_percent_below, signed
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
@@ -94,7 +87,7 @@ def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
     groups: dict[str, dict[str, SystemSummary]] = {}
     for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
         if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
-            groups.setdefault(judged_label(make_metric(row.metric)), {}).setdefault(row.system_id, row)
+            groups.setdefault(words.judged_label(make_metric(row.metric)), {}).setdefault(row.system_id, row)
     each = [
         f"{label}: {join_first([f'{row.system_id} {format_percent(row.judged)}' for row in groups[label].values()])}"
         for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
@@ -108,7 +101,7 @@ def warn_of_few_weights(outcome: Outcome) -> list[str]:
     """Return warnings if weights or clusters leave fewer than `FEW_QUERIES` effective queries."""
     counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
     clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
-    pairs = ((counts, format_weights(outcome)), (clusters, format_clusters(outcome)))
+    pairs = ((counts, words.format_weights(outcome)), (clusters, words.format_clusters(outcome)))
     return [text for numbers, text in pairs if text and numbers and min(numbers) < FEW_QUERIES]
 
 
@@ -129,11 +122,11 @@ def comparison_notes(outcome: Outcome) -> Iterator[str]:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         yield f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown"
     sampled = (
-        format_weights(outcome),
-        format_clusters(outcome),
-        proxy_note(outcome),
-        completeness_note(outcome),
-        function_note(outcome),
+        words.format_weights(outcome),
+        words.format_clusters(outcome),
+        words.proxy_note(outcome),
+        words.completeness_note(outcome),
+        words.function_note(outcome),
     )
     yield from [text for text in sampled if text is not None and text not in warn_of_few_weights(outcome)]
     if lacks_smallest_effect(outcome):
@@ -224,8 +217,8 @@ def finding_lines(outcome: Outcome) -> list[Line]:
 
 # code -> what its findings are grouped by, of the metric that each is about
 ABOUT: dict[str, Callable[[str], str]] = {
-    "few_judged": lambda metric: judged_label(make_metric(metric)),
-    "judged_differs": lambda metric: judged_label(make_metric(metric)),
+    "few_judged": lambda metric: words.judged_label(make_metric(metric)),
+    "judged_differs": lambda metric: words.judged_label(make_metric(metric)),
     "different_depths": lambda metric: "",
 }
 

@@ -7,17 +7,8 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
-from ndcg_ab.report.words import (
-    comparison_mark,
-    format_confidence_level,
-    format_interval,
-    format_labels,
-    format_proxy_correction,
-    format_tipping,
-    order_candidates,
-    order_comparisons,
-)
 from ndcg_ab.results.change_records import ChangedQuery, Changes, Judges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
 from ndcg_ab.results.numbers import (
@@ -69,7 +60,7 @@ def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
 
 
 def cost_heads(outcome: Outcome) -> list[str]:
-    level = format_confidence_level(outcome.alpha)
+    level = words.format_confidence_level(outcome.alpha)
     return ["cost", "system", "value", f"{level} interval", f"difference [{level} interval]", "guardrail"]
 
 
@@ -164,7 +155,7 @@ def print_changes(console: Console, outcome: Outcome) -> None:
     if not outcome.changes:
         return
     first = outcome.changes[0]
-    order = {name: index for index, name in enumerate(order_candidates(outcome))}
+    order = {name: index for index, name in enumerate(words.order_candidates(outcome))}
     changes = sorted(outcome.changes, key=lambda row: order.get(row.candidate, len(order)))
     rows = []
     for found in changes:
@@ -250,19 +241,23 @@ def notes_on_metric(outcome: Outcome, metric: Metric, *, has_tables: bool = Fals
     """
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
-    for row in order_comparisons(outcome, metric):
+    for row in words.order_comparisons(outcome, metric):
         for text in (
-            *(f"gate: {comparison_mark(gate)} {gate.verdict}" for gate in gates if gate.candidate == row.candidate),
+            *(
+                f"gate: {words.comparison_mark(gate)} {gate.verdict}"
+                for gate in gates
+                if gate.candidate == row.candidate
+            ),
             format_intended(outcome, row.candidate, row.metric),
-            format_proxy_correction(row),
-            *(() if has_tables else (format_tipping(row), format_labels(row), changed.get(row.candidate))),
+            words.format_proxy_correction(row),
+            *(() if has_tables else (words.format_tipping(row), words.format_labels(row), changed.get(row.candidate))),
         ):
             if text:
                 yield f"{row.candidate}, {row.metric}: {text}"
 
 
 def format_part(row: Comparison) -> str:
-    between = f" {format_interval(row)}" if row.low is not None else ""
+    between = f" {words.format_interval(row)}" if row.low is not None else ""
     return f": {signed(row.difference)}{between}, {row.verdict}"
 
 

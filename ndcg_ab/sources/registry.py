@@ -9,16 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_ab.config.model.inputs import sources
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.judgments import ClicksSource
-from ndcg_ab.config.model.inputs.sources import (
-    DatabaseSource,
-    ExtensionSource,
-    FileSource,
-    PythonSource,
-    ScoresSource,
-    SparkSource,
-)
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.deadlines import Say
@@ -42,7 +35,7 @@ from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 
 
-def file_source(described: FileSource, directory: Path) -> Source:
+def file_source(described: sources.FileSource, directory: Path) -> Source:
     """Return the source of a file, or of the data in memory that the file stands for."""
     from ndcg_ab.sources.files.file import File
     from ndcg_ab.sources.tables.in_memory import InMemorySource
@@ -59,24 +52,24 @@ def lazy_source(module: str, name: str) -> Callable[[Any, Path], Source]:
 
 # Class of the description in a configuration -> function of a description and the folder from which paths start.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
-    FileSource: file_source,
-    PythonSource: lazy_source("functions", "Function"),
-    ScoresSource: lazy_source("external_scores", "Scores"),
-    DatabaseSource: lazy_source("database_query", "DatabaseQuery"),
+    sources.FileSource: file_source,
+    sources.PythonSource: lazy_source("functions", "Function"),
+    sources.ScoresSource: lazy_source("external_scores", "Scores"),
+    sources.DatabaseSource: lazy_source("database_query", "DatabaseQuery"),
     HttpSource: lazy_source("http.search_engine", "SearchEngine"),
-    SparkSource: lazy_source("spark_tables", "ClusterTable"),
-    ExtensionSource: lazy_source("functions", "Extension"),
+    sources.SparkSource: lazy_source("spark_tables", "ClusterTable"),
+    sources.ExtensionSource: lazy_source("functions", "Extension"),
     ClicksSource: lazy_source("clicks.click_judgments", "ClickJudgments"),
 }
 
 
-def make_source(described: Described | ScoresSource, directory: Path) -> Source:
+def make_source(described: Described | sources.ScoresSource, directory: Path) -> Source:
     """Return the source for its description in a configuration; relative paths start from `directory`."""
     return SOURCES[type(described)](described, directory)
 
 
 def pull_source(
-    described: Described | ScoresSource,
+    described: Described | sources.ScoresSource,
     layout: Layout,
     directory: Path,
     queries: Mapping[str, str] | None = None,
@@ -106,7 +99,7 @@ def pull_source(
     say: receives progress messages.
     """
     is_shared = False
-    if layout.kind == RANKING.kind and isinstance(described, FileSource):
+    if layout.kind == RANKING.kind and isinstance(described, sources.FileSource):
         from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
 
         is_shared = has_several_systems(described, directory, system, make_source)
@@ -128,7 +121,7 @@ def pull_source(
     if not isinstance(table, TableOnDisk):
         table = writer.write([table], layout.schema, lambda: answer.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if answer.costs is None else answer.costs
-    if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
+    if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, sources.SparkSource):
         ids, remarks = match_texts(distinct_texts(table, "query_id") if queries else [], request.texts)
         table = apply_rules(name_queries(table, ids, remarks, writer), rules, writer, source.origin)
         recorded = None if recorded is None else next(with_ids([recorded], ids))

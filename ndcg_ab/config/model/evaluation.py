@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from ndcg_ab.config.model import operation
 from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDifference, Primary, add_own_rule
 from ndcg_ab.config.model.consistency import (
     ROLES,
@@ -22,28 +23,9 @@ from ndcg_ab.config.model.consistency import (
     refuse_unknown_metrics,
 )
 from ndcg_ab.config.model.costs import CostSettings, split_guardrails
+from ndcg_ab.config.model.inputs import sources
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
-from ndcg_ab.config.model.inputs.sources import (
-    READING_SCORES,
-    DocumentsSource,
-    FileSource,
-    JudgeSource,
-    ScoresSource,
-    System,
-    TableSource,
-)
 from ndcg_ab.config.model.keys import DATA, MEASURED, OUTPUT, SEVERAL, Model, Operational, Option
-from ndcg_ab.config.model.operation import (
-    EngineChoice,
-    GivenPath,
-    Prefect,
-    Resources,
-    Retention,
-    Schedule,
-    TrackerChoice,
-    Tracking,
-    matching_text,
-)
 from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statistics
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.files import resolve_path
@@ -56,7 +38,7 @@ from ndcg_core.measures.ranges import Range, value_range
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LONGEST_NAME = 200  # characters; it is a folder's
 Name = Annotated[
-    str, matching_text(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")
+    str, operation.matching_text(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")
 ]
 
 
@@ -139,23 +121,23 @@ class Evaluation(Model):
     cheap_judgments: Annotated[JudgmentSource | None, Option("--cheap-judgments", "compared", DATA, "FILE")] = Field(
         None, description="Proxy judgments of more queries: clicks, or a model that saw no human grade."
     )
-    careful_unseen: Annotated[FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE")] = Field(
+    careful_unseen: Annotated[sources.FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE")] = Field(
         None, description="Ids of queries judged after that model was fixed: only these correct it."
     )
-    queries: Annotated[TableSource | None, Option("--queries", "queries", DATA, "FILE")] = Field(
+    queries: Annotated[sources.TableSource | None, Option("--queries", "queries", DATA, "FILE")] = Field(
         None, description="The queries: texts, which python and http sources need, attributes and weights."
     )
     documents: Annotated[
-        Operational[DocumentsSource | None],
+        Operational[sources.DocumentsSource | None],
         Option("--documents", "documents", DATA, "FILE", ".file"),
         Option("--document-prefix", "rules", DATA, "SIGN", ".prefix"),
         Option("--own", "rules", DATA, "drop", ".own"),
     ] = Field(None, description="Titles and addresses of documents, for the page; prefix and own: what a document is.")
-    intended: Annotated[FileSource | None, Option("--intended", "compared", DATA, "FILE")] = Field(
+    intended: Annotated[sources.FileSource | None, Option("--intended", "compared", DATA, "FILE")] = Field(
         None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
     )
     systems: Annotated[
-        list[System],
+        list[sources.System],
         Option(
             *("--system", "files", DATA, "[NAME=]FILE"),
             read="parse_systems",
@@ -178,7 +160,7 @@ class Evaluation(Model):
         None, description="The system that the others are compared with; by default the first."
     )
     scores: Annotated[
-        list[ScoresSource], SEVERAL, Option("--scores", "compared", DATA, "[NAME=]FILE", read="parse_scores")
+        list[sources.ScoresSource], SEVERAL, Option("--scores", "compared", DATA, "[NAME=]FILE", read="parse_scores")
     ] = Field(
         default_factory=list,
         description="Values per query that another tool computed, in the place of judgments and rankings.",
@@ -232,22 +214,22 @@ class Evaluation(Model):
     strict: Annotated[bool, Option("--strict", "compared", DATA)] = Field(
         False, strict=True, description="Warnings are errors, unless `findings` says otherwise."
     )
-    output: Operational[GivenPath] = Field(
+    output: Operational[operation.GivenPath] = Field(
         Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
     )
-    tracker: Operational[TrackerChoice] = Field(
-        TrackerChoice(),
+    tracker: Operational[operation.TrackerChoice] = Field(
+        operation.TrackerChoice(),
         description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds.",
     )
-    mlflow: Operational[Tracking] = Tracking()
-    prefect: Operational[Prefect] = Prefect()
-    schedule: Operational[Schedule | None] = None
+    mlflow: Operational[operation.Tracking] = operation.Tracking()
+    prefect: Operational[operation.Prefect] = operation.Prefect()
+    schedule: Operational[operation.Schedule | None] = None
     gate: Annotated[Gate | None, Option("--require", "", OUTPUT, read="parse_gate", near=GATE_CONDITIONS)] = (
         None  # true: no regression and the guardrails; false: none
     )
-    retention: Operational[Retention] = Retention()
-    resources: Operational[Resources] = Resources()
-    engine: Operational[EngineChoice] = EngineChoice()
+    retention: Operational[operation.Retention] = operation.Retention()
+    resources: Operational[operation.Resources] = operation.Resources()
+    engine: Operational[operation.EngineChoice] = operation.EngineChoice()
     directory: Operational[Path] = Field(
         Path(), description="What relative paths start from; set by the file that was read."
     )
@@ -265,11 +247,11 @@ class Evaluation(Model):
 
         If the configuration has scores, metrics of another tool are accepted.
         """
-        before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
+        before = sources.READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:
             evaluation = handler(value)
         finally:
-            READING_SCORES.reset(before)
+            sources.READING_SCORES.reset(before)
         if missing := missing_inputs(evaluation, value):
             raise ValidationError.from_exception_data("Evaluation", missing)
         return evaluation
@@ -402,11 +384,11 @@ class Evaluation(Model):
         return [entry for entry in entries if entry is not None and entry.kind != "python"]
 
     @property
-    def judge(self) -> JudgeSource | None:
+    def judge(self) -> sources.JudgeSource | None:
         """The source that names the judge function, or None without a judge function."""
         entries = [self.judgments, *self.more_judgments]
         source = next((entry.source for entry in entries if entry is not None and entry.kind == "python"), None)
-        return source if isinstance(source, JudgeSource) else None
+        return source if isinstance(source, sources.JudgeSource) else None
 
     def path(self, path: Path) -> Path:
         return path if path.is_absolute() else self.directory / path

@@ -7,26 +7,9 @@ from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shorten
+from ndcg_ab.report import words
 from ndcg_ab.report.sections import print_changes, print_costs, print_judges
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
-from ndcg_ab.report.words import (
-    add_recomputed_count,
-    describe_metric_role,
-    format_clusters,
-    format_confidence_level,
-    format_family,
-    format_interval,
-    format_relative_change,
-    format_shared_queries,
-    format_unjudged,
-    format_verdict,
-    format_weights,
-    format_wins_ties_losses,
-    judged_label,
-    metric_origin,
-    order_comparisons,
-    system_rows,
-)
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Finding, Outcome, Severity, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
@@ -56,10 +39,10 @@ def test_cells(comparison: Comparison | None) -> list[str]:
         return [""] * 5
     return [
         signed(comparison.difference),
-        format_interval(comparison),
+        words.format_interval(comparison),
         format_probability(comparison.p_value),
         format_probability(comparison.p_adjusted),
-        format_wins_ties_losses(comparison),
+        words.format_wins_ties_losses(comparison),
     ]
 
 
@@ -71,7 +54,7 @@ def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
-    return Text(format_verdict(comparison) + (f"; {shared}" if shared else ""), style=colour)
+    return Text(words.format_verdict(comparison) + (f"; {shared}" if shared else ""), style=colour)
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
@@ -87,10 +70,10 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     print_judges(console, outcome)
     if outcome.comparisons:
         for family in dict.fromkeys(row.family for row in outcome.comparisons):
-            print_dimmed(console, format_family(outcome, family))
-        for sampled in filter(None, (format_weights(outcome), format_clusters(outcome))):
+            print_dimmed(console, words.format_family(outcome, family))
+        for sampled in filter(None, (words.format_weights(outcome), words.format_clusters(outcome))):
             print_dimmed(console, sampled)
-        again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
+        again = words.add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
         flips = f"{outcome.resamples} resamples, seed {outcome.seed}"
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
     print_descriptions(console, outcome)
@@ -100,15 +83,15 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """Print systems and comparisons on one metric, in one table or in two if the terminal is narrow."""
     system_head = ["mean", "median", "queries"]
-    system_head += [] if outcome.has_external_scores else ["unanswered", judged_label(metric)]
-    pairs = list(system_rows(outcome, metric))
+    system_head += [] if outcome.has_external_scores else ["unanswered", words.judged_label(metric)]
+    pairs = list(words.system_rows(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
     title = table_title(
-        metric.name, ", ".join([f" {metric_origin(metric)}", *describe_metric_role(outcome, metric.name)])
+        metric.name, ", ".join([f" {words.metric_origin(metric)}", *words.describe_metric_role(outcome, metric.name)])
     )
     p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
-    test_head = ["difference", f"{format_confidence_level(outcome.alpha)} interval", *p, "wins/ties/losses"]
-    verdicts = {row.candidate: verdict_cell(row, format_shared_queries(outcome, row)) for _, row in pairs if row}
+    test_head = ["difference", f"{words.format_confidence_level(outcome.alpha)} interval", *p, "wins/ties/losses"]
+    verdicts = {row.candidate: verdict_cell(row, words.format_shared_queries(outcome, row)) for _, row in pairs if row}
     rows = [
         Row(
             [system.system_id], system_cells(system) + test_cells(row), verdicts.get(system.system_id, Text("baseline"))
@@ -151,20 +134,20 @@ def print_leave_one_system_out(console: Console, outcome: Outcome) -> None:
         for each in outcome.left_out
         for row in each.comparisons
     ]
-    head = ["judgments", "queries", "difference", f"{format_confidence_level(outcome.alpha)} interval"]
+    head = ["judgments", "queries", "difference", f"{words.format_confidence_level(outcome.alpha)} interval"]
     title = table_title("left out", "what a system alone contributed to the judgments")
     Grid(["metric", "system", "without those of"], head, rows).print(console, title)
 
 
 def comparison_heads(outcome: Outcome) -> list[str]:
-    level = format_confidence_level(outcome.alpha)
+    level = words.format_confidence_level(outcome.alpha)
     return ["queries", "baseline", "difference", f"{level} interval", "adjusted p", "wins/ties/losses"]
 
 
 def comparison_cells(row: Comparison) -> list[str]:
     """Return the cells of a comparison: queries, baseline, difference, interval, adjusted p, and wins/ties/losses."""
-    numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), format_interval(row)]
-    return [*numbers, format_probability(row.p_adjusted), format_wins_ties_losses(row)]
+    numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), words.format_interval(row)]
+    return [*numbers, format_probability(row.p_adjusted), words.format_wins_ties_losses(row)]
 
 
 def print_intended(console: Console, outcome: Outcome) -> None:
@@ -173,7 +156,7 @@ def print_intended(console: Console, outcome: Outcome) -> None:
     for row in outcome.intended:
         queries, *numbers = comparison_cells(row)
         names = [row.metric, row.candidate, row.slice or ""]
-        rows.append(Row(names, [queries, str(row.differing), *numbers], Text(format_verdict(row))))
+        rows.append(Row(names, [queries, str(row.differing), *numbers], Text(words.format_verdict(row))))
     queries, *head = comparison_heads(outcome)
     title = table_title("the queries it was meant for", "(decides nothing)")
     Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
@@ -196,8 +179,8 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
     rows = []
     for row in pairs[:SHOWN_PAIRS]:
-        cells = [signed(row.difference), format_probability(row.p_adjusted), format_wins_ties_losses(row)]
-        verdict = verdict_cell(row, format_shared_queries(outcome, row))
+        cells = [signed(row.difference), format_probability(row.p_adjusted), words.format_wins_ties_losses(row)]
+        verdict = verdict_cell(row, words.format_shared_queries(outcome, row))
         rows.append(Row([row.metric, row.candidate, row.baseline], cells, verdict))
     head = ["difference", "adjusted p", "wins/ties/losses"]
     Grid(["metric", "of two systems", "against"], head, rows).print(console, table_title("all pairs", "exploratory"))
@@ -207,17 +190,17 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
 
 def print_descriptions(console: Console, outcome: Outcome) -> None:
     """Print, per metric, descriptive numbers of the differences and the queries that contribute most to them."""
-    weighted = format_weights(outcome) is not None
+    weighted = words.format_weights(outcome) is not None
     head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]
     head += ["queries judged fully", "difference there"] * (not outcome.has_external_scores)
     head += ["unweighted"] * weighted
     for metric in outcome.metrics:
-        described = [(row, row.descriptive) for row in order_comparisons(outcome, metric) if row.descriptive]
+        described = [(row, row.descriptive) for row in words.order_comparisons(outcome, metric) if row.descriptive]
         rows = []
         for row, details in described:
             size = "–" if details.effect_size is None else f"{details.effect_size:+.2f}"
             cells = [
-                format_relative_change(details),
+                words.format_relative_change(details),
                 format_range(row.low, row.high),
                 size,
                 format_percent(details.changed),
@@ -236,7 +219,7 @@ def print_descriptions(console: Console, outcome: Outcome) -> None:
             if carriers:
                 carriers[0] = f"{row.candidate}: of the net sum, from which losses are taken, {carriers[0]}"
                 print_dimmed(console, "\n".join(wrap_items(carriers, console.width)))
-            if text := format_unjudged(row):
+            if text := words.format_unjudged(row):
                 print_dimmed(console, f"{row.candidate}: {text}")
         if rows:
             console.print()

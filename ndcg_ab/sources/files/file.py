@@ -21,30 +21,13 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, error_text
-from ndcg_ab.sources.base import (
-    Pulled,
-    PullRequest,
-    PullResult,
-    Remark,
-    Source,
-    join_locations,
-    read_remarks,
-    remarks_metadata,
-)
+from ndcg_ab.sources import base
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
+from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
 from ndcg_ab.sources.files.stores import bounds_key
-from ndcg_ab.sources.files.streams import (
-    BLOCK,
-    JsonObjectStream,
-    QuotedTextStream,
-    UnusualError,
-    collapse_spaces,
-    line_blocks,
-    quoted_blocks,
-)
 from ndcg_ab.sources.files.unpacking import binary_format_hint, folder_hint, open_bytes
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recognise_file
@@ -69,7 +52,7 @@ MOST_THREADS = 8  # each has a block of a text and its table: a small part of th
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it is on
 
 
-class File(Source):
+class File(base.Source):
     """A source that reads one table, such as judgments or the ranking of one system, from one or several files."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
@@ -79,14 +62,14 @@ class File(Source):
         self.directory = directory
         self.limits_key = bounds_key(described.file)
 
-    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: base.PullRequest) -> base.PullResult:
         writer = pull.writer
 
         def read_part(part: Part, reading: Reading, index: int | None) -> Any:
             return read_file(part.path, layout, reading, writer if index is None else writer.sibling(f"part{index}"))
 
         tables = self.map_parts(layout, read_part)
-        return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))
+        return base.PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, writer))
 
     def check(self, layout: Layout) -> None:
         def check_part(part: Part, reading: Reading, _at: int | None) -> None:
@@ -111,7 +94,7 @@ class File(Source):
                     tables.append(work(part, reading, index if len(parts) > 1 else None))
         return tables
 
-    def reduce(self, layout: Layout, needed: NeededResults, pull: PullRequest) -> ReducedRanking | None:
+    def reduce(self, layout: Layout, needed: NeededResults, pull: base.PullRequest) -> ReducedRanking | None:
         """Return the reduced ranking (first rows and a summary) of a local file, made by the fast reader.
 
         Return None if the source is not one local file, or if the fast reader is missing or cannot read the rows.
@@ -145,12 +128,12 @@ class File(Source):
                 for location, record in read_records(part.path, layout, reading)
                 if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
             ]
-            return f"{part.name}, {join_locations(locations)}" if locations else part.name * (index is None)
+            return f"{part.name}, {base.join_locations(locations)}" if locations else part.name * (index is None)
 
         return " and ".join([*filter(None, self.map_parts(layout, find))][:3])
 
 
-def form_remarks(pulled: Pulled) -> list[Remark]:
+def form_remarks(pulled: base.Pulled) -> list[base.Remark]:
     """Return a list with one remark on the form in which a file was recognised, such as BEIR judgments.
 
     The list is empty for plain TREC, tables with standard names, and sources that are not one local file.
@@ -160,7 +143,7 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
         return []
     reading = source.reading_of(path, pulled.layout)
     is_plain = reading.words in PLAIN_FORMS and not reading.columns
-    return [] if is_plain else [Remark("file_form", 1, (), f"{path.name} is read as {reading.note}")]
+    return [] if is_plain else [base.Remark("file_form", 1, (), f"{path.name} is read as {reading.note}")]
 
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, writer: TableWriter) -> Any:
@@ -175,9 +158,9 @@ def join_tables(tables: list[Any], layout: Layout, origin: str, writer: TableWri
             raise InputError(
                 f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
             )
-    remarks = [remark for table in tables for remark in read_remarks(table)]
+    remarks = [remark for table in tables for remark in base.read_remarks(table)]
     pieces = (piece for table in tables for piece in read_batches(table, layout.schema.names))
-    return writer.write(pieces, layout.schema, lambda: remarks_metadata(remarks))
+    return writer.write(pieces, layout.schema, lambda: base.remarks_metadata(remarks))
 
 
 def read_file(path: Path, layout: Layout, reading: Reading, writer: TableWriter = IN_MEMORY) -> Any:
@@ -260,7 +243,9 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, writer: TableWri
     for pieces in fast_readers(path, layout, reading, tags):
         rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
         try:
-            return writer.write(rules.check(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
+            return writer.write(
+                rules.check(pieces), layout.schema, lambda: base.remarks_metadata(tag_remarks(path, tags))
+            )
         except UNCLEAR:
             tags.clear()
     return None
@@ -282,7 +267,7 @@ def fast_readers(path: Path, layout: Layout, reading: Reading, tags: dict[str, i
         return [jsonl_pieces(path, layout, reading.columns)]
     if reading.format != "trec":
         return [delimited_pieces(path, layout, reading)]
-    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, collapse_spaces)]
+    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, streams.collapse_spaces)]
 
 
 def refuse_unreadable_file(path: Path) -> None:
@@ -331,7 +316,7 @@ def trec_pieces(
     chosen = {field.name: field.name for field in layout.fields if field.name in names}
     unused = [name for name in names if name not in chosen]
     options = (
-        pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=2 * BLOCK),
+        pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=2 * streams.BLOCK),
         pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
         convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
     )
@@ -346,7 +331,7 @@ def trec_pieces(
 
     rows = 0
     with open_bytes(path) as file:
-        for table in read_blocks(parse, map(prepare, line_blocks(file))):
+        for table in read_blocks(parse, map(prepare, streams.line_blocks(file))):
             for chunk in table[TAG].chunks if TAG in unused and layout.kind == "ranking" else ():
                 for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
                     if text not in tags and len(tags) < MOST_TAGS:
@@ -372,8 +357,8 @@ def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.
 
 def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    with QuotedTextStream(open_bytes(path), reading.delimiter) as stream:
-        blocks = quoted_blocks(cast(BinaryIO, stream))
+    with streams.QuotedTextStream(open_bytes(path), reading.delimiter) as stream:
+        blocks = streams.quoted_blocks(cast(BinaryIO, stream))
         first = next(blocks, b"")
         with pacsv.open_csv(pa.BufferReader(first), parse_options=parse) as reader:
             names = list(reading.names) or reader.schema.names
@@ -391,11 +376,11 @@ def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[p
 def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     names = layout.choose_columns(Sample.of_file(path).object_keys, columns)
     if len(set(names.values())) < len(names):
-        raise UnusualError("a column for two fields")
+        raise streams.UnusualError("a column for two fields")
     parse = pajson.ParseOptions(
         pa.schema([(names[field.name], field.type) for field in layout.fields]), False, "ignore"
     )
-    options = pajson.ReadOptions(use_threads=False, block_size=2 * BLOCK)
+    options = pajson.ReadOptions(use_threads=False, block_size=2 * streams.BLOCK)
 
     def read(block: bytes) -> pa.Table:
         table = pajson.read_json(pa.BufferReader(block), options, parse)
@@ -404,12 +389,12 @@ def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iter
         return select_columns(table, layout, names)
 
     rows = 0
-    with JsonObjectStream(open_bytes(path)) as objects:
-        for table in read_blocks(read, line_blocks(cast(BinaryIO, objects))):
+    with streams.JsonObjectStream(open_bytes(path)) as objects:
+        for table in read_blocks(read, streams.line_blocks(cast(BinaryIO, objects))):
             rows += table.num_rows
             yield table
         if rows != objects.lines:
-            raise UnusualError("several objects on a line")
+            raise streams.UnusualError("several objects on a line")
 
 
 def parquet_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
@@ -419,4 +404,4 @@ def parquet_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.
     except (InputError, pa.ArrowException):
         raise
     except Exception as error:  # a broken file makes the library raise nearly anything
-        raise UnusualError(str(error)) from error
+        raise streams.UnusualError(str(error)) from error

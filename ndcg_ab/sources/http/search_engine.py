@@ -16,17 +16,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.deadlines import Countdown
 from ndcg_ab.errors import InputError, SilentError, format_value, require_libraries
-from ndcg_ab.sources.base import (
-    Ask,
-    CostRequest,
-    PullRequest,
-    PullResult,
-    Remark,
-    RequestCosts,
-    Source,
-    with_failed_queries,
-    with_remarks,
-)
+from ndcg_ab.sources import base
 from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
@@ -35,7 +25,7 @@ from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 ANSWERS = "answers.jsonl"
 
 
-class SearchEngine(Source):
+class SearchEngine(base.Source):
     """A source that queries a search engine over HTTP."""
 
     limits_key = "search engine"
@@ -45,7 +35,7 @@ class SearchEngine(Source):
         self.origin = described.origin
         self.directory = directory
 
-    def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
+    def answer(self, layout: Layout, pull: base.PullRequest) -> base.PullResult:
         """Return the ranking of every query, the titles and addresses of documents, and the recorded costs.
 
         The documents are None if no hit has a title or an address; the costs are None if none are requested. Raises
@@ -58,7 +48,7 @@ class SearchEngine(Source):
         reader = AnswerReader(self.described, f"{self.origin}: http")
         file = AnswerFile(pull.folder)
         answers = {request.query_id: file.known[request.key][0] for request in requests if request.key in file.known}
-        record = CostRecord(pull.costs or CostRequest(()))
+        record = CostRecord(pull.costs or base.CostRequest(()))
         for request in requests:
             if request.query_id in answers:
                 record.add(request.query_id, file.known[request.key][1])
@@ -101,19 +91,19 @@ class SearchEngine(Source):
                 else f"{self.origin}: there is no query to ask for"
             )
         if failures:
-            remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
-            table = with_failed_queries(with_remarks(table, [remark]), list(failures))
+            remark = base.Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
+            table = base.with_failed_queries(base.with_remarks(table, [remark]), list(failures))
         costs = record.table(self.describe_measurement(pull.costs)) if pull.costs else None
-        return PullResult(table, make_documents(answers), costs)
+        return base.PullResult(table, make_documents(answers), costs)
 
-    def requests(self, pull: PullRequest) -> list[Request]:
+    def requests(self, pull: base.PullRequest) -> list[Request]:
         """Return the request for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
         attributes = pull.attributes
         return [template.fill(query_id, text, attributes.get(query_id, {})) for query_id, text in pull.texts.items()]
 
     @contextlib.contextmanager
-    def query_singly(self, pull: PullRequest) -> Iterator[Ask]:
+    def query_singly(self, pull: base.PullRequest) -> Iterator[base.Ask]:
         """Yield a function that sends the request of one query, given its id, and returns (costs, is_failed).
 
         costs: name -> value. Failed requests are retried. The function raises InputError or SilentError if more queries
@@ -128,7 +118,7 @@ class SearchEngine(Source):
         began = time.monotonic()
         with client.open_single_requests() as ask_one:
 
-            def ask(query_id: str) -> RequestCosts:
+            def ask(query_id: str) -> base.RequestCosts:
                 if time.monotonic() - began > (limit := self.described.deadline):
                     rule = f"not all queries were asked by turns within deadline = {limit:g} s: give it more time"
                     raise SilentError(f"{self.origin}: {rule}")
@@ -138,7 +128,7 @@ class SearchEngine(Source):
 
             yield ask
 
-    def describe_measurement(self, costs: CostRequest) -> str:
+    def describe_measurement(self, costs: base.CostRequest) -> str:
         """Return the clause that says how the latencies were measured."""
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"
