@@ -156,9 +156,9 @@ def both_of_cases(cases: Sequence[Case]) -> list[tuple[float, float]]:
     return [found[at] for at in range(len(cases))]
 
 
-def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
+def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str], **keys: Any) -> Outcome:
     """The whole evaluation without files."""
-    evaluation = evaluation_of(list(rankings), metrics)
+    evaluation = evaluation_of(list(rankings), metrics, **keys)
     with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, metrics)
         return conclude(engine, evaluation)

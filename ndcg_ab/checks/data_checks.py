@@ -361,7 +361,7 @@ def count_results(engine: Engine, queries: int) -> dict[str, tuple[str, int, int
 
 
 def run_extension_checks(engine: Engine, evaluation: Evaluation) -> Iterator[Finding]:
-    """Run the configured checks of extensions, in order, and return their findings.
+    """Run the configured checks of extensions, in order, and yield their findings.
 
     The code of a finding is replaced by the name of the check. Raises InputError if a check is not installed, fails, or
     returns anything other than findings.

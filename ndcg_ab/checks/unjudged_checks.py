@@ -60,7 +60,7 @@ def check_rankings_alone(
 def check_order(engine: Engine, metric: Metric) -> Iterator[Finding]:
     """Yield findings on ties within a metric's depth, and on rank columns that order these results differently.
 
-    The list is empty for a metric with ties = given or unjudged = condense.
+    Nothing is yielded for a metric with ties = given or unjudged = condense.
     """
     if metric.ties == "given":
         return

@@ -240,7 +240,7 @@ def largest_difference(differences: Differences) -> float:
 
 
 def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Iterator[Column]:
-    """Make the columns of differences of every two systems on the primary metrics, over their common queries.
+    """Yield the columns of differences of every two systems on the primary metrics, over their common queries.
 
     The baseline comes first, then the systems in the configured order; the earlier system of a pair is its baseline.
     """

@@ -135,9 +135,9 @@ def measure_judge_noise(
 def measure_noise_by_draws(
     engine: Engine, evaluation: Evaluation, judged: JudgmentCodes, odd: NDArray[np.intp]
 ) -> Iterator[JudgeNoise]:
-    """Draw a grade for each document from those of its judges, many times, and return how much differences vary.
+    """Draw a grade for each document from those of its judges, many times, and yield how much differences vary.
 
-    Returns one record per metric and candidate.
+    Yields one record per metric and candidate.
     engine: an engine in which the combined judgments are loaded and scored.
     odd: the documents on which judges disagree, as indices into `judged.keys`. Only their queries are scored again.
     """

@@ -44,7 +44,7 @@ class SystemExplanation:
 
 
 def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> Iterator[SystemExplanation]:
-    """Explain the value of every system and metric on one query, and verify each value against the SQL.
+    """Yield the explained value of every system and metric on one query, each verified against the SQL.
 
     Raises InputError if the query is not judged, or if another tool computes a metric. Raises ParityError if Python and
     SQL disagree.

@@ -255,7 +255,7 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
 
 
 def compare_orders(first: Outcome, second: Outcome) -> Iterator[OrderAgreement]:
-    """Return, for each metric, how far two sets of judgments agree on the order of the systems.
+    """Yield, for each metric, how far two sets of judgments agree on the order of the systems.
 
     first, second: the outcome by each set.
     """

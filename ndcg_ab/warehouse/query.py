@@ -198,7 +198,7 @@ def definition_lines(metric: Metric) -> Iterator[str]:
 
 
 def refused_inputs(metric: Metric) -> Iterator[str]:
-    """Return, in words, the kinds of data that ndcg-ab refuses, so that the query returns null for them."""
+    """Yield, in words, the kinds of data that ndcg-ab refuses, so that the query returns null for them."""
     yield "judgments that contradict each other"
     yield "grades and scores that are no finite numbers, missing scores"
     if metric.duplicates == "error":

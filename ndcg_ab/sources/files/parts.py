@@ -132,7 +132,7 @@ def partition_values(name: Path) -> dict[str, str | None]:
 
 
 def fetch_objects(described: FileSource, directory: Path, folder: Path) -> Iterator[Part]:
-    """Download the objects that an address stands for into `folder` and return the copies."""
+    """Download the objects that an address stands for into `folder` and yield the copies."""
     store = open_store(described, directory)
     names = object_names(store, described)
     for index, name in enumerate(names):

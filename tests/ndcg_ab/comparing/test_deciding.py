@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.results.outcome import GateResult, Outcome
-from tests.laboratory import conclude, evaluation_of, fill, in_order
+from tests.laboratory import in_order, outcome_of
 
 QUERIES = [f"q{index:02d}" for index in range(20)]
 JUDGMENTS = {query: {"first": 1.0, "second": 1.0, "bad": 0.0} for query in QUERIES}
@@ -17,10 +16,7 @@ METRICS = ["recall@3", "rr@10"]
 
 def outcome(primary: str, metrics: list[str] = METRICS) -> Outcome:
     rankings = {name: dict.fromkeys(QUERIES, found) for name, found in (("old", OLD), ("new", NEW))}
-    evaluation = evaluation_of(list(rankings), metrics, primary_metrics=primary)
-    with DuckDBEngine(1) as engine:
-        fill(engine, JUDGMENTS, rankings, metrics)
-        return conclude(engine, evaluation)
+    return outcome_of(JUDGMENTS, rankings, metrics, primary_metrics=primary)
 
 
 @pytest.mark.slow
