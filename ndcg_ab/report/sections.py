@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
-from ndcg_ab.results.change_records import ChangedQuery, Changes, Judges, TopDocument
+from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
 from ndcg_ab.results.numbers import (
     format_fraction,
@@ -145,6 +145,13 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
+def changes_heads(changes: Changes) -> list[str]:
+    """Return the column heads of the table of changed results, such as "queries changed" and "added, relevant"."""
+    shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
+    counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
+    return ["queries changed", f"{changes.metric} changed", *shares, *counts]
+
+
 def print_changes(console: Console, outcome: Outcome) -> None:
     """Print what changed in the top results of each candidate; print nothing if this is unknown.
 
@@ -165,9 +172,7 @@ def print_changes(console: Console, outcome: Outcome) -> None:
         cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), *shares, *map(str, counts)]
         rows.append(Row([found.candidate], cells))
     title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
-    heads = ["queries changed", f"{first.metric} changed", "shared, mean", "shared, median", "RBO, mean", "RBO, median"]
-    heads += [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
-    Grid(["system"], heads, rows).print(console, title)
+    Grid(["system"], changes_heads(first), rows).print(console, title)
     for found in changes[:SIDE_BY_SIDE]:
         if found.grades:
             each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
@@ -304,6 +309,15 @@ def format_agreement(judges: Judges) -> str:
     return f"{text}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
+def format_noise(row: JudgeNoise) -> str:
+    """Return a sentence on how much a difference varies if a random judge grades each document."""
+    return (
+        f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
+        f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
+        f" the other sign in {format_percent(row.turned)}"
+    )
+
+
 def print_judges(console: Console, outcome: Outcome) -> None:
     """Print the agreement of the judges, and the verdicts by each judge alone.
 
@@ -340,10 +354,5 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     head = ["queries", "difference", "interval", "adjusted p"]
     Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
     for noise in judges.noise:
-        text = (
-            f"{noise.candidate}, {noise.metric}: with a judge drawn for each document the difference is"
-            f" {signed(noise.mean)} ± {noise.sd:.4f} (standard deviation; {signed(noise.lowest)} to"
-            f" {signed(noise.highest)} in {noise.draws} draws), of the other sign in {format_percent(noise.turned)}"
-        )
-        print_dimmed(console, text)
+        print_dimmed(console, format_noise(noise))
     console.print()
