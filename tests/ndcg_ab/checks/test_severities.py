@@ -100,9 +100,8 @@ def test_options_of_compare(tmp_path: Path) -> None:
 def test_what_a_source_noticed_is_a_finding() -> None:
     pulled = pulled_ranking("new", {"q": in_order("a")})
     remarks = [Remark(code, 2, (f"new.run, line 7: {code}",)) for code in REMARKS]
-    found = findings_from_pulled(
-        "new", type(pulled)(with_remarks(pulled.table, remarks), pulled.layout, pulled.source), "new"
-    )
+    table = with_remarks(pulled.table, remarks)
+    found = list(findings_from_pulled("new", type(pulled)(table, pulled.layout, pulled.source), "new"))
     assert [(row.code, row.count, row.severity) for row in found] == [
         (code, 2, CODES[code].severity) for code in REMARKS
     ]
