@@ -1,15 +1,14 @@
 -- ranked_doc: one result of a judged query, with its rank, down to the depth of the metrics.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
--- reads:  answered_query, ordered_result
+-- reads:  answered_query, ordered_result, pulled_answer
 -- params: depth
--- rank: from 1. Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: the order is
--- total, so the ranks are the same in every run. first_rank: the best rank in the document's group of equal scores with
--- ties = average; else the rank. With ties = average, a group that begins within the depth is ranked completely.
--- Inside: with one sort key instead of two, DuckDB keeps a top-n per query, which takes much memory for millions of
--- queries. Two keys are used if no ranking is deeper than `depth`.
+-- rank: from 1. Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: a total order.
+-- first_rank: the rank; with ties = average the best rank of the group of equal scores, which is ranked completely.
+-- Inside: with one sort key DuckDB keeps a top-n per query, much memory for millions of short rankings: they have two.
 with deepest as (
-    select max(returned) as returned,
+    select coalesce(max(returned), 0) as returned,
     from answered_query
+    where system_id not in (select reduced.system_id, from pulled_answer as reduced)
 ),
 
 shallow_doc as (
@@ -28,6 +27,7 @@ shallow_doc as (
     where
         ordered_result.ties in ('doc_id_desc', 'given')
         and (select deepest.returned, from deepest) <= $depth
+    qualify rank <= $depth
 ),
 
 descending_doc as (
