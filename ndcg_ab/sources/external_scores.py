@@ -101,7 +101,7 @@ class Scores(Source):
             with prefix_errors(self.origin):
                 values = [
                     (f"{self.origin}, {where}", each | {"value": python_number(each["value"])})
-                    for where, each in numbers_by_query.read_measures(content.data)
+                    for where, each in numbers_by_query.read_metric_values(content.data)
                 ]
             return self.from_records(
                 lambda layout, _: records_table(iter(values), layout), lambda ids: locate_value(iter(values), ids)

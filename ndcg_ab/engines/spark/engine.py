@@ -161,7 +161,7 @@ def summarize_queries(cluster: Cluster, remote: RemoteTable, longest: Mapping[st
             F.count(F.lit(1)).alias("rows"),
             *(F.min(column.name).alias(column.name) for column in remote.columns if column.name != "query_id"),
             *(
-                F.sum(invalid_value(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
+                F.sum(invalid_condition(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
                 for column in columns
             ),
             F.bit_xor(F.xxhash64(*content)).alias("mixed"),
@@ -183,7 +183,7 @@ def digest_summary(remote: RemoteTable, summary: pa.Table) -> str:
     return digest.hexdigest()[:32]
 
 
-def invalid_value(column: Column, longest: int | None) -> Any:
+def invalid_condition(column: Column, longest: int | None) -> Any:
     """Return the Spark condition that a value of a column is invalid.
 
     Null is invalid, and so are an empty or too long text, a number that is not finite, and a whole number beyond 2**53.

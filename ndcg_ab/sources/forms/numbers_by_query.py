@@ -157,17 +157,17 @@ def sniff_metrics(sample: Sample) -> Reading | None:
     if not is_object(value) or not majority_fits(value.values(), is_query):
         return None
     names = {str(name) for inner in value.values() if is_object(inner) for name in inner}
-    return Reading(SCORES, "json", records=read_measures, is_doubtful=not are_measures(names))
+    return Reading(SCORES, "json", records=read_metric_values, is_doubtful=not are_measures(names))
 
 
-def read_measures(value: Any) -> Records:
+def read_metric_values(value: Any) -> Records:
     """Yield (location, {field: value}) for each metric value in {query: {measure: value}}."""
     for query_id, measures in query_pairs(value):
         for name, number in require_object(measures, ids_text(query_id), "must map every measure to its value").items():
             yield f"{ids_text(query_id)}, {name}", {"query_id": query_id, "metric": name, "value": number}
 
 
-SCORES_READING = Reading(SCORES, "json", records=read_measures)
+SCORES_READING = Reading(SCORES, "json", records=read_metric_values)
 FORMS = (
     Form("judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments),
     Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking),
