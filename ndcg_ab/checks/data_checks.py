@@ -320,8 +320,8 @@ def check_judged_results(
     """Yield findings on systems without a single judged result.
 
     explained: systems to leave out, because another finding gives the reason. Raises CompleteRankingNeededError if a
-    system has no judged result in its first `FIRST_QUERIES` judged queries, and only the needed results of some ranking
-    were loaded.
+    system has no judged result in its first `FIRST_QUERIES` judged queries, while of at least one ranking, of whichever
+    system, only the needed results were loaded.
     """
     unjudged = [name for name, (*_, met) in count_results(engine, FIRST_QUERIES).items() if not met]
     unjudged = [name for name in unjudged if name not in explained]

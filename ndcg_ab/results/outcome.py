@@ -104,8 +104,8 @@ class GateResult:
     message : str
         Sentence on why the condition fails, or on how it holds.
     systems, reasons : tuple of str
-        The system of each failure ("" if the failure concerns all systems), and its reason. Both are empty if the
-        condition holds. `systems` is also empty if the condition fails as a whole.
+        The system of each failure, and its reason. Both are empty if the condition holds. `systems` is also empty if
+        the failure is not about particular systems, for example because there is no slice to compare.
     """
 
     name: str
@@ -117,8 +117,8 @@ class GateResult:
     def reasons_for(self, *systems: str) -> str:
         """Return why the condition of the gate fails for any of the given systems.
 
-        "" if the condition holds, or fails only for other systems. If it fails as a whole, or if the reasons by system
-        are unknown, the result is the message.
+        The result is "" if the condition holds, or fails only for other systems. It is the message if the failure is
+        not about particular systems, or if their reasons are unknown.
         """
         if self.passed or not self.systems:
             return "" if self.passed else self.message

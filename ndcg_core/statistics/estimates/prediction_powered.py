@@ -156,9 +156,10 @@ def correct_drawn(
 def estimate_from_arrays(sample: ProxySample, alpha: float) -> ProxyCorrected | None:
     """Estimate the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
 
-    Return None if there are too few careful units or too few others, or if the careful differences do not vary. Return
-    a record that has a reason instead of a difference if fewer than LEAST_DIFFERING careful units differ, or if the
-    proxy differences are in proportion to the careful ones.
+    Return None if there are fewer than four carefully judged units (queries or clusters), if the proxy judgments have
+    fewer than two other units and no known mean, or if the careful differences do not vary. Return a record that has a
+    reason instead of a difference if fewer than LEAST_DIFFERING careful units differ, or if the proxy differences are
+    in proportion to the careful ones.
     """
     moments = _careful_moments(sample)
     rest = ~sample.is_careful

@@ -178,7 +178,8 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 def difference_p_value(pairs: Paired) -> float | None:
     """Compute the two-sided p-value of the mean difference by Gaffke's test.
 
-    Return None if the largest loss of a query is unknown, or if a unit exceeds it.
+    Return None if the largest possible loss of a query is unknown, or if the difference of a unit (query or cluster) is
+    larger than that, as a loss or as a gain.
     """
     values = _bounded_values(pairs)
     return None if values is None else bounded.bounded_p_value(values, pairs.column.largest_loss, pairs.units.shares)

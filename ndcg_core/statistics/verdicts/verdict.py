@@ -181,8 +181,8 @@ class Conclusion(NamedTuple):
     underpowered : bool
         For undecided, True if the minimal detectable effect is above the smallest effect.
     obstacle : Obstacle or None
-        The reason for not testable, for undecided if the differences do not vary, and for a guardrail with too few
-        queries; else None.
+        Why no verdict could be reached, or why it proves little. It is set if the verdict is 'not testable', if it is
+        'undecided' because the differences do not vary, or if a guardrail has too few queries; else None.
     """
 
     kind: Verdict
