@@ -16,7 +16,6 @@ from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_answer_and_gates
 from ndcg_ab.report.words import comparison_mark, deciding_interval, open_labels_mark
-from ndcg_ab.results.decisions import Choice, can_be_reversed, decide
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.examples import examples
@@ -114,24 +113,3 @@ def place_of_decision(told: str, found: Candidate) -> int:
     names = rf"(?<![\w-]){re.escape(found.name)}(?![\w-])|{re.escape(found.name[:8])}\S*…"
     match = re.search(names, told)
     return match.start() if match else -1
-
-
-@pytest.mark.slow
-def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
-    """Comparisons by chance, each decided alone."""
-    rng = np.random.default_rng(7)
-    seen = set()
-    for _ in range(examples(10_000)):
-        row = random_comparison(outcome, rng)
-        choice = decide(row.candidate, [row]).decision
-        seen.add(choice)
-        interval = deciding_interval(row)
-        assert interval is not None
-        if choice in (Choice.SHIP, Choice.SHIP_IF_CHEAP) and not row.conclusion.is_guardrail:
-            assert interval.low >= 0 and row.conclusion.direction > 0 and not can_be_reversed(row)
-        if choice is Choice.DO_NOT_SHIP:
-            assert row.conclusion.is_harm and not can_be_reversed(row)
-            assert interval.high <= 0 or row.conclusion.is_guardrail
-        if can_be_reversed(row):
-            assert comparison_mark(row) != "✓" and choice not in (Choice.SHIP, Choice.SHIP_IF_CHEAP)
-    assert {Choice.DO_NOT_SHIP, Choice.JUDGE_RESULTS, Choice.JUDGE_MORE} <= seen

@@ -2,19 +2,14 @@
 
 import dataclasses
 import functools
-import re
 from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.report.answer import FAILURES, format_decisions, format_headline, format_reasons, make_answer
-from ndcg_ab.report.markdown import comparison_table, decision_rows, format_comment, format_note
-from ndcg_ab.report.page.data import SHOWN_RESULTS, PageData
-from ndcg_ab.report.page.render import render_page, template_functions
-from ndcg_ab.report.words import system_rows
-from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.report.answer import FAILURES, format_decisions, format_headline, format_reasons
+from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
+from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import in_order, outcome_of
 
@@ -88,42 +83,6 @@ def test_a_failed_gate_says_first_what_happened(gates: list[tuple[str, list[str]
 def test_every_gate_has_words_for_its_failure() -> None:
     """Those that evaluations can have: of each key of `gate:` its name here."""
     assert {name.replace(" ", "_") for name in FAILURES} == {*Gate.model_fields} - {"proof"}
-
-
-@pytest.mark.slow
-def test_one_order_wherever_decisions_stand() -> None:
-    """By hand: a and b are worse, b by less; c is as it was; d is better. Given in another order."""
-    ways = {"c": 6, "a": 12, "d": 0, "b": 9}  # queries of 12 with the bad document first; 6 of the baseline
-    rankings = {
-        name: {query: RANKINGS["bad" if index < bad else "good"] for index, query in enumerate(WORDS)}
-        for name, bad in {"old": 6, **ways}.items()
-    }
-    found = outcome_of(JUDGMENTS, rankings, ["ndcg@2"])
-    chosen = {"a": Choice.DO_NOT_SHIP, "b": Choice.DO_NOT_SHIP, "c": Choice.NOTHING_CHANGED, "d": Choice.SHIP}
-    made = [Decision(name, chosen[name], "why") for name in ways]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Outcome, "decisions", made)
-        order = ["d", "c", "b", "a"]
-        answer = make_answer(found)
-        assert [each.name for each in answer.candidates] == order
-        cards = re.findall(r'<article class="card[^>]*aria-label="(.*?)"', render_page(page_of(found)))
-        assert cards == order
-        assert [names for _, names, _ in template_functions(found)["band"]] == [[name] for name in order]
-        assert [row[1] for row in comparison_table(found)["data"]] == order
-        assert f"{format_headline(found)} (3)" == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
-        for written in (format_comment(found), format_note(found)):
-            assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
-        assert [row[1] for row in decision_rows(answer)] == order
-        metric = found.metrics[0]
-        assert [system.system_id for system, _ in system_rows(found, metric)] == ["old", "d", "c", "b", "a"]
-
-
-def page_of(outcome: Outcome) -> PageData:
-    """A page without queries."""
-    none = {name: pa.array([], pa.string()) for name in ("query_id", "text", "system_id", "metric")}
-    about = {"finished": "2026-11-19T02:01:00+00:00", "inputs": []}
-    scores = pa.table(none | {"value": pa.array([], pa.float64())})
-    return PageData(outcome, about, pa.table(none), scores, SHOWN_RESULTS.empty_table())
 
 
 def test_reasons_are_told_with_the_decisions() -> None:

@@ -6,8 +6,6 @@ import gzip
 import json
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
@@ -43,7 +41,7 @@ from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
 from tests.commands import invoke
-from tests.paths import ROOT
+from tests.inputs import write_evaluation, write_table
 from tests.small_evaluation import DATA, small, undrawn
 
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
@@ -55,11 +53,6 @@ SLICES = ("desktop", "phone<script>window.hacked=1</script>")
 OLD, NEW = ("a", "b", "c"), ("c", "a", "d")
 ABOUT: dict[str, Any] = {"name": "shop", "ordinal": None, "began": None, "finished": "2026-11-19T02:01:10+00:00"}
 INPUTS = [{"name": "judgments", "kind": "judgments", "version": None, "origin": "<qrels>", "rows": 9, "digest": "ab12"}]
-
-
-def written(path: Path, rows: list[dict[str, Any]]) -> str:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
 
 
 def shop(folder: Path) -> Evaluation:
@@ -86,13 +79,13 @@ def shop(folder: Path) -> Evaluation:
             rows = [{"query_id": query, "doc_id": doc, "score": -index} for index, doc in enumerate(order)]
             rankings[system] += rows
     systems = [
-        {"name": name, "file": written(folder / f"{index}.jsonl", rows)}
+        {"name": name, "file": write_table(folder / f"{index}.jsonl", rows)}
         for index, (name, rows) in enumerate(rankings.items())
     ]
     return Evaluation(
         name="shop",
-        judgments={"file": written(folder / "judgments.jsonl", judgments)},
-        queries={"file": written(folder / "queries.jsonl", queries)},
+        judgments={"file": write_table(folder / "judgments.jsonl", judgments)},
+        queries={"file": write_table(folder / "queries.jsonl", queries)},
         systems=systems,
         metrics=["ndcg@10", "dcg@5"],
         secondary_metrics=["precision@5"],
@@ -294,10 +287,9 @@ class TestWords:
                     expected = [f"{comparison_mark(row)} {row.metric}", signed(row.difference) + open_labels_mark(row)]
                     assert expected in [[each[0], each[2]] for each in found]
 
-    @pytest.mark.slow
-    def test_a_card_colours_what_a_metric_gained_or_lost(self) -> None:
+    def test_a_card_colours_what_a_metric_gained_or_lost(self, data: PageData, text: str) -> None:
         """By hand: a guardrail's has none, even where it holds at a loss, or fails at a gain."""
-        (row,) = (row for row in small_outcome(["old", "new"]).main if row.metric == "ndcg@10")
+        row = data.outcome.main[0]
         for family, conclusion, expected in (
             (PRIMARY, Verdict.IMPROVED, "improved"),
             (PRIMARY, Verdict.REGRESSED, "regressed"),
@@ -308,11 +300,7 @@ class TestWords:
         ):
             made = dataclasses.replace(row, family=family, conclusion=conclusion)
             assert card_colour(made) == expected
-
-    def test_a_guardrail_s_difference_has_no_colour(self, data: PageData, text: str) -> None:
-        found = {row.metric: signed(row.difference) for row in data.outcome.main if row.candidate == "new"}
-        assert f'<td class="improved">{found["ndcg@10"]}</td>' in text
-        assert f"<td>{found['recall@10']}</td>" in text.partition('class="cards"')[2].partition("</section>")[0]
+        assert f'<td class="improved">{signed(row.difference)}</td>' in text
 
     @pytest.mark.slow
     def test_many_candidates_are_grouped(self) -> None:
@@ -337,21 +325,13 @@ class TestWords:
         text = (tmp_path / "r.html").read_text(encoding="utf-8")
         words = squeezed(Reader(text).words)
         assert words.index("In doubt: ranks <and> scores disagree") < words.index("do not ship")
-        assert text.count(' doubted" id=') == 1 and "In doubt" not in squeezed(read.words)
+        assert text.count(' doubted" id=') == words.count(", in doubt") == 1 and "In doubt" not in squeezed(read.words)
 
     def test_gates_are_a_table_with_the_failed_ones_first(self, read: Reader) -> None:
         assert read.tables["Gates"][1:] == [
             ["judged <b>", "✗ failed", "<i>too few</i>"],
             ["no regression", "✓ passed", "nothing regressed"],
         ]
-
-    def test_order_of_the_sections(self, text: str) -> None:
-        places = [text.index(f'<section id="{name}"') for name in SECTIONS]
-        assert places == sorted(places)
-
-    def test_what_to_trust(self, read: Reader) -> None:
-        words = squeezed(read.words)
-        assert "40 queries computed twice" in words
 
     def test_every_number_of_a_metric_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
         for metric in data.outcome.metrics:
@@ -421,20 +401,6 @@ class TestWords:
         assert "nothing to compare it with" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-SECTIONS = [
-    "answer",
-    "findings",
-    "queries",
-    "figures",
-    "metrics",
-    "slices",
-    "definitions",
-    "inputs",
-    "terms",
-    "configuration",
-]
-
-
 class TestInert:
     def test_no_text_from_data_becomes_markup(self, text: str, read: Reader) -> None:
         assert [tag for tag, _ in read.tags].count("script") == 2
@@ -493,15 +459,10 @@ class TestBlock:
         assert dict(block["gains"])[3.0] == 3.0
 
     @pytest.mark.slow
-    def test_rankings_follow_the_first_metric(self, data: PageData, tmp_path: Path) -> None:
-        judgments = [{"query_id": "q", "doc_id": doc, "grade": 2} for doc in ("a", "b")]
-        results = [{"query_id": "q", "doc_id": doc, "score": 1.0} for doc in ("a", "x", "b")]
-        evaluation = Evaluation(
-            name="t",
-            judgments={"file": written(tmp_path / "j.jsonl", judgments)},
-            systems=[{"name": "old", "file": written(tmp_path / "r.jsonl", results)}],
-            metrics=["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"],
-        )
+    def test_rankings_follow_the_first_metric(self, tmp_path: Path) -> None:
+        metrics = ["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"]
+        rankings = {"old": {"q": {"a": 1.0, "x": 1.0, "b": 1.0}}}
+        evaluation = write_evaluation(tmp_path, {"q": {"a": 2, "b": 2}}, rankings, metrics=metrics)
         with DuckDBEngine() as engine:
             outcome = evaluate(evaluation, engine)[0]
             rows = gather_page_data(engine, outcome, ABOUT).rankings.to_pylist()
@@ -511,17 +472,8 @@ class TestBlock:
     def test_relevant_documents_that_are_not_shown(self, tmp_path: Path) -> None:
         """By hand, with ties: of ten that are shown e03 … e12, so that e02 has rank 11 and e01 rank 12."""
         relevant = {"e01": 1, "e02": 3, "e05": 2, "lost": 2, "bad": 0}
-        judgments = [{"query_id": "q", "doc_id": doc, "grade": grade} for doc, grade in relevant.items()]
-        tied = [{"query_id": "q", "doc_id": f"e{index:02d}", "score": 1.0} for index in range(1, 13)]
-        first = [{"query_id": "q", "doc_id": "lost", "score": 1.0}]
-        evaluation = Evaluation(
-            name="t",
-            judgments={"file": written(tmp_path / "j.jsonl", judgments)},
-            systems=[
-                {"name": "old", "file": written(tmp_path / "r.jsonl", tied)},
-                {"name": "new", "file": written(tmp_path / "s.jsonl", first)},
-            ],
-        )
+        tied = {f"e{index:02d}": 1.0 for index in range(1, 13)}
+        evaluation = write_evaluation(tmp_path, {"q": relevant}, {"old": {"q": tied}, "new": {"q": ["lost"]}})
         with DuckDBEngine() as engine:
             outcome = evaluate(evaluation, engine)[0]
             found_page = gather_page_data(engine, outcome, ABOUT | {"inputs": []})
@@ -585,7 +537,7 @@ class TestInputs:
         text = page.render_page(found)
         assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
 
-    def test_documents_that_cannot_be_read_are_refused_before_anything_is_written(self, tmp_path: Path) -> None:
+    def test_documents_that_cannot_be_read_are_refused_before_anything_is_write_table(self, tmp_path: Path) -> None:
         (tmp_path / "d.csv").write_text("key,title\n")
         files = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
         outputs = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
@@ -644,20 +596,6 @@ class TestFigures:
 
 def test_a_small_page_is_small(text: str) -> None:
     assert len(text.encode()) < CEILINGS["page"]["bytes"]
-
-
-@pytest.mark.slow
-def test_templates_are_read_only_for_pages() -> None:
-    code = (
-        "import sys, ndcg_ab\n"
-        f"result = ndcg_ab.compare({str(DATA / 'judgments.qrels')!r}, {{'a': {str(DATA / 'old.run')!r}}})\n"
-        "assert 'jinja2' not in sys.modules\n"
-        "result._repr_html_()\n"
-        "from ndcg_ab.report.page.render import render_page\n"
-        "print(len(render_page(result._page)) > 1000)"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert found.stdout.strip() == "True"
 
 
 def test_a_page_is_whole_or_not_there(data: PageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ndcg_ab.report import words as text
 from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY, queries_text
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.estimates.descriptive import Descriptive
@@ -20,6 +20,8 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 (PLAIN,) = compare_family(
     [Column("old", "new", "ndcg@10", tuple(f"q{number}" for number in range(12)), [0.25, 0.5] * 6)], family=PRIMARY
 )
+
+STANDS, TURNS = (Unjudged(3, state, 1.2) for state in (State.HOLDS, State.UNKNOWN))
 
 
 def row(**changes: Any) -> Comparison:
@@ -41,6 +43,8 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (numbers.format_plain(None), "–"),
         (numbers.format_plain(0.12345), "0.1235"),
         (numbers.format_plain(-1e12), "-1.0000e+12"),
+        (numbers.signed(1e80), "+1.0000e+80"),
+        (queries_text(1, "judged"), "1 judged query"),
         (numbers.format_percent(None), "–"),
         (numbers.format_percent(0.5), "50 %"),
         (numbers.format_probability(None), "–"),
@@ -55,12 +59,17 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (text.format_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
         (numbers.format_range(0.1, 0.2), "[+0.1000, +0.2000]"),
         (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
+        (text.comparison_mark(row(conclusion=Verdict.IDENTICAL, family=GUARDRAILS)), "="),
+        (text.comparison_mark(row(conclusion=Verdict.NOT_TESTABLE, family=GUARDRAILS, obstacle="few_queries")), "●"),
+        (text.format_marked(row(conclusion=Verdict.NOT_WORSE, unjudged=STANDS), "+1"), "✓ +1"),
+        (text.format_marked(row(conclusion=Verdict.NOT_WORSE, unjudged=TURNS), "+1"), "? +1 L"),
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),
         (text.metric_origin(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
         (text.metric_origin(ExternalMetric("", external_name="ctr")), "computed by another tool"),
         (text.metric_origin(ExternalMetric("", external_name="P@5", tool="a 1.0")), "computed once, by a 1.0"),
         (text.add_recomputed_count(outcome(), "{} recomputed"), "12 queries recomputed"),
+        (text.add_recomputed_count(outcome(parity_queries=1), "{} recomputed"), "1 query recomputed"),
         (text.add_recomputed_count(outcome(parity_queries=None), "{} recomputed"), "scores computed by another tool"),
     ],
 )

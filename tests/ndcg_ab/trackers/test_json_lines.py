@@ -1,7 +1,9 @@
 """Results as JSON Lines, chosen by `tracker:`: what stands there, once, and what is refused."""
 
+import dataclasses
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,27 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.results.outcome import Finding, GateResult
 from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
-from tests.small_evaluation import changed_run, perform_run, small
+from ndcg_ab.trackers.json_lines import bundle_records
+from tests.small_evaluation import changed_run, nights, perform_run, small
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_line_for_every_record(tmp_path: Path) -> None:
+    kept = read_bundle(nights(tmp_path, 1)[0])
+    gates, findings = (GateResult("judged", True, "at least 50 %"),), (Finding("few_queries", "note", "few", 20),)
+    outcome = dataclasses.replace(kept.outcome, gates=gates, findings=findings)
+    counts = Counter(line["record"] for line in bundle_records(dataclasses.replace(kept, outcome=outcome)))
+    parts = {"system": outcome.systems, "comparison": outcome.comparisons, "decision": outcome.decisions}
+    parts |= {"gate": outcome.gates, "finding": outcome.findings}
+    assert all(parts.values()), "the bundle holds some of each"
+    assert counts == {"evaluation": 1, **{kind: len(rows) for kind, rows in parts.items()}}
 
 
 @pytest.mark.slow
@@ -32,8 +47,6 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     assert (first.pending, tracker_label(evaluation)) == (None, "JSON Lines")
     found = lines(path)
     outcome = read_bundle(first.bundle).outcome
-    counts = {kind: sum(line["record"] == kind for line in found) for kind in ("evaluation", "system", "comparison")}
-    assert counts == {"evaluation": 1, "system": len(outcome.systems), "comparison": len(outcome.comparisons)}
     assert {line["key"] for line in found} == {read_bundle(first.bundle).key}
     told = next(line for line in found if line["record"] == "comparison")
     assert told["difference"] == outcome.comparisons[0].difference

@@ -367,13 +367,6 @@ def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
     assert not any("gate" in line for line in printed(asked, 100))
 
 
-def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: Outcome) -> None:
-    row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
-    assert comparison_mark(row) == "="
-    open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
-    assert comparison_mark(open_row) == "●"
-
-
 @pytest.mark.slow
 def test_nothing_to_score_stands_above_everything() -> None:
     systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}

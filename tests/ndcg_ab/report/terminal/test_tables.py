@@ -29,7 +29,6 @@ from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, shorten_name
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.terminal.tables import print_findings, print_tables, verdict_cell
 from ndcg_ab.results import numbers
-from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.inputs import write_judgments, write_rankings
 from tests.paths import ROOT
@@ -202,25 +201,6 @@ def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
     assert words(verdict_cell(row, "over 30 shared queries").plain) in text
     # of the primary comparison, and of the pairs with `tail` on the metric that leaves out
     assert text.count("over 30 shared queries") == 4
-
-
-def test_weights_are_told_of_one_comparison(outcome: Outcome) -> None:
-    row = min((row for row in outcome.main if row.effective_queries), key=lambda row: row.effective_queries or 0)
-    assert row.queries == 30
-    told = wording.format_weights(outcome)
-    assert told is not None
-    assert told.endswith(f": 30 queries settle as much as {row.effective_queries:.0f} of equal weight")
-
-
-def test_one_query_is_one_query(outcome: Outcome) -> None:
-    assert "; 1 query computed again by" in words(printed(replace(outcome, parity_queries=1), 80))
-    assert phrases.queries_text(1, "judged") == "1 judged query"
-    assert phrases.queries_text(2) == "2 queries"
-
-
-def test_huge_values_are_written_short() -> None:
-    texts = (numbers.signed(1e80), numbers.format_plain(-1.5e20), numbers.format_plain(0.25))
-    assert texts == ("+1.0000e+80", "-1.5000e+20", "0.2500")
 
 
 def test_names_that_would_look_alike_keep_what_differs() -> None:
