@@ -13,7 +13,6 @@ from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
-from tests.commands import invoke
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import small
 
@@ -117,21 +116,6 @@ def test_what_is_refused(ids: list[Any], said: str) -> None:
     with pytest.raises(InputError) as error:
         compared(ids)
     assert str(error.value).startswith(said)
-
-
-@pytest.mark.slow
-def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
-    path = tmp_path / "ids.txt"
-    path.write_text("zip\n")
-    systems = [part for name, file in FILES.items() for part in ("--system", f"{name}={file}")]
-    command = ["compare", "--quiet", "--judgments", str(DATA / "judgments.qrels"), *systems, "--intended"]
-    found = invoke([*command, str(path)])
-    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
-    assert "ids.txt names none of the 20 judged queries" in found.stderr
-    wrong = invoke([*command, str(DATA / "judgments.qrels")])
-    assert "line 1: 4 fields ('bread 0 bread-guide 1'), a TREC intended query has 1 (query_id)" in wrong.stderr
-    over = invoke([*command, str(path), "--json", str(path)])
-    assert "is one of the inputs, and would be overwritten" in over.stderr
 
 
 @pytest.mark.slow
