@@ -160,24 +160,6 @@ METRICS = ["ndcg@1", "ndcg@5", "ndcg", "recall@5", "rr@2", "ndcg(unjudged=conden
 METRICS += ["ndcg(score_precision=float32)@5"]
 
 
-def by_document(row: Row) -> tuple[str, str]:
-    return row[1], row[0]
-
-
-@pytest.mark.slow
-def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text(text(rows(1)))
-    head = "query_id,doc_id,score\n"
-    (tmp_path / "b.csv").write_text(
-        head + "".join(f"{r[0]},{r[1]},{r[3]:.2f}\n" for r in sorted(rows(1), key=by_document))
-    )
-    systems = {"a": tmp_path / "a.run", "b": tmp_path / "b.csv"}
-    found = ndcg_ab.compare(GRADES, systems, resamples=100, threads=1).findings
-    assert [finding.code for finding in found] == ["same_ranking"]
-    (tmp_path / "b.csv").write_text((tmp_path / "b.csv").read_text().replace("19.00", "19.50", 1))
-    assert not ndcg_ab.compare(GRADES, systems, resamples=100, threads=1).findings
-
-
 @pytest.mark.slow
 def test_distances_without_ranks() -> None:
     best_last = {query: dict(reversed(documents.items())) for query, documents in dictionary(rows(1)).items()}

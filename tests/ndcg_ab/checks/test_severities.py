@@ -12,7 +12,7 @@ from ndcg_ab.finding_codes import CODES, check_severities
 from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.commands import invoke
-from tests.laboratory import in_order, outcome_of, pulled_ranking
+from tests.laboratory import in_order, pulled_ranking
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -124,22 +124,3 @@ def test_the_entry_of_a_code() -> None:
     assert all(code in invoke(["findings"]).stdout for code in CODES)
     found = invoke(["findings", "fewjudged"])
     assert (found.exit_code, "did you mean 'few_judged'?" in found.stderr) == (2, True)
-
-
-def test_the_number_of_a_disagreement_is_what_its_advice_gives() -> None:
-    from ndcg_core.measures.score import Result
-
-    # Ranks disagree in q1; in q2 a tie is ordered otherwise by them; in q3 a rank stands twice.
-    rows = {
-        "q1": [Result("a", 1.0, 1), Result("b", 2.0, 2)],
-        "q2": [Result("a", 1.0, 1), Result("b", 1.0, 2)],
-        "q3": [Result("a", 2.0, 1), Result("b", 1.0, 1)],
-    }
-    judgments = {query: {"a": 1.0} for query in rows}
-    for metric in ("precision@1", "ndcg(ideal=recall)@1"):
-        (found,) = [
-            one for one in outcome_of(judgments, {"new": rows}, [metric]).findings if one.code == "rank_disagrees"
-        ]
-        advised = found.message.rpartition("--metric ")[2].strip("'")
-        (summary,) = outcome_of(judgments, {"new": rows}, [advised]).systems
-        assert f"by its ranks it would be {summary.mean:.4f}" in found.message

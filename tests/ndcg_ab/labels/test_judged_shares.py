@@ -165,14 +165,6 @@ def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
     assert "judge what new alone shows" in found.message
 
 
-@pytest.mark.slow
-def test_a_verdict_for_the_less_judged_system_is_none() -> None:
-    """New shows half as much that is judged, and wins all the same."""
-    shown = {f"q{number:02}": ("cb", "ax") for number in range(30)}
-    outcome = outcome_of(*made(shown), ["ndcg@2"])
-    assert (row_of(outcome).conclusion, list_favour_findings(outcome)) == (Verdict.IMPROVED, [])
-
-
 LABELS = Labels(0.8, 0.85, 20, 0.1, 0.01, 0.19)
 STANDS, TURNS = (Unjudged(9, state, 1.2) for state in (State.BETTER, State.UNKNOWN))
 ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "unjudged": STANDS}
