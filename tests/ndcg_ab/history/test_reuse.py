@@ -1,7 +1,6 @@
 """The same content is not evaluated twice; anything that can change a result is; what counts as another look."""
 
 import dataclasses
-import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -56,13 +55,6 @@ def as_parquet(folder: Path) -> dict[str, Any]:
     return {"name": "new", "file": "new.parquet", "columns": {"doc_id": "doc"}}
 
 
-def as_csv(folder: Path) -> dict[str, Any]:
-    text = "rank,score,query_id,doc_id\n" + "".join(f"{r},{s!r},{q},{d}\n" for q, d, s, r in ranking_rows(folder))
-    with gzip.open(folder / "inputs" / "new.csv.gz", "wt") as file:
-        file.write(text)
-    return {"name": "new", "file": "new.csv.gz"}
-
-
 def with_second_system(new: dict[str, Any]) -> dict[str, Any]:
     return {"systems": [{"name": "old", "file": "old.run"}, new]}
 
@@ -87,15 +79,7 @@ SAME: dict[str, Callable[[Path], dict[str, Any]]] = {
     "nothing": lambda folder: {},
     "the order of rows": reversed_files,
     "TREC to Parquet": lambda folder: with_second_system(as_parquet(folder)),
-    "TREC to gzipped CSV": lambda folder: with_second_system(as_csv(folder)),
     "paths": moved,
-    "output, written otherwise": lambda folder: {"output": folder / "inputs" / ".." / "out"},
-    "mlflow": lambda folder: {"mlflow": {"tracking_uri": "http://127.0.0.1:9", "experiment": "other"}},
-    "prefect": lambda folder: {"prefect": {"retries": 0, "api_url": "http://127.0.0.1:9"}},
-    "resources": lambda folder: {"resources": {"threads": 1, "memory_limit": "1GB"}},
-    "schedule": lambda folder: {"schedule": {"cron": "0 2 * * *"}},
-    "documents": lambda folder: {"documents": "documents.tsv"},
-    "retention": lambda folder: {"retention": {"bundles": 7, "query_scores": 7}},
 }
 
 
@@ -118,11 +102,6 @@ NEW: dict[str, Callable[[Path], dict[str, Any]]] = {
     "a query's text": changing("queries.tsv", replaced("butter recipe", "butter recipes")),
     "a query's weight": changing("queries.tsv", replaced("\t120\t", "\t121\t")),
     "a query's attribute": changing("queries.tsv", replaced("cheese recipe\t35\ten", "cheese recipe\t35\tfr")),
-    "a metric": lambda folder: {"metrics": ["ndcg@5"]},
-    "alpha": lambda folder: {"statistics": {"resamples": 100, "alpha": 0.1}},
-    "the baseline": lambda folder: {"baseline": "new"},
-    "a version": lambda folder: with_second_system({"name": "new", "file": "new.run", "version": "2"}),
-    "a gate": lambda folder: {"gate": {"no_regression": True, "judged": 0.1}},
 }
 
 

@@ -382,11 +382,6 @@ def test_nothing_is_kept_where_nothing_may_be(read: list[str], tmp_path: Path) -
     assert read.count("old.run") == 2 and not known_inputs.cache_folder(evaluation).exists()
 
 
-@pytest.mark.parametrize(("text", "size"), [("0B", 0), ("1KB", 1000), ("1.5 GiB", 1.5 * 2**30), ("2TB", 2e12)])
-def test_sizes(text: str, size: float, tmp_path: Path) -> None:
-    assert known_inputs.cache_limit(small(tmp_path, retention={"inputs": text})) == size
-
-
 def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> None:
     """Nor does what is known of it: a password in an address would stand there for good."""
     evaluation = small(tmp_path)
