@@ -1,75 +1,21 @@
 """Engines of few rows: one database of the process, statements that are few and short, and the same results."""
 
-import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from ndcg_ab import thresholds
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, files
-from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import PART, pipeline_files, prune_file, sql_files
-from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import NARROWING
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import IDEALS, MEASURES
 from tests.laboratory import fill, in_order
-from tests.paths import DATA
 
-STATEMENTS = 82  # of a comparison of 20 queries: it takes 78, where it took 161
 GRADES = {"q": {"a": 2.0, "b": 0.0, "c": 1.0}}
 RANKINGS = {"old": {"q": in_order("b", "a", "x")}, "new": {"q": in_order("a", "c", "b")}}
-
-
-class Counting:
-    """A database that counts the statements of its connections."""
-
-    def __init__(self, of: Any, counted: list[str]) -> None:
-        self.of, self.counted = of, counted
-
-    def cursor(self) -> "Counting":
-        return Counting(self.of.cursor(), self.counted)
-
-    def execute(self, text: str, *parameters: Any) -> Any:
-        self.counted.append(text)
-        return self.of.execute(text, *parameters)
-
-    def sql(self, text: str, **parameters: Any) -> Any:
-        self.counted.append(text)
-        return self.of.sql(text, **parameters)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.of, name)
-
-
-def small() -> Evaluation:
-    systems = [{"name": name, "file": str(DATA / f"{name}.run")} for name in ("old", "new")]
-    inputs = {"judgments": {"file": str(DATA / "judgments.qrels")}, "systems": systems}
-    return Evaluation.model_validate({"name": "small", "metrics": ["ndcg@10"], **inputs})
-
-
-def outcome_of_few(monkeypatch: pytest.MonkeyPatch, few: int) -> str:
-    monkeypatch.setattr(thresholds, "FEW_ROWS", few)
-    with DuckDBEngine() as engine:
-        found: str = evaluate(small(), engine)[0].to_json()
-        assert engine.is_few == (few > 0)
-    return found
-
-
-@pytest.mark.slow
-def test_a_small_comparison_takes_few_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is parsed, bound and planned, which takes milliseconds: who adds some thinks of leaving out others."""
-    counted: list[str] = []
-    database = Counting(engine_module.shared_database(os.getpid()), counted)
-    monkeypatch.setattr(engine_module, "shared_database", lambda process: database)
-    few = outcome_of_few(monkeypatch, thresholds.FEW_ROWS)
-    assert 50 < len(counted) <= STATEMENTS
-    assert few == outcome_of_few(monkeypatch, -1), "the same of many rows"
 
 
 @pytest.mark.slow

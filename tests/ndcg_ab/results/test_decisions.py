@@ -301,8 +301,3 @@ def test_a_failed_gate_concerns_those_it_names(
 def test_too_few_judgments_ask_for_more_of_them(decided: Comparison, choice: str) -> None:
     found = decide("new", [decided], few_judged=["gate judged failed: new 3 %"])
     assert found.decision == choice
-
-
-@pytest.mark.slow
-def test_without_a_candidate_there_is_nothing_to_decide() -> None:
-    assert night().decisions == ()

@@ -15,7 +15,6 @@ from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.testing import assert_not_worse
-from tests.commands import invoke
 from tests.inputs import write_rankings
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
@@ -151,15 +150,3 @@ def test_queries_that_a_candidate_does_not_share_are_not_scored_for_it() -> None
     cut = {"old": RANKED["old"], "new": RANKED["new"], "few": {QUERIES[0]: {"good": 1.0}}}
     (told,) = failures(GRADES, cut, metric="ndcg(unanswered=exclude)@2", gate=True)
     assert told == "few: ndcg(unanswered=exclude)@2: 1 of 12 judged queries is scored, at least 50 % must be"
-
-
-@pytest.mark.slow
-def test_one_of_twelve_exits_with_1(tmp_path: Path) -> None:
-
-    write_inputs(tmp_path, random.Random(1), 1)
-    files = [str(tmp_path / name) for name in ("qrels", "old.run", "new.run")]
-    for words, code in (["--gate"], 1), (["--require", "scored=0.05"], 0), ([], 0), (["--strict"], 2):
-        found = invoke(["compare", *files, *words, "--resamples", "100", "--details"])
-        assert found.exit_code == code or (words and code == 0), found.output
-        if code < 2:
-            assert "without a gain or value: 11" in found.stdout

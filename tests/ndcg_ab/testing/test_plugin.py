@@ -313,12 +313,3 @@ def test_a_candidate_with_a_control_character_makes_no_baseline(tmp_path: Path) 
     with pytest.raises(InputError, match="ids must not hold control characters"):
         baseline(tmp_path, update=True).assert_not_worse({"q1": {"a\x1b": 1}}, {"q1": {"a\x1b": 1.0}}, metrics="ndcg@2")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_ranking_that_is_refused_leaves_the_baseline(tmp_path: Path) -> None:
-    assert kept(tmp_path, TIED, ["ndcg@2"])
-    (path,) = tmp_path.glob("*.tsv")
-    before = path.read_bytes()
-    with pytest.raises(InputError):
-        kept(tmp_path, {"q1": {"a": "many"}}, ["ndcg@2"])
-    assert path.read_bytes() == before
