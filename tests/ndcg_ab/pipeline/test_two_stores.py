@@ -6,16 +6,11 @@ the way from an input to a decision changes one of them.  What was meant to chan
 difference, with `python -m tests.golden.make_answers`.
 """
 
-import csv
 import functools
-import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -25,6 +20,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
+from tests.inputs import write_database, write_table
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_slow, mostly_soaked
 from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
@@ -51,13 +47,6 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_inputs(tmp_path_factory.mktemp("inputs"))
@@ -70,8 +59,8 @@ def write_inputs(found: Path) -> Path:
         text = "".join(f"{r['query_id']} Q0 {r['doc_id']} {r['rank']} {r['score']} {name}\n" for r in rows)
         (found / f"{name}.run").write_text(text)
     write_table(found / "new.csv", rows_of("new"))
-    papq.write_table(pa.Table.from_pylist(rows_of("third")), found / "third.parquet")
-    (found / "third.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of("third")))
+    write_table(found / "third.parquet", rows_of("third"))
+    write_table(found / "third.jsonl", rows_of("third"))
     grades = [(query, doc, grade) for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0), ("z", 1))]
     graded = [(query, doc, (grade + at) % 4 - 1) for at, (query, doc, grade) in enumerate(grades) if at % 7]
     (found / "graded.qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in graded))
@@ -122,12 +111,9 @@ def write_inputs(found: Path) -> Path:
     ]
     write_table(found / "scores.csv", values)
     (found / "own_engine.py").write_text(MODULE)
-    with sqlite3.connect(found / "rankings.db") as past:
-        past.execute("create table new (query_id text, doc_id text, score real)")
-        past.executemany(
-            "insert into new values (?, ?, ?)", [(r["query_id"], r["doc_id"], r["score"]) for r in rows_of("new")]
-        )
-    past.close()
+    write_database(
+        found / "rankings.db", [{k: r[k] for k in ("query_id", "doc_id", "score")} for r in rows_of("new")], "new"
+    )
     return found
 
 
