@@ -362,7 +362,7 @@ class Evaluation(Model):
 
     @property
     def default_secondary_metrics(self) -> list[str]:
-        """The metrics that are secondary only because no key assigned roles."""
+        """The secondary metrics if the first metric decides (`primary_metrics` is "first"), else an empty list."""
         return self.secondary_metrics if self.primary_metrics == FIRST else []
 
     @property
