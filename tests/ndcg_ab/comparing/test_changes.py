@@ -1,12 +1,10 @@
 """What a candidate changed in the first places: counted by hand, and the SQL against the core."""
 
 import dataclasses
-import io
 import re
 
 import pytest
 from hypothesis import given, settings
-from rich.console import Console
 
 from ndcg_ab.comparing import changes as module
 from ndcg_ab.comparing.changes import find_changes
@@ -20,6 +18,7 @@ from ndcg_core.measures.score import Result
 from tests.examples import examples
 from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant_fault
 from tests.paths import ROOT
+from tests.printing import print_to_text
 from tests.strategies import JUDGMENTS, rankings
 
 GRADES = {
@@ -149,9 +148,7 @@ def test_it_is_told_in_one_line() -> None:
     )
     assert format_changes(outcome.changes[0]) == said
     assert f"- new, ndcg@2: {said}" in format_comment(outcome).replace("\\", "")
-    console = Console(file=io.StringIO(), width=100)
-    print_changes(console, outcome)
-    told = console.file.getvalue()
+    told = print_to_text(print_changes, outcome)
     assert "what changed in the top 2 (decides nothing)" in told
     assert "new, by grade: grade 3: 1 in, 0 out" in told
     assert "    1  ✕ n (0)                                   + a (3)\n" in told

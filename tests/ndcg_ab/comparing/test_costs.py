@@ -1,7 +1,6 @@
 """What requests cost beside quality: values, differences, guardrails, what is decided, and what is kept of it."""
 
 import dataclasses
-import io
 import json
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy.stats import ttest_rel
 
 from ndcg_ab import CompareResult, evaluate
@@ -26,6 +24,7 @@ from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.loopback import Asked, Said, serving
+from tests.printing import print_to_text
 from tests.small_evaluation import pull_inputs
 
 COUNT = 100
@@ -158,9 +157,7 @@ def test_what_is_decided(all_three: CompareResult) -> None:
 
 
 def printed(outcome: Outcome, width: int = 100) -> list[str]:
-    console = Console(width=width, file=io.StringIO(), color_system=None)
-    print_answer_table(console, outcome)
-    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+    return print_to_text(print_answer_table, outcome, width=width).splitlines()
 
 
 def test_the_first_screen_has_a_column_for_costs(all_three: CompareResult) -> None:

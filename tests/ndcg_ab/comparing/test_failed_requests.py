@@ -1,6 +1,5 @@
 """Requests that failed are no fast requests, and queries whose cost is not known are counted."""
 
-import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from rich.console import Console
 
 from ndcg_ab import CompareResult
 from ndcg_ab.comparing import costs as comparing_costs
@@ -39,6 +37,7 @@ from tests.ndcg_ab.comparing.test_costs import (
     folder_with,
     outcome_of,
 )
+from tests.printing import print_to_text
 
 GIVEN_UP = 1000.0  # the value of a request that failed, in the files of these tests
 GIVEN_UP_AT_ONCE = 3.0
@@ -219,9 +218,7 @@ def test_queries_without_a_cost_are_counted(comparing: Callable[..., CompareResu
     assert finding.message == (
         "system alike: no latency_ms for 34 of 100 queries (such as 'q000'): left out for every system"
     )
-    console = Console(width=100, file=io.StringIO(), color_system=None)
-    print_costs(console, outcome_of(found))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = print_to_text(print_costs, outcome_of(found))
     assert text.startswith("what requests cost 66 of 100 queries\n")
     assert "alike latency_ms: missing for 34 of 100 queries" in text
 

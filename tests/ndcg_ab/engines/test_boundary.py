@@ -19,7 +19,7 @@ from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
-from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, small
+from tests.small_evaluation import small, undrawn
 
 pytestmark = pytest.mark.slow
 
@@ -91,8 +91,7 @@ def page_of(bundle: Path) -> PageData:
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
         monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, spill: cluster.engine())
-    evaluation = small(folder, **changes)
-    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
+    return undrawn(small(folder, **changes)).bundle
 
 
 def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

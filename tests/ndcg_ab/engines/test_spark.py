@@ -37,7 +37,7 @@ from ndcg_core.measures.notation import parse
 from tests.paths import ROOT
 from tests.repeated import mostly_soaked
 from tests.servers import free_port
-from tests.small_evaluation import calling, no_tracker, perform_run, plain_page, pull_inputs
+from tests.small_evaluation import pull_inputs, undrawn
 from tests.spark_cluster import CONF, missing, standalone, with_connect
 from tests.warehouse_values import Warehouse, all_tables, assert_equal
 
@@ -193,8 +193,7 @@ def both(master: str, folder: Path) -> Both:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(thresholds, "SPARK_FEW_ROWS", thresholds.SPARK_FEW_ROWS if master == LOCAL else -1)
         for each in (here(folder, "pulled"), evaluation(folder, **on_spark(master, folder))):
-            call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-            done.append(perform_run(each, call).bundle)
+            done.append(undrawn(each).bundle)
     return Both(*done)
 
 

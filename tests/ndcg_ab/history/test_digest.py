@@ -1,13 +1,11 @@
 """`ndcg-ab history --since` and `--acknowledge`: what dropped, what caused it, what is open."""
 
-import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
@@ -17,6 +15,7 @@ from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.history.test_timeline import command, night, reused, shifted
+from tests.printing import print_to_text
 from tests.small_evaluation import small, undrawn
 
 DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, is_drop=True)}
@@ -34,9 +33,7 @@ def day_in_november(day: int) -> datetime:
 
 
 def printed(digest: Digest, timeline: Timeline) -> list[str]:
-    console = Console(width=120, file=io.StringIO())
-    print_digest(console, digest, timeline)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    return [line.rstrip() for line in print_to_text(print_digest, digest, timeline, width=120).splitlines()]
 
 
 def test_what_dropped_since_then_with_its_cause() -> None:

@@ -1,14 +1,12 @@
 """Every system against itself in the previous evaluation: what it lost, why, and that it is told once."""
 
 import functools
-import io
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from ndcg_ab.comparing.since_last import SAME_RANKING, SINCE_LAST, SinceLast
 from ndcg_ab.flows.events import events_of
@@ -20,6 +18,7 @@ from ndcg_ab.report.over_time import print_since
 from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.printing import print_to_text
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
 
@@ -56,9 +55,7 @@ def since(bundle: bundles.Bundle) -> SinceLast:
 
 
 def printed(found: SinceLast | None) -> str:
-    console = Console(file=io.StringIO(), width=160)
-    print_since(console, found)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return print_to_text(print_since, found, width=160)
 
 
 def test_a_drop_is_told_once(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Monitors, from the rows of a history: what is a look, and what is said."""
 
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -8,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
@@ -21,6 +19,7 @@ from ndcg_core.statistics.over_time import spend_alpha
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import column
+from tests.printing import print_to_text
 from tests.small_evaluation import small
 
 LOSS = [-0.5, -0.4, -0.45, -0.3, -0.55, 0.05] * 10
@@ -56,9 +55,7 @@ def found(past: DuckDBEngine, until: int | None = None) -> RepeatedTests:
 
 
 def said(nights: RepeatedTests | None) -> str:
-    console = Console(file=io.StringIO(), width=200)
-    print_repeated_tests(console, nights)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return print_to_text(print_repeated_tests, nights, width=200)
 
 
 @pytest.mark.slow

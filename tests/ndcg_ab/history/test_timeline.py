@@ -1,7 +1,6 @@
 """`ndcg-ab history`: the table, one query, the JSON, the picture; and docs/history.md, whose queries are run."""
 
 import html
-import io
 import json
 import re
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.console import Console
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
@@ -25,6 +23,7 @@ from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.commands import invoke
 from tests.paths import ROOT
+from tests.printing import print_to_text
 from tests.small_evaluation import changed_run, rows_of, small, undrawn
 from tests.small_evaluation import nights as nights_of
 
@@ -75,9 +74,7 @@ def evaluation(folder: Path) -> Evaluation:
 
 
 def printed(found: Timeline, width: int, *, details: bool = False) -> list[str]:
-    console = Console(width=width, emoji=False, record=True, force_terminal=False, file=io.StringIO())
-    print_timeline(console, found, details=details)
-    return console.export_text().splitlines()
+    return print_to_text(print_timeline, found, width=width, details=details).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 130])

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -20,6 +18,7 @@ from ndcg_core.statistics.verdicts.record import Labels, Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant_fault
+from tests.printing import print_to_text
 
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
 Rankings = dict[str, Ranking]
@@ -203,9 +202,7 @@ def test_who_is_warned(outcome: Outcome, row: dict[str, Any], labels: dict[str, 
 
 
 def printed(outcome: Outcome, details: bool = False) -> str:
-    console = Console(width=200, record=True, file=StringIO())
-    print_outcome(console, outcome, details=details)
-    return console.export_text()
+    return print_to_text(print_outcome, outcome, width=200, details=details)
 
 
 def test_shares_that_lie_apart_are_told_beside_the_verdict(owed: Outcome) -> None:

@@ -1,17 +1,16 @@
 """The comparisons again, without what one of the systems alone contributed to the judgments."""
 
 import functools
-from io import StringIO
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.printing import print_to_text
 from tests.repeated import mostly_soaked
 
 QUERIES = [f"q{number:02}" for number in range(30)]
@@ -125,7 +124,5 @@ def test_where_both_are_sources_it_does_not_answer() -> None:
 def test_it_is_in_the_json_and_in_the_terminal_s_tables() -> None:
     outcome = of_the_pool()
     assert Outcome.from_dict(outcome.to_dict()).left_out == outcome.left_out
-    console = Console(width=160, record=True, file=StringIO())
-    print_outcome(console, outcome, details=True)
-    table = console.export_text().partition("left out")[2]
+    table = print_to_text(print_outcome, outcome, width=160, details=True).partition("left out")[2]
     assert "regressed" in table and "-1.0000" in table

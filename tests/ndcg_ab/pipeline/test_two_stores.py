@@ -23,11 +23,10 @@ from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.inputs import write_database, write_table
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_slow, mostly_soaked
-from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
+from tests.small_evaluation import undrawn
 
 QUERIES = [f"q{number:02}" for number in range(12)]
 ORDERS = {"old": "cbaz", "new": "abcy", "third": "bacx"}
-KEPT = {"PUBLISH": no_tracker, "DRAW_PAGE": plain_page}
 MODULE = """
 def rank(queries, **arguments):
     return {query_id: [("a", 3.0), ("b", 2.0), ("z", 1.0)] for query_id in queries}
@@ -262,7 +261,7 @@ def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:
     outcome, inputs = in_memory(case)
-    kept = read_bundle(perform_run(configured(case, folder, tmp_path / "out"), calling(**KEPT)).bundle)
+    kept = read_bundle(undrawn(configured(case, folder, tmp_path / "out")).bundle)
     assert kept.outcome.to_json() == outcome.to_json()
     told = ("name", "kind", "version", "rows", "digest")
     assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]

@@ -21,7 +21,7 @@ from ndcg_ab.report.page.render import render_page
 from ndcg_ab.trackers.mlflow import values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
-from tests.small_evaluation import calling, no_tracker, perform_run, plain_page
+from tests.small_evaluation import undrawn
 
 pytestmark = pytest.mark.slow
 BEGAN = datetime(2026, 11, 20, 2, tzinfo=UTC)
@@ -34,8 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def night(folder: Path, output: Path, number: int, **keys: Any) -> Context:
     evaluation = configured(folder, ["alike"], output=output, metrics=["rr"], **keys)
-    call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-    return perform_run(evaluation, call, at=BEGAN + timedelta(days=number))
+    return undrawn(evaluation, at=BEGAN + timedelta(days=number))
 
 
 @pytest.fixture(scope="module")

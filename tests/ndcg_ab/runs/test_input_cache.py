@@ -21,7 +21,7 @@ from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
 from tests.inputs import write_table
-from tests.small_evaluation import calling, changed_run, no_tracker, perform_run, rows_of, small
+from tests.small_evaluation import changed_run, rows_of, small, unlogged
 
 pytestmark = pytest.mark.usefixtures("plain_pages")
 
@@ -46,8 +46,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Context:
     say = (said if said is not None else []).append
-    at = FIRST + timedelta(days=number)
-    return perform_run(evaluation, calling(PUBLISH=no_tracker), say=say, at=at, **options)
+    return unlogged(evaluation, say=say, at=FIRST + timedelta(days=number), **options)
 
 
 def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:

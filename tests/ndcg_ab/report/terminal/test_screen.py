@@ -1,14 +1,12 @@
 """The answer in terminals of every width: what to do comes first, no line is too long, and there are few."""
 
 import dataclasses
-import io
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.finding_codes import CODES
@@ -25,6 +23,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
 from tests.examples import examples
 from tests.laboratory import Ranking, in_order, outcome_of
+from tests.printing import print_to_text
 
 QUERIES = [f"q{number:02d}" for number in range(40)]
 JUDGMENTS = {query: {"a": 2, "b": 1, "z": 0} for query in QUERIES}
@@ -66,11 +65,8 @@ def few(outcome: Outcome, count: int) -> Outcome:
     )
 
 
-def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
-    console = Console(width=width, file=io.StringIO(), emoji=False)
-    print_outcome(console, outcome, **keys)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+def printed(outcome: Outcome, width: int, **options: Any) -> list[str]:
+    return print_to_text(print_outcome, outcome, width=width, **options).splitlines()
 
 
 BUDGET = {tuple(map(int, size.split("x"))): lines for size, lines in CEILINGS["screen"].items()}

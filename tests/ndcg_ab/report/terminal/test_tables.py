@@ -1,7 +1,6 @@
 """The tables in terminals of every width: no number breaks or vanishes, every verdict can be read."""
 
 import fcntl
-import io
 import os
 import pty
 import re
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -32,6 +30,7 @@ from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.inputs import write_judgments, write_rankings
 from tests.paths import ROOT
+from tests.printing import print_to_text
 from tests.repeated import mostly_soaked
 
 WIDTHS = (60, 80, 120, 200)
@@ -69,10 +68,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 
 def printed(found: Any, width: int, show: Callable[..., None] = print_tables, **options: Any) -> str:
-    console = Console(width=width, file=io.StringIO(), emoji=False)
-    show(console, found, **options)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return print_to_text(show, found, width=width, **options)
 
 
 def numbers_of(outcome: Outcome) -> Iterator[str]:
