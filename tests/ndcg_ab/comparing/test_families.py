@@ -17,7 +17,7 @@ from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails
-from tests.commands import invoke, read_json
+from tests.commands import compare_command, invoke, read_json
 from tests.inputs import write_judgments, write_rankings
 from tests.repeated import mostly_soaked
 
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 Rows = list[dict[str, Any]]
 QUERIES = [f"q{number:02d}" for number in range(60)]
+SYSTEMS = ("old", "new", "other")
 LANGUAGES = ["en"] * 30 + ["de"] * 24 + ["fr"] * 6
 WEIGHTS = {query: 1 + index % 7 for index, query in enumerate(QUERIES)}
 FAMILY = {"family", "family_size", "procedure", "p_adjusted", "exploratory", "attribute", "slice"}
@@ -64,17 +65,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def command(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> list[str]:
-    named = [word for name in systems for word in ("--system", f"{name}={folder / name}.run")]
-    options = tuple(option.replace("queries:", f"{folder}/") for option in options)
-    judgments = [] if "--judgments" in options else ["--judgments", str(folder / "qrels")]
-    return ["compare", *judgments, *named, *options]
-
-
 @functools.cache
-def compare(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> dict[str, Any]:
+def compare(folder: Path, *options: str, **inputs: Any) -> dict[str, Any]:
     """Return the JSON that the command writes; results are cached by folder and options."""
-    return read_json(command(folder, *options, systems=systems))
+    return read_json(compare_command(folder, *options, **({"systems": SYSTEMS} | inputs)))
 
 
 def rows(content: Mapping[str, Any], family: str) -> Rows:
@@ -93,10 +87,10 @@ class Compared(NamedTuple):
     shown: str
 
 
-def compare_and_show(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> Compared:
+def compare_and_show(folder: Path, *options: str, systems: Sequence[str] = SYSTEMS) -> Compared:
     paths = folder / "all.json", folder / "scores.csv"
     files = ("--json", str(paths[0]), "--per-query", str(paths[1]), "--details")
-    found = invoke(command(folder, *files, *options, systems=systems))
+    found = invoke(compare_command(folder, *files, *options, systems=systems))
     assert found.exit_code == 0, found.output
     lines = [line.replace('"', "").split(",") for line in paths[1].read_text().splitlines()[1:]]
     values = {(line[0], line[1], line[2]): float(line[3]) for line in lines}
@@ -110,7 +104,7 @@ def test_every_role_has_its_family(folder: Path) -> None:
     content = compare(
         folder,
         *("--metric", "ndcg@3", "--metric", "rr", "--secondary", "precision@1", "--guardrail", "recall@2=0.25"),
-        *("--queries", "queries:plain.csv", "--slice", "language", "--smallest-slice", "7", "--all-pairs"),
+        *("--queries", "{}/plain.csv", "--slice", "language", "--smallest-slice", "7", "--all-pairs"),
     )
     found: dict[str, set[tuple[int, str, bool]]] = {}
     for row in content["comparisons"]:
@@ -167,7 +161,7 @@ def test_the_smallest_effect(effect: Any, effects: list[float | None]) -> None:
 
 @pytest.mark.parametrize("weighted", mostly_soaked([False, True], kept=[True]))
 def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path, weighted: bool) -> None:
-    queries = ["--queries", "queries:queries.csv" if weighted else "queries:plain.csv", "--metric", "ndcg@3"]
+    queries = ["--queries", "{}/queries.csv" if weighted else "{}/plain.csv", "--metric", "ndcg@3"]
     queries += ["--metric", "rr", "--primary", "all", "--smallest-effect", "0.05"]
     content = compare(folder, *queries, "--slice", "language", "--smallest-slice", "6")
     found = rows(content, "slices by language")
@@ -177,7 +171,7 @@ def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path,
         chosen = {query for query, language in zip(QUERIES, LANGUAGES, strict=True) if language == part}
         lines = [line for line in (folder / "qrels").read_text().splitlines() if line.split()[0] in chosen]
         (tmp_path / part).write_text("\n".join(lines))
-        alone = compare(folder, "--judgments", str(tmp_path / part), *queries)["comparisons"]
+        alone = compare(folder, *queries, judgments=str(tmp_path / part))["comparisons"]
         for row, expected in zip([row for row in found if row["slice"] == part], alone, strict=True):
             assert without(row, *FAMILY, *TOGETHER) == without(expected, *FAMILY, *TOGETHER)
             assert row["queries"] == len(chosen)
@@ -189,7 +183,7 @@ def test_p_is_adjusted_within_a_family_and_not_over_all(folder: Path) -> None:
 
     content = compare(
         folder,
-        *("--queries", "queries:plain.csv", "--slice", "language", "--slice", "traffic", "--smallest-slice", "8"),
+        *("--queries", "{}/plain.csv", "--slice", "language", "--slice", "traffic", "--smallest-slice", "8"),
         *("--secondary", "rr", "--secondary", "precision@1", "--all-pairs"),
     )
     assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
@@ -218,9 +212,9 @@ def test_queries_outside_the_file_are_a_slice_of_their_own(folder: Path, tmp_pat
 def test_weights_count_by_default_and_can_be_ignored(folder: Path) -> None:
     total = sum(WEIGHTS.values())
     plain = compare(folder, "--metric", "rr")
-    content, values, shown = compare_and_show(folder, "--metric", "rr", "--queries", "queries:queries.csv")
+    content, values, shown = compare_and_show(folder, "--metric", "rr", "--queries", "{}/queries.csv")
     (folder / "none.csv").write_text("query_id,weight\nq00,0\n")  # not read where weights are ignored
-    assert compare(folder, "--metric", "rr", "--queries", "queries:none.csv", "--unweighted") == plain
+    assert compare(folder, "--metric", "rr", "--queries", "{}/none.csv", "--unweighted") == plain
     for system, before in zip(content["systems"], plain["systems"], strict=True):
         own = [values[system["system_id"], query, "rr"] for query in QUERIES]
         assert system["mean"] == pytest.approx(np.dot(own, list(WEIGHTS.values())) / total, abs=1e-12)
@@ -242,7 +236,7 @@ def test_a_slice_in_which_one_query_has_all_the_weight_is_not_tested(tmp_path: P
     write(tmp_path, {"old": ["abx"] * 60, "new": ["bax", "abx", "xab"] * 20})
     lines = [f"{query},{index % 2},{1 if index < 3 else 1e-20}\n" for index, query in enumerate(QUERIES)]
     (tmp_path / "q.csv").write_text("query_id,part,weight\n" + "".join(lines))
-    options = ["--queries", "queries:q.csv", "--slice", "part", "--metric", "ndcg@1"]
+    options = ["--queries", "{}/q.csv", "--slice", "part", "--metric", "ndcg@1"]
     found = compare(tmp_path, *options, systems=("old", "new"))
     rows = {row["slice"]: row for row in found["comparisons"]}
     obstacles = {part: row["obstacle"] for part, row in rows.items()}
@@ -265,7 +259,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
     parts = ["small"] * 15 + ["one"] * 20 + ["two"] * 25
     lines = [f"{query},{parts[index]},{index // 30}\n" for index, query in enumerate(QUERIES)]
     (tmp_path / "q.csv").write_text("query_id,part,half\n" + "".join(lines))
-    options = ["--queries", "queries:q.csv", "--metric", "ndcg@1", "--smallest-slice", "20"]
+    options = ["--queries", "{}/q.csv", "--metric", "ndcg@1", "--smallest-slice", "20"]
     warnings = {}
     for systems in (("old", "new"), ("new", "old"), ("up", "down")):
         findings = compare(tmp_path, *options, "--slice", "part", "--slice", "half", systems=systems)["findings"]
@@ -291,7 +285,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
 # ---- pairs, intervals, procedures, what is printed
 
 
-@pytest.mark.parametrize("options", mostly_soaked([[], ["--queries", "queries:queries.csv"]], kept=[[]]))
+@pytest.mark.parametrize("options", mostly_soaked([[], ["--queries", "{}/queries.csv"]], kept=[[]]))
 def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     systems = ("old", "new", "last")
     found = rows(compare(folder, "--all-pairs", "--smallest-effect", "0.1", *options, systems=systems), "all pairs")
@@ -309,7 +303,7 @@ def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
 
 def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
     (folder / "upper.csv").write_text((folder / "plain.csv").read_text().replace("\nq", "\nQ"))
-    content = compare(folder, "--queries", "queries:upper.csv", "--slice", "language")
+    content = compare(folder, "--queries", "{}/upper.csv", "--slice", "language")
     (found,) = [row for row in content["findings"] if row["code"] == "queries_unmatched"]
     assert (found["severity"], found["count"]) == ("warning", 60)
     assert (
@@ -317,7 +311,7 @@ def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
         in (found["message"])
     )
     assert "; they match if letters are compared without case (such as" in found["message"]
-    content = compare(folder, "--queries", "queries:upper.csv")
+    content = compare(folder, "--queries", "{}/upper.csv")
     assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
 
 
@@ -325,7 +319,7 @@ def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path
     for name, lightest in (("far", "1e-100"), ("near", "1e99")):
         rows = [f"{query},{'1e100' if index % 3 else lightest}\n" for index, query in enumerate(QUERIES)]
         (folder / f"{name}.csv").write_text("query_id,weight\n" + "".join(rows))
-        for row in compare(folder, "--queries", f"queries:{name}.csv", "--resamples", "200")["comparisons"]:
+        for row in compare(folder, "--queries", f"{{}}/{name}.csv", "--resamples", "200")["comparisons"]:
             assert row["low"] < row["difference"] < row["high"]
 
 
@@ -333,33 +327,33 @@ def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path
 
 
 BAD: dict[str, tuple[list[str], list[str]]] = {
-    "no attribute": (["--queries", "queries:plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
+    "no attribute": (["--queries", "{}/plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
     "an attribute twice": (
-        ["--queries", "queries:plain.csv", "--slice", "language", "--slice", "language"],
+        ["--queries", "{}/plain.csv", "--slice", "language", "--slice", "language"],
         ["--slice: 'language' is named twice"],
     ),
-    "a weight of 0": (["--queries", "queries:zero.csv"], ["zero.csv: query 'q01': weight = 0: must be above 0"]),
-    "a weight below 0": (["--queries", "queries:minus.csv"], ["minus.csv: query 'q01': weight = -2: must be above 0"]),
-    "a weight that is too small": (["--queries", "queries:tiny.csv"], ["weight = 1e-101: must be", "from 1e-100 to"]),
-    "a weight that is too large": (["--queries", "queries:huge.csv"], ["weight = 1e+101: must be", "1e-100 to 1e+100"]),
+    "a weight of 0": (["--queries", "{}/zero.csv"], ["zero.csv: query 'q01': weight = 0: must be above 0"]),
+    "a weight below 0": (["--queries", "{}/minus.csv"], ["minus.csv: query 'q01': weight = -2: must be above 0"]),
+    "a weight that is too small": (["--queries", "{}/tiny.csv"], ["weight = 1e-101: must be", "from 1e-100 to"]),
+    "a weight that is too large": (["--queries", "{}/huge.csv"], ["weight = 1e+101: must be", "1e-100 to 1e+100"]),
     "a weight beside which no other counts": (
-        ["--queries", "queries:lone.csv"],
+        ["--queries", "{}/lone.csv"],
         ["lone.csv: query 'q00': weight = 1e+100: all others together weigh 1e-200 of it", "one query decides alone"],
     ),
     "weights of others": (
-        ["--queries", "queries:others.csv"],
+        ["--queries", "{}/others.csv"],
         ["queries: 60 judged queries have no weight (such as 'q00'; the first of the file's own is 'Q00')"],
     ),
     "two values of an attribute": (
-        ["--queries", "queries:two.csv", "--slice", "k", "--unweighted"],
+        ["--queries", "{}/two.csv", "--slice", "k", "--unweighted"],
         ["two.csv: query 'q00' has two values of 'k': 'a' and 'b'"],
     ),
     "a weight missing": (
-        ["--queries", "queries:few.csv"],
+        ["--queries", "{}/few.csv"],
         ["queries: 58 judged queries have no weight (such as 'q02')", "--unweighted"],
     ),
-    "an empty weight": (["--queries", "queries:empty.csv"], ["empty.csv, line 3: weight is empty"]),
-    "two weights": (["--queries", "queries:twice.csv"], ["twice.csv: query 'q00' has two weights: 1.0 and 2.0"]),
+    "an empty weight": (["--queries", "{}/empty.csv"], ["empty.csv, line 3: weight is empty"]),
+    "two weights": (["--queries", "{}/twice.csv"], ["twice.csv: query 'q00' has two weights: 1.0 and 2.0"]),
     "no effect": (["--smallest-effect", "0"], ["--smallest-effect '0': '0' must be a number above 0"]),
     "an effect that is NaN": (["--smallest-effect", "nan"], ["--smallest-effect 'nan': 'nan' must be a number above"]),
 }
@@ -381,7 +375,7 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
         (folder / f"{name}.csv").write_text("query_id,weight\n" + lines)
     (folder / "two.csv").write_text("query_id,k\nq00,a\nq00,b\n")
     options, words = BAD[case]
-    found = invoke(command(folder, *options))
+    found = invoke(compare_command(folder, *options, systems=SYSTEMS))
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     lines = found.stderr.splitlines()
     assert len([line for line in lines if not re.match(r" +[\d.]+ s  ", line)]) == 1, "beside what a slow machine tells"
@@ -394,7 +388,7 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
 
 
 def test_a_gate_on_slices_has_one_family_over_all_attributes(folder: Path) -> None:
-    options = ["--metric", "ndcg@3", "--queries", "queries:plain.csv", "--smallest-slice", "6"]
+    options = ["--metric", "ndcg@3", "--queries", "{}/plain.csv", "--smallest-slice", "6"]
     options += ["--slice", "language", "--slice", "traffic"]
     plain, gated = compare(folder, *options), compare(folder, *options, "--require", "slice_regression=0.9")
     by = ("slices by language", "slices by traffic")

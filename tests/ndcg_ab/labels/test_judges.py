@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import invoke
+from tests.commands import compare_command, invoke
 from tests.inputs import write_rankings
 
 pytestmark = pytest.mark.slow
@@ -34,10 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def command(folder: Path, *options: str) -> list[str]:
-    systems = [word for name in ("old", "new") for word in ("--system", f"{name}={folder / name}.run")]
-    given = [option.replace("{}", str(folder)) for option in options]
-    return ["compare", "--judgments", f"{folder}/judged.csv", *systems, "--metric", "rr", *given]
+def command(folder: Path, *options: str, judgments: str = "judged.csv") -> list[str]:
+    return compare_command(folder, "--metric", "rr", *options, judgments=judgments)
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +99,7 @@ def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path, sho
 def test_judges_who_agree_need_no_line(folder: Path) -> None:
     rows = [line for line in (folder / "judged.csv").read_text().splitlines() if not line.endswith("bob")]
     (folder / "agreed.csv").write_text("\n".join(rows) + "\n")
-    words = command(folder, "--json", "{}/agreed.json")
-    words[2] = f"{folder}/agreed.csv"
-    shown = invoke(words)
+    shown = invoke(command(folder, "--json", "{}/agreed.json", judgments="agreed.csv"))
     assert shown.exit_code == 0 and "judges disagree" not in shown.stdout
     judges = json.loads((folder / "agreed.json").read_text())["judges"]
     assert judges["noise"] == [] and judges["disagreed"] == 0 and judges["alpha"] is None

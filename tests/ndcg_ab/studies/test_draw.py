@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.comparing.drawn_queries import measure_disagreements
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
@@ -46,10 +48,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def study_of(folder: Path, count: int, *systems: str, metric: str = "ndcg@5", **options: object) -> DrawStudy:
-    named = [f"{name}={folder / name}.run" for name in systems or ("old", "new")]
+def evaluation_of(folder: Path, systems: Sequence[str], metric: str = "ndcg@5") -> Evaluation:
+    named = [f"{name}={folder / name}.run" for name in systems]
     given = {"judgments": "judgments", "system": named, "queries": str(folder / "log.tsv"), "metric": [metric]}
-    evaluation = evaluation_from_options(given, 2)
+    return evaluation_from_options(given, 2)
+
+
+def study_of(folder: Path, count: int, *systems: str, metric: str = "ndcg@5", **options: object) -> DrawStudy:
+    evaluation = evaluation_of(folder, systems or ("old", "new"), metric)
     with open_engine_for(evaluation) as engine:
         return draw_from_log(evaluation, engine, count, **options)  # type: ignore[arg-type]
 
@@ -180,9 +186,7 @@ def test_what_is_kept_was_drawn_by_disagreement_times_weight(tmp_path: Path) -> 
 
 
 def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
-    named = [f"{name}={folder / name}.run" for name in ("old", "new")]
-    given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
-    evaluation = evaluation_from_options(given, 2)
+    evaluation = evaluation_of(folder, ("old", "new"))
     with open_engine_for(evaluation) as engine:
         study = draw_from_log(evaluation, engine, 4)
         rows = list_documents(study.drawn, study.depth, engine, evaluation)
@@ -247,9 +251,7 @@ def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path,
 @pytest.mark.slow
 def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> None:
     def values(*systems: str) -> np.ndarray:
-        named = [f"{name}={folder / name}.run" for name in systems]
-        given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
-        evaluation = evaluation_from_options(given, 2)
+        evaluation = evaluation_of(folder, systems)
         with open_engine_for(evaluation) as engine:
             log = read_log(evaluation, engine, lambda step: None)
             ids = log.table["query_id"].to_pylist()
