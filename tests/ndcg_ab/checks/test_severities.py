@@ -52,14 +52,6 @@ def test_one_code_as_an_error() -> None:
     assert "few_judged" not in str(error.value)
 
 
-def test_ids_that_do_not_meet_can_be_meant() -> None:
-    other = {query: {f"x:{doc}": 1.0 for doc in documents} for query, documents in JUDGMENTS.items()}
-    with pytest.raises(InputError, match=r"prefix 'x:' is removed.*\[id_spelling\]"):
-        ndcg_ab.compare(JUDGMENTS, {"old": other}, threads=1)
-    found = ndcg_ab.compare(JUDGMENTS, {"old": other}, findings={"id_spelling": "warning"}, threads=1).findings
-    assert "id_spelling" in {finding.code for finding in found}
-
-
 def test_an_ignored_finding_is_counted() -> None:
     found = ndcg_ab.compare(
         JUDGMENTS, SYSTEMS, findings={"few_judged": "ignore", "few_queries": "ignore"}, resamples=100, threads=1

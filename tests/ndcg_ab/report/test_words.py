@@ -11,7 +11,6 @@ from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY, queries_text
 from ndcg_core.measures.external_metric import ExternalMetric
 from ndcg_core.measures.notation import parse
-from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.record import Clusters, Labels, ProxyCorrected, Unjudged
 from ndcg_core.statistics.verdicts.state import State
@@ -26,6 +25,13 @@ STANDS, TURNS = (Unjudged(3, state, 1.2) for state in (State.HOLDS, State.UNKNOW
 
 def row(**changes: Any) -> Comparison:
     return dataclasses.replace(PLAIN, **changes)
+
+
+def relative(*values: float | None) -> str:
+    """Return the words for a relative change with these ends."""
+    assert PLAIN.descriptive is not None
+    names = ("relative", "relative_low", "relative_high")
+    return text.format_relative_change(dataclasses.replace(PLAIN.descriptive, **dict(zip(names, values, strict=True))))
 
 
 def outcome(*rows: Comparison, systems: tuple[SystemSummary, ...] = (), **changes: Any) -> Outcome:
@@ -63,6 +69,11 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (text.comparison_mark(row(conclusion=Verdict.NOT_TESTABLE, family=GUARDRAILS, obstacle="few_queries")), "●"),
         (text.format_marked(row(conclusion=Verdict.NOT_WORSE, unjudged=STANDS), "+1"), "✓ +1"),
         (text.format_marked(row(conclusion=Verdict.NOT_WORSE, unjudged=TURNS), "+1"), "? +1 L"),
+        (text.format_relative_change(None), "–"),
+        (relative(None, None, None), "–"),
+        (relative(0.031, None, 0.1), "+3.1 %"),
+        (relative(0.031, 0.1, None), "+3.1 %"),
+        (relative(0.031, 0.004, 0.058), "+3.1 % (+0.4 … +5.8)"),
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),
         (text.metric_origin(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
@@ -216,21 +227,6 @@ JUDGE = FunctionJudge("a:b", 1200, 0, 0, 0, None, None, None)
 )
 def test_a_function_that_judges(found: FunctionJudge | None, said: str | None) -> None:
     assert text.function_note(outcome(function_judge=found)) == said
-
-
-def test_relative_change() -> None:
-    def described(**changes: float | None) -> Descriptive:
-        assert PLAIN.descriptive is not None
-        return dataclasses.replace(PLAIN.descriptive, **changes)
-
-    assert text.format_relative_change(None) == "–"
-    assert text.format_relative_change(described(relative=None)) == "–"
-    assert text.format_relative_change(described(relative=0.031, relative_low=None, relative_high=0.1)) == "+3.1 %"
-    assert text.format_relative_change(described(relative=0.031, relative_low=0.1, relative_high=None)) == "+3.1 %"
-    assert (
-        text.format_relative_change(described(relative=0.031, relative_low=0.004, relative_high=0.058))
-        == "+3.1 % (+0.4 … +5.8)"
-    )
 
 
 def test_rows_stand_in_the_order_of_their_differences_after_the_baseline() -> None:
