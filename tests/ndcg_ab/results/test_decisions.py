@@ -82,12 +82,6 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "judge_more",
         "recall@100 worse by more than 0.02 not ruled out (+0.0300): 12 clusters, about 15 needed",
     ),
-    "a guardrail in doubt, of which no number of queries is known": (
-        [ENOUGH, DOUBT],
-        [],
-        "judge_more",
-        "recall@100 worse by more than 0.02 not ruled out (-0.0300)",
-    ),
     "too few queries for a guardrail, and a failed gate": (
         [ENOUGH, FEW],
         ["unanswered (…)"],
