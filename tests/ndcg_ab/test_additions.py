@@ -1,28 +1,44 @@
 """A measure, a decision and a finding that somebody adds as CONTRIBUTING says: every reader has it, or refuses it."""
 
 import dataclasses
+import io
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.engines import base
 from ndcg_ab.engines.sql_files import pipeline_files
 from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.finding_codes.inputs import Code
+from ndcg_ab.report import answer as answers
+from ndcg_ab.report.explanations import explain_outcome
+from ndcg_ab.report.markdown import format_comment
+from ndcg_ab.report.terminal import reference
 from ndcg_ab.report.terminal.reference import lists_content
-from ndcg_ab.results import decisions
+from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.results import decisions, outcome
+from ndcg_ab.results.decisions import Choice, Decision, Traits
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_ab.trackers.mlflow import values
 from ndcg_core import parse, score_query
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, Quotient, RankedGains, cumulated
 from ndcg_core.statistics.verdicts.state import State
-from tests.laboratory import in_order
+from ndcg_core.statistics.verdicts.verdict import Tone
+from tests.laboratory import in_order, outcome_of
 from tests.paths import ROOT
 
 QUERIES = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"a": 1, "b": 1, "c": 0} for query in QUERIES}
 RANKINGS = {"old": in_order("c", "a", "x"), "new": in_order("a", "b", "x")}
+SYSTEMS = {name: dict.fromkeys(QUERIES, results) for name, results in RANKINGS.items()}
 SCORES = {
     name: {query: {row.doc_id: row.score for row in found} for query in QUERIES} for name, found in RANKINGS.items()
 }
@@ -89,7 +105,70 @@ def test_a_measure_is_a_query_of_a_warehouse_by_its_traits(monkeypatch: pytest.M
     assert "else coalesce(query_dcg.dcg, 0e0) / 3e0" in ndcg_ab.sql_query("f@3", dialect="duckdb")
 
 
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome]:
+    """An outcome whose decision is one that somebody added."""
+    wait = str.__new__(Choice, "wait_a_week")
+    wait._name_, wait._value_ = "WAIT", "wait_a_week"
+    monkeypatch.setitem(Choice._value2member_map_, "wait_a_week", wait)
+    monkeypatch.setitem(Choice._member_map_, "WAIT", wait)
+    monkeypatch.setattr(Choice, "_member_names_", [*Choice._member_names_, "WAIT"])
+    known = Choice.traits.fget
+    assert known is not None
+    added = Traits(3, "~", Tone.OPEN, "Wait a week, and run it again.")
+    monkeypatch.setattr(Choice, "traits", property(lambda self: added if self is wait else known(self)))
+    monkeypatch.setattr(answers, "BEST_FIRST", [*answers.BEST_FIRST, wait])
+    monkeypatch.setattr(outcome, "decide", lambda candidate, *_: Decision(candidate, wait, "users are away"))
+    yield outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"])
+
+
+def on_screen(found: Outcome, **options: Any) -> str:
+    text = io.StringIO()
+    print_outcome(Console(file=text, width=120), found, **options)
+    return text.getvalue()
+
+
+@pytest.mark.slow
+def test_a_decision_is_shown_by_every_report(waiting: Outcome) -> None:
+    assert json.loads(waiting.to_json())["decisions"][0]["decision"] == "wait_a_week"
+    assert "~ wait a week" in on_screen(waiting)
+    assert format_comment(waiting).startswith("### ~ wait a week: new")
+    assert values.system_tags(waiting, "new")["what_to_do"] == "~ wait a week"
+    assert "Wait a week, and run it again." in str(explain_outcome(waiting))
+
+
+@pytest.mark.slow
+def test_a_decision_is_kept_and_read_again(waiting: Outcome) -> None:
+    kept = Outcome.from_dict(json.loads(waiting.to_json()))
+    assert kept.decisions == waiting.decisions
+
+
 def test_every_page_that_lists_decisions_lists_all() -> None:
     for name in ("json", "history", "verdicts"):
         text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         assert {choice for choice in decisions.Choice if f"`{choice}`" not in text} == set(), name
+
+
+@pytest.fixture
+def moon(monkeypatch: pytest.MonkeyPatch) -> Finding:
+    """A finding that somebody added."""
+    monkeypatch.setitem(CODES, "full_moon", Code("warning", "The moon is full.", "Wait a night."))  # type: ignore[arg-type]
+    return Finding("full_moon", "warning", "the moon is full", 1)
+
+
+@pytest.mark.slow
+def test_a_finding_is_explained_listed_and_can_be_ignored(moon: Finding) -> None:
+    text = io.StringIO()
+    reference.print_entry(Console(file=text, width=120), "full_moon")
+    assert "Wait a night." in text.getvalue()
+    assert reference.list_codes([])[-1]["code"] == "full_moon"
+    result = ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["ndcg@3"], findings={"full_moon": "ignore"})
+    assert result.comparison("new").queries == len(QUERIES)
+
+
+@pytest.mark.slow
+def test_a_finding_is_shown_by_every_report(moon: Finding) -> None:
+    found = dataclasses.replace(outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"]), findings=(moon,))
+    assert json.loads(found.to_json())["findings"][0]["code"] == "full_moon"
+    for text in (on_screen(found), format_comment(found)):
+        assert "the moon is full" in text
