@@ -38,10 +38,10 @@ LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 
 
 def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
-    """Perform a run as a Prefect flow; return None, or the reason why Prefect has no complete record of the run.
+    """Perform a run as a flow that Prefect records; return None, or the reason why the record is missing or incomplete.
 
-    evaluation, force, at: the flow's parameters. If a server dies or hangs, the flow ends early, and the parts that
-    are done by then stay done. Raises the error of a stage that failed.
+    If no server can be used, nothing is performed. If a server dies or hangs, the flow ends early, and the stages that
+    are done by then stay done. evaluation, force, at: the flow's parameters. Raises the error of a stage that failed.
     """
     url, trouble = server_for_run()
     if trouble:

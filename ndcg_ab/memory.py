@@ -97,8 +97,8 @@ class Guard:
 class Memory:
     """The memory limit of one evaluation, and a temporary folder for data that do not fit; a context manager.
 
-    limit: the limit of the whole process, such as ``4GB``; None for no limit. Memory that other work in the process
-        already uses does not count.
+    limit: the memory that the process may use, such as ``4GB``, not counting what other work, as in a notebook, used
+        before; None for no limit.
     spill: the folder in which the temporary folder is made; None for the user's folder among the temporary files.
     has_folder: False to make no folder.
     Raises InputError if the limit is too small, or if the folder cannot be written.

@@ -88,7 +88,11 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
 
 
 def since_mark(row: Comparison) -> str:
-    """Return the mark of the verdict of a comparison; empty if the ranking did not cause the change."""
+    """Return the mark, such as ▼, of a system's change since the previous evaluation; "" if it is only a note.
+
+    It is only a note if the ranking is unchanged, or if a loss is shown to be smaller than the smallest effect.
+    row: the comparison with the previous evaluation.
+    """
     return "" if is_note(row) else comparison_mark(row)
 
 

@@ -205,8 +205,14 @@ def format_tipping(comparison: Comparison) -> str | None:
 def format_unjudged(comparison: Comparison) -> str | None:
     """Return the effect of unjudged results on a difference in a few words; None without unjudged results.
 
-    Such as ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``: 33 unjudged results, the tipping factor
-    1.3 at which the verdict turns, and the range of the difference over all grades that they could have.
+    Such as ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``.
+    33: number of unjudged results.
+    1.3: the tipping factor: how many times as probable as in judged results relevant grades of unjudged results must be
+        for the verdict to change, with 1/1.3 for the system that the verdict favours. Instead of ``tips at 1.3``, the
+        text is ``does not tip up to 5`` if no factor up to 5 changes the verdict, and ``open by the queries`` if the
+        verdict is undecided or not testable.
+    -0.0185 to +0.3414: range of the difference over all grades that the unjudged results could have; left out if it is
+        unknown.
     """
     unjudged = comparison.unjudged
     if unjudged is None or not unjudged.documents:

@@ -33,7 +33,7 @@ class TopDocument:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query whose top results differ, with the top results of both systems.
+    """A query on which the first metric differs between baseline and candidate, with the top results of each.
 
     Attributes
     ----------

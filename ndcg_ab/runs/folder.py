@@ -92,7 +92,8 @@ class RunFolder(Store):
     def answers_outdated_before(self, force: bool) -> float | None:
         """Return the Unix time before which stored answers of a judge function are outdated.
 
-        None if every stored answer may be reused. force: True if only answers of this run may be reused.
+        None if every stored answer may be reused. force: True if only answers of this run may be reused. The first call
+        with it writes a file that marks the time, which later calls return.
         """
         if not force:
             return None

@@ -140,7 +140,10 @@ def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
 
 
 def refuse_two_definitions(table: pa.Table, origins: str) -> None:
-    """Raise InputError if the values of one metric name have two definition hashes."""
+    """Raise InputError if the values of one metric name have two definition hashes.
+
+    A missing hash beside a hash counts as two definitions.
+    """
     definitions: dict[str, str | None] = {}
     for row in table.group_by(["metric", "metric_hash"]).aggregate([]).to_pylist():
         first = definitions.setdefault(row["metric"], row["metric_hash"])

@@ -188,7 +188,7 @@ def read_results(
 
 
 def relevant_depth(metrics: Sequence[Metric]) -> int | None:
-    """Return the number of top ranks that can affect any of the metrics; None for all ranks."""
+    """Return the number of top ranks that can affect any metric; None for all."""
     return None if any(reads_below_cutoff(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 

@@ -70,8 +70,8 @@ class DrawPlan(NamedTuple):
     detected : float or None
         Mean difference that the drawn queries detect; None for fewer than two queries.
     drawn, random : int or None
-        Number of queries that detect `effect`: drawn, if queries are drawn by disagreement as here; random, if they are
-        drawn with equal probabilities. None if the log has too few.
+        Number of queries that detect `effect`. `drawn` is for queries drawn by disagreement, `random` for queries drawn
+        with equal probabilities. None if the log has too few.
     """
 
     effect: float

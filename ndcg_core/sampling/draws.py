@@ -70,7 +70,8 @@ class EarlierDraw:
     probability : (N,) array of float
         Probability with which each query was drawn earlier, in (0, 1]; 0 for queries that were not drawn.
     sizes : (N,) array of float
-        Numbers >= 0 with which the probabilities of the earlier draw rose: relative disagreement * weight.
+        The sizes from which the earlier draw was made, >= 0: relative disagreement * weight. A larger size means a
+        higher probability. 0 for queries that could not be drawn.
     """
 
     probability: FloatArray

@@ -3,11 +3,11 @@
 -- reads:  gain, judged_doc, judgment, metric, rank_gain
 -- params: -
 -- total: the sum of gain * factor over ranks with a gain. A ranking without a gain has no row. The factor is, by the
--- measure: ap: the precision at the rank. err: the probability that no document above satisfied the user, divided by i
--- 2^max_grade; a document satisfies with probability gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 for the first
--- R ranks, R the number of relevant documents. bpref: the share of the first R judged non-relevant documents that are
--- not above (Buckley and Voorhees 2004). infap: the precision expected at the rank from the judged part of a pool; a
--- grade below 0 marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon).
+-- measure: ap: the precision at the rank. err: the probability that no document above satisfied the user, divided by
+-- rank * 2^max_grade; a document satisfies with probability gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 for the
+-- first R ranks, R the number of relevant documents. bpref: the share of the first R judged non-relevant documents that
+-- are not above (Buckley and Voorhees 2004). infap: the precision expected at the rank from the judged part of a pool;
+-- a grade below 0 marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon).
 -- Inside: terms are >= 0, so the sum is the maximum of the running sum.
 with walk as (
     select

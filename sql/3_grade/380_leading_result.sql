@@ -1,9 +1,9 @@
--- leading_result: one of the top `depth` results of a query.
+-- leading_result: one of the top `depth` results of one system for one query.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking
 -- params: depth
 -- kind:   query
--- Equal scores are ordered by doc_id, descending, whatever `ties` says.
+-- The columns are those of the grain. Equal scores are ordered by doc_id, descending, whatever `ties` says.
 select
     system_id,
     query_id,

@@ -2,11 +2,10 @@
 -- grain:  one row per (system_id, cost, statistic)
 -- reads:  pulled_cost_statistic, query, query_cost
 -- params: weighted
--- value: the smallest cost that is not exceeded by at least the given share of the queries, or of their weight if they
--- are weighted; without interpolation: type 1 of Hyndman and Fan (1996), with 1e-12 of the weight for rounding. The
--- cost of a failed request is only a lower bound: value takes it as it is. at_most: the quantile if the cost of every
--- failed request is infinite; null if the quantile is then infinite. If queries are weighted, those without a weight
--- are left out.
+-- value: the smallest cost such that at least the given share of the queries, or of their weight, cost no more; without
+-- interpolation: type 1 of Hyndman and Fan (1996), with 1e-12 of the weight for rounding. The cost of a failed request
+-- is only a lower bound: value takes it as it is. at_most: the quantile if the cost of every failed request is
+-- infinite; null if the quantile is then infinite. If queries are weighted, those without a weight are left out.
 with known_weight as (
     select
         query_id,

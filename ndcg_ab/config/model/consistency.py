@@ -221,10 +221,10 @@ def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) ->
 
 
 def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """Raise RuleError if a key gives a difference or a range for a metric that it cannot apply to.
+    """Raise RuleError if a setting names a metric to which it cannot apply.
 
-    The metric must have a role. For the smallest effect it must not be a guardrail, and for `gate.no_drop` it must be
-    primary. roles: key -> metrics.
+    `gate.not_worse` and `statistics.ranges` may name any metric with a role; `statistics.smallest_effect` none that is
+    a guardrail; `gate.no_drop` only primary ones. roles: role key, such as `guardrails` -> metrics.
     """
     known = [name for names in roles.values() for name in names]
     unknown = f"is none of the metrics ({', '.join(known)})"

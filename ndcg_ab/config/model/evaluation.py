@@ -243,9 +243,10 @@ class Evaluation(Model):
     @model_validator(mode="wrap")
     @classmethod
     def _validate_configuration(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
-        """Validate the configuration; raise ValidationError if it breaks a rule, or lacks judgments or systems.
+        """Make an evaluation of a configuration; raise ValidationError if a rule is broken or an input is missing.
 
-        If the configuration has scores, metrics of another tool are accepted.
+        Judgments and systems must be given. A configuration with `scores` needs neither, and may name metrics of
+        another tool.
         """
         before = sources.READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:

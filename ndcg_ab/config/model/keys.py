@@ -267,7 +267,10 @@ def is_reference(content: Any) -> bool:
 
 
 def text_or_reference(content: Any) -> Any:
-    """Return None, a text or a reference unchanged; raise ValueError for anything else."""
+    """Check that a configured value is a text, a reference such as {env: NAME}, or None; return it unchanged.
+
+    Raises ValueError for any other value.
+    """
     if content is None or isinstance(content, str):
         return content
     if is_reference(content) and all(isinstance(name, str) and name for name in content.values()):

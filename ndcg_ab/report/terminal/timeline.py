@@ -361,7 +361,10 @@ def format_drop(drop: Drop) -> str:
 
 
 def format_drop_cause(drop: Drop) -> str:
-    """Return the parts of a drop by cause, the largest first, or the changed inputs if the parts are unknown."""
+    """Return the parts of a drop by cause, the largest first: ``-0.2820 ranking, …``.
+
+    Return the changed inputs if the parts are unknown, or if all of them are negligible (at most `STILL`).
+    """
     parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
     causes = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
     return causes or f"changed: {', '.join(drop.changed)}"

@@ -132,7 +132,10 @@ def partition_values(name: Path) -> dict[str, str | None]:
 
 
 def fetch_objects(described: FileSource, directory: Path, folder: Path) -> Iterator[Part]:
-    """Download the objects that an address stands for into `folder` and yield the copies."""
+    """Download the objects that the address of `described` stands for into `folder`, and yield the copies.
+
+    directory: the folder from which relative paths of secrets start.
+    """
     store = open_store(described, directory)
     names = object_names(store, described)
     for index, name in enumerate(names):

@@ -345,10 +345,11 @@ def read_checked_batches(
 ) -> Iterator[Any]:
     """Yield the rows of a table in batches of `size` rows, and check the number of rows after the last batch.
 
-    columns: the columns to read; None for all. Raises InputError, and closes the file, if the number of rows that were
-    read differs from one that the footer of a Parquet file declares: the rows of the file, the rows of all row groups,
-    or the values of a column that was read and has no lists. Other columns are not checked, because a broken footer can
-    crash the process there. Arrow files are not checked.
+    The footer of a Parquet file declares the number of rows three times: for the file, per row group, and as the number
+    of values of each column. If one of these differs from the rows that were read, the file is closed and InputError is
+    raised. Of the columns, only those that were read and have no lists are checked: a broken footer can crash the
+    process if it is asked about another column. Arrow files are not checked.
+    columns: the columns to read; None for all.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):

@@ -27,8 +27,8 @@ class Reading:
     delimiter, decimal : str
         The signs between fields and within numbers, for delimited text.
     records : callable, optional
-        Yields (location, {field: value}) from (number, line) pairs for the format ``lines``, or from the value of a
-        document for the format ``json``; None for other formats.
+        Yields (location, {field: value}) from (number, line) pairs for the format ``lines``, or from the parsed content
+        of the file for the format ``json``; None for other formats.
     words : str
         The name of the recognised form, such as ``BEIR judgments``, for messages; may be empty.
     is_doubtful : bool

@@ -187,8 +187,8 @@ class JudgeFunctionCaller:
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
     """Return the source code of a function's module, or None if it is unavailable.
 
-    is_named: if True, return None, too, unless the module has the function as an attribute of the function's name. (A
-    lambda or a nested function is no such attribute.)
+    is_named: if True, also return None for a function that cannot be found in its module under its own name, such as a
+    lambda or a nested function.
     """
     module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:

@@ -170,7 +170,10 @@ class CombinedSources(Source):
         self.origin = ", ".join(dict.fromkeys(part.origin for part in parts))
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """Return the locations of a document's judgments in every file that judges it, joined by "and"."""
+        """Return the locations of a document's judgments in every file that judges it, joined by "and".
+
+        Return the `origin` of this source if no file judges the document. `table` and `layout` are not used.
+        """
         locations = [
             part.locate(query_id, doc_id)
             for part in self.parts

@@ -102,10 +102,10 @@ class BrokenRuleError(UnusualError):
 class TableRules:
     """A check of a table that was read fast: it finds tables with values that must be read record by record.
 
-    Such values are missing values, empty texts, texts with control characters, ids that are too long, and numbers that
-    are not finite or too large. An optional column may be null in all rows. spaces: True if texts with white space must
-    be read record by record, too. from_text: True if numbers were written as text, so that a large integer may have
-    been rounded.
+    Such values are missing values, words such as ``NA`` for "no grade", empty texts, texts with control characters, ids
+    that are too long, and numbers that are not finite or too large. An optional column may be null in all rows, but a
+    ranking without any score and any rank breaks the rules. spaces: True if texts with white space must be read record
+    by record, too. from_text: True if numbers were written as text, so that a large integer may have been rounded.
     """
 
     def __init__(self, *, spaces: bool, from_text: bool = False) -> None:

@@ -131,8 +131,9 @@ class SystemPair:
         sum of gains times fixed weights, because these have no closed form for the variance.
 
         candidate_factor: number >= 0 by which the probabilities of grades with a gain are multiplied, for unjudged
-            documents that only the candidate returned. With 1 such grades are as probable as in judged results.
-        baseline_factor: the number for unjudged documents that only the baseline returned.
+            documents that only the candidate returned. A factor of 1 makes these grades as probable as in judged
+            results.
+        baseline_factor: the factor for unjudged documents that only the baseline returned.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]

@@ -156,10 +156,10 @@ def reduce_flips(
 
 
 def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int | None) -> list[Any]:
-    """Apply `work` to ranges of blocks of flips in threads, and return one result per thread.
+    """Divide the sign flips into blocks, share the blocks among threads, and return one result per thread.
 
-    With k threads, each range has every k-th block.
-    flips, rows: sizes of the work, from which the number of threads is chosen.
+    work: receives the range of a thread's block numbers; with k threads, every k-th block.
+    flips, rows: numbers of sign flips and of differing rows, from which the number of threads is chosen.
     workers: largest number of threads; None for the number of processors of the process.
     """
     blocks = range(-(-flips // _BLOCK))

@@ -112,7 +112,7 @@ class Traits(NamedTuple):
     fails_margin : bool
         True if the verdict does not prove that a guardrail holds.
     tells_difference : bool
-        True if a sentence that gives the verdict as a reason includes the difference.
+        True if a decision that gives the verdict as its reason prints the difference in brackets after the verdict.
     mark : str
         One character that stands for the verdict; empty if the mark of another verdict is used.
     tone : Tone

@@ -265,7 +265,10 @@ KINDS: dict[str, type[Source]] = {  # the key that determines the kind of source
 
 
 class InputEntry(OnSpark, Readable):
-    """An entry of the configuration that describes a source; it can have the keys of any one kind of source."""
+    """An entry of the configuration that describes where one input comes from, such as a file or a database.
+
+    It has the keys of one kind of source (`KINDS`).
+    """
 
     kinds: ClassVar[Mapping[str, type[Source]]]
     contents: ClassVar[str] = "rows"
