@@ -19,7 +19,7 @@ from ndcg_ab.report.words import (
     query_kind,
 )
 from ndcg_ab.results.cost_records import requests_text
-from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping
+from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text
@@ -265,11 +265,11 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
 def explain_label_effect(row: Comparison) -> str:
     """Return a clause on whether unjudged results could change a verdict, and how.
 
-    The text is empty if the comparison is undecided or not testable, if no result is unjudged, or if the effect of
-    unjudged results was not computed.
+    The text is empty if the queries show nothing, so that the comparison is open; if no result is unjudged; or if the
+    effect of unjudged results was not computed.
     """
     unjudged = row.unjudged
-    if unjudged is None or not unjudged.documents or row.conclusion.traits.is_open:
+    if unjudged is None or not unjudged.documents or measured_state(row).is_undecided:
         return ""
     between = (
         ""

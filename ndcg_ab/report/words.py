@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping
+from ndcg_ab.results.decisions import Choice, can_be_reversed, describe_tipping, measured_state
 from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, fully_judged_text, has_clear_lead, queries_text
@@ -210,7 +210,7 @@ def format_unjudged(comparison: Comparison) -> str | None:
     1.3: the tipping factor: how many times as probable as in judged results relevant grades of unjudged results must be
         for the verdict to change, with 1/1.3 for the system that the verdict favours. Instead of ``tips at 1.3``, the
         text is ``does not tip up to 5`` if no factor up to 5 changes the verdict, and ``open by the queries`` if the
-        verdict is undecided or not testable.
+        queries show nothing: the verdict is undecided, not testable or, of a guardrail, a loss that is not ruled out.
     -0.0185 to +0.3414: range of the difference over all grades that the unjudged results could have; left out if it is
         unknown.
     """
@@ -218,7 +218,7 @@ def format_unjudged(comparison: Comparison) -> str | None:
     if unjudged is None or not unjudged.documents:
         return None
     tips = "does not tip up to 5" if unjudged.tipping_factor is None else f"tips at {unjudged.tipping_factor:g}"
-    if comparison.conclusion.traits.is_open:
+    if measured_state(comparison).is_undecided:
         tips = "open by the queries"
     between = "" if unjudged.low is None else f"; over all grades {signed(unjudged.low)} to {signed(unjudged.high)}"
     return f"{unjudged.documents:,} unjudged: {tips}{between}"

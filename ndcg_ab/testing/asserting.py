@@ -12,7 +12,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model.by_metric import ALL
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.results.decisions import NO_REGRESSION
+from ndcg_ab.results.decisions import NO_REGRESSION, measured_state
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text
 from ndcg_ab.visible import visible
@@ -130,7 +130,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
     proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
     is_asked = any(gate.name == NO_REGRESSION for gate in result.gates)
     for row in result.comparisons if is_asked else ():
-        if row.family != PRIMARY or not row.conclusion.traits.is_open or row.metric in proven:
+        if row.family != PRIMARY or not measured_state(row).is_undecided or row.metric in proven:
             continue
         if row.mde is None:
             yield f"{row.metric} {row.verdict}"

@@ -103,8 +103,6 @@ class Traits(NamedTuple):
     ----------
     favours : int
         1 if the verdict favours the candidate, -1 if the baseline, 0 if neither.
-    is_open : bool
-        True if the verdict leaves open which system is better.
     is_guardrail : bool
         True if only guardrails can have the verdict.
     is_harm : bool
@@ -120,7 +118,6 @@ class Traits(NamedTuple):
     """
 
     favours: int = 0
-    is_open: bool = False
     is_guardrail: bool = False
     is_harm: bool = False
     fails_margin: bool = True
@@ -133,8 +130,8 @@ _TRAITS = {
     Verdict.IMPROVED: Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD),
     Verdict.REGRESSED: Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD),
     Verdict.EQUIVALENT: Traits(tells_difference=True),
-    Verdict.UNDECIDED: Traits(is_open=True),
-    Verdict.NOT_TESTABLE: Traits(is_open=True),
+    Verdict.UNDECIDED: Traits(),
+    Verdict.NOT_TESTABLE: Traits(),
     Verdict.IDENTICAL: Traits(fails_margin=False, mark="=", tone=Tone.DIM),
     Verdict.NOT_WORSE: Traits(is_guardrail=True, fails_margin=False, mark="✓"),
     Verdict.MAY_BE_WORSE: Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN),

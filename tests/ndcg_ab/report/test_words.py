@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.report import words as text
+from ndcg_ab.report.explanations import explain_label_effect
 from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY, queries_text
@@ -149,6 +150,14 @@ def test_the_tipping_factor_is_said_where_it_turns_the_verdict() -> None:
     assert text.format_unjudged(row(unjudged=found)) == "33 unjudged: tips at 1.1; over all grades -0.0200 to +0.3400"
     assert text.format_unjudged(row(unjudged=Unjudged(3, State.BETTER, 1.2))) == "3 unjudged: does not tip up to 5"
     assert text.format_unjudged(row(unjudged=Unjudged(0, State.BETTER, 1.2))) is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNDECIDED, Verdict.NOT_TESTABLE, Verdict.MAY_BE_WORSE])
+def test_what_the_queries_leave_open_is_not_said_to_stand(verdict: Verdict) -> None:
+    """A guardrail whose loss is not ruled out is as open as an undecided comparison."""
+    found = row(conclusion=verdict, smallest_effect=0.01, unjudged=Unjudged(3, State.OPEN, 1.2))
+    assert text.format_unjudged(found) == "3 unjudged: open by the queries"
+    assert explain_label_effect(found) == ""
 
 
 def test_complete_judgments_are_said_once() -> None:
