@@ -56,6 +56,7 @@ lint: styled typed .venv/linted_sql
 styled: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell ndcg_ab ndcg_core flows sql docs configs benchmarks README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md
 
 typed: .venv/ready
 	$(BIN)/mypy

@@ -58,7 +58,7 @@ def check_rankings_alone(
 
 
 def check_order(engine: Engine, metric: Metric) -> Iterator[Finding]:
-    """Yield findings on ties within a metric's depth, and on rank columns that order these results differently.
+    """Yield findings on ties within a metric's depth, and on rank columns that disagree with the scores there.
 
     Nothing is yielded for a metric with ties = given or unjudged = condense.
     """

@@ -159,7 +159,7 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 def check_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Return findings on margins and smallest effects that seem too large, and on the file of queries.
 
-    Raises InputError if one of them is not smaller than the range of its metric.
+    Raises InputError if a margin, smallest effect or threshold is not smaller than the range of its metric.
     """
     return [*check_configured_differences(engine, evaluation), *check_query_ids(engine, evaluation)]
 

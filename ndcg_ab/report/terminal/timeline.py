@@ -162,7 +162,7 @@ def group_nights(timeline: Timeline) -> list["EvaluatedNight | NightGroup"]:
 def format_night_group(nights: "NightGroup") -> str:
     """Return a text about nights without an evaluation: ``3 nights same as 8, the last 11-11 02:00``.
 
-    For failed nights: ``✗ could not run: …``.
+    8 is the number of the evaluation that was reused. For failed nights: ``✗ could not run: …``.
     """
     night, last = nights[0], format_moment(nights[-1].began)[5:]
     many = len(nights) > 1

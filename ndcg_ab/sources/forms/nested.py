@@ -93,8 +93,8 @@ def query_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 def find_query_id(row: Object) -> Any:
     """Return the id of a query object, or None if it has none.
 
-    The first of these values that exists is returned: that of a key that is a known name of a query id; the id, then
-    the text, of a nested object ``query`` or ``topic``; that of ``id``, then of ``_id``.
+    These are tried in order: a key with a known name of a query id; the id, else the text, of a nested object ``query``
+    or ``topic``; the key ``id``; the key ``_id``.
     """
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
     column = field_column("query_id", [*ids])

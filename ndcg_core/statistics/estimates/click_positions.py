@@ -75,9 +75,9 @@ def fit_counts(counts: ClickCounts, most_rounds: int = MOST_ROUNDS) -> tuple[Flo
     skipped, is_clicked = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Return the negative log likelihood divided by the number of clicks, and its gradient.
+        """Return the negative log likelihood divided by the number of clicks, and its gradient by `logs`.
 
-        logs: logarithms of the examinations of the clicked ranks.
+        logs: logarithms of the probabilities that users examine the clicked ranks, one for each clicked rank.
         """
         nonlocal attraction
         examination[clicked] = np.exp(logs)

@@ -135,9 +135,9 @@ class Database(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the mapping with the key `uri` that an address stands for; any other value unchanged.
+        """Return ``{uri: value}`` if the value is an address, or a reference to one such as ``{env: NAME}``.
 
-        The address may be a reference, such as ``{env: NAME}``.
+        Any other value is returned unchanged.
         """
         return {"uri": value} if is_reference(value) else super().expand(value)
 
