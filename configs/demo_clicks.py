@@ -22,7 +22,7 @@ LOG = HERE / "demo_clicks.jsonl.gz"
 SEED, SEARCHES, DEPTH, VERSIONS = 7, 2_400, 8, ("body-only", "name-weighted")
 
 
-def rows_of(name: str) -> list[dict[str, str]]:
+def read_rows(name: str) -> list[dict[str, str]]:
     with (HERE / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
@@ -40,9 +40,9 @@ def simulate() -> list[dict[str, Any]]:
     from click_users import attractions, position_user
     from demo_engine import search as search_engine
 
-    texts = {row["query_id"]: row["text"] for row in rows_of("demo_queries.tsv")}
+    texts = {row["query_id"]: row["text"] for row in read_rows("demo_queries.tsv")}
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in rows_of("demo_judgments.tsv"):
+    for row in read_rows("demo_judgments.tsv"):
         grades[row["query_id"]][row["doc_id"]] = float(row["grade"])
     highest = max(grade for known in grades.values() for grade in known.values())
     shown = {version: search_engine(texts, version=version) for version in VERSIONS}

@@ -37,7 +37,7 @@ PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
 LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 
 
-def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
+def run_as_flow(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
     """Perform a run as a flow that Prefect records; return None, or the reason why the record is missing or incomplete.
 
     If no server can be used, nothing is performed. If a server dies or hangs, the flow ends early, and the stages that

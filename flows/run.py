@@ -36,9 +36,9 @@ def run_evaluation(
     def run_and_observe() -> Context:
         with log_failed_night(evaluation, say), open_run(evaluation, say, force=force, at=at) as run:
             if is_server_named(evaluation):
-                from .observed import observe
+                from .observed import run_as_flow
 
-                run.unobserved = observe(run, evaluation, force, at)
+                run.unobserved = run_as_flow(run, evaluation, force, at)
                 if run.unobserved:
                     say(f"going on without Prefect ({run.unobserved})")
             perform_remaining_stages(run, perform_patiently)

@@ -70,7 +70,7 @@ class InputError(Exception):
         self.parts = parts
 
 
-class SilentError(InputError):
+class UnavailableError(InputError):
     """Raised if a source of data did not answer, and a retry may succeed. Exit code 2."""
 
 

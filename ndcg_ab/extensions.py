@@ -14,7 +14,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.config.secrets.redaction import redacted_error
-from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, message_of, on_one_line
+from ndcg_ab.errors import LONGEST, InputError, TrackingError, UnavailableError, format_value, message_of, on_one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,11 +60,11 @@ def load_extension(entry: "EntryPoint") -> Any:
 def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
     """Convert errors of outside code within the context to InputError.
 
-    An error that may pass by itself, such as a lost connection, becomes SilentError. Every BaseException is converted,
-    also SystemExit, CancelledError and GeneratorExit. InputError, TrackingError, KeyboardInterrupt and the exception
-    with which Prefect ends a task that takes too long are raised unchanged.
+    An error that may pass by itself, such as a lost connection, becomes UnavailableError. Every BaseException is
+    converted, also SystemExit, CancelledError and GeneratorExit. InputError, TrackingError, KeyboardInterrupt and the
+    exception with which Prefect ends a task that takes too long are raised unchanged.
     failure: the beginning of the message, such as ``python = 'engine:search' failed``.
-    kind: the class of the raised errors, or a function message -> error; None for InputError and SilentError.
+    kind: the class of the raised errors, or a function message -> error; None for InputError and UnavailableError.
     """
     try:
         yield
@@ -73,9 +73,9 @@ def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | No
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] == "prefect":
             raise
-        may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
+        usual = UnavailableError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
         message = on_one_line(": ".join(filter(None, [type(error).__name__, message_of(error)])), LONGEST)
-        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {message}") from redacted_error(error)
+        raise (kind or usual)(f"{failure}: {message}") from redacted_error(error)
 
 
 @contextlib.contextmanager

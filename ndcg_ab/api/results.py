@@ -13,7 +13,7 @@ from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.page.data import MovedQuery, PageData, largest_moves
 from ndcg_ab.report.words import deciding_interval
 from ndcg_ab.results import codec
-from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.change_records import RankingChanges
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
@@ -132,7 +132,7 @@ class CompareResult:
         return pa.Table.from_pylist(rows, schema=pa.schema(types))
 
     @property
-    def changes(self) -> tuple[Changes, ...]:
+    def changes(self) -> tuple[RankingChanges, ...]:
         """The changes in the top results, one record per candidate.
 
         The tuple is empty if there are no rankings, if another tool computed the first metric, or if there are too many

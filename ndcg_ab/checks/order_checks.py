@@ -13,7 +13,7 @@ from ndcg_ab.checks.findings import make_finding, query_examples
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.loading import paused_garbage_collection, read_by_system, rows_of
+from ndcg_ab.scoring.loading import list_system_rows, paused_garbage_collection, read_by_system
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule, reads_below_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
@@ -173,11 +173,11 @@ def check_group(
     ]
     for (system_id,) in engine.rows("system", ("system_id",), order="position"):  # one at a time: memory
         results: dict[str, list[Result]] = defaultdict(list)
-        for query_id, *row in rows_of(sensitive, system_id):
+        for query_id, *row in list_system_rows(sensitive, system_id):
             results[query_id].append(Result(*row))
-        tied_counts = dict(rows_of(tied, system_id))
+        tied_counts = dict(list_system_rows(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
-            known = dict(rows_of(every, system_id))
+            known = dict(list_system_rows(every, system_id))
             yield from check_rank_column(engine, metric, system_id, known, judgments, ranks, key.depth_to_check)
             if tied_counts:
                 yield make_tie_finding(metric, system_id, known, results, judgments, tied_counts)

@@ -44,7 +44,7 @@ def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> It
     for name, pulled in rankings.items():
         if pulled.remote_table:
             continue
-        rows = next(read_batches(pulled.rows_read, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
+        rows = next(read_batches(pulled.loaded_rows, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
         queries = len(pc.unique(rows["query_id"]))
         counts = pc.value_counts(rows["doc_id"]).flatten()
         words = pc.is_in(pc.utf8_lower(counts[0]), value_set=pa.array(PLACEHOLDERS))

@@ -105,7 +105,7 @@ def check_rankings(
         yield from findings_from_pulled(name, pulled, name)
         if name in answers:
             yield from check_ranks(name, pulled, notices, answers[name])
-            yield from check_rising(name, pulled)
+            yield from check_rising_scores(name, pulled)
     yield from find_few_queries(answers, rankings)
     yield from check_copies(rankings)
 
@@ -199,7 +199,7 @@ def check_ranks(
         yield finding_of("constant_score", message, row.count, severity)
 
 
-def check_rising(name: str, pulled: Pulled) -> list[Finding]:
+def check_rising_scores(name: str, pulled: Pulled) -> list[Finding]:
     """Return a finding if a ranking without ranks lists its results by rising score in nearly every query.
 
     The list is empty for any other ranking, and if only the needed results of the ranking were loaded.
@@ -326,7 +326,7 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     first = min(pulled.query_ids)
     if not scored:
         return first
-    rows = select_queries(pulled.rows_read, [first])
+    rows = select_queries(pulled.loaded_rows, [first])
     best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
     return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
 

@@ -18,7 +18,7 @@ from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
+from ndcg_ab.results.change_records import MovedDocuments, QueryDifference, RankingChanges, TopDocument
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.parity import refuse_disagreement, sample_queries
@@ -35,7 +35,7 @@ LARGEST = 3  # queries that are shown side by side, for wins and for losses
 SIDE_BY_SIDE = 10  # ranks that are shown side by side
 
 
-def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
+def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[RankingChanges, ...]:
     """Return one record of changes in the top ranks per candidate.
 
     The tuple is empty if there are no rankings or no candidates, if another tool computed the first metric, or if there
@@ -66,9 +66,9 @@ def make_changes(
     candidate: str,
     rows: pa.Table,
     moved: Sequence[MovedDocuments],
-    largest: tuple[ChangedQuery, ...],
+    largest: tuple[QueryDifference, ...],
     about: tuple[Evaluation, int],
-) -> Changes:
+) -> RankingChanges:
     """Make the record of one candidate's changes.
 
     rows: rows of the table `query_change`, by rising query_id. moved: numbers of documents that entered and left the
@@ -80,7 +80,7 @@ def make_changes(
     overlaps = overlaps_of(rows)
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
     rbo = rows["rbo"].to_pylist()
-    return Changes(
+    return RankingChanges(
         candidate=candidate,
         baseline=evaluation.baseline_name,
         metric=evaluation.metric_list[0].name,
@@ -142,7 +142,7 @@ def most_changed(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array([*wins, *losses], pa.int64()))
 
 
-def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
+def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[QueryDifference, ...]]:
     """Return, per candidate, records of the chosen queries with the top results of baseline and candidate.
 
     chosen: rows from `most_changed`, by candidate.
@@ -164,7 +164,7 @@ def make_changed_queries(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict
         documents.sort(key=lambda row: row.rank)
     return {
         name: tuple(
-            ChangedQuery(
+            QueryDifference(
                 query_id=row["query_id"],
                 difference=row["difference"],
                 overlap=overlap_of_both,

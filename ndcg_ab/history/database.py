@@ -26,7 +26,7 @@ from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdb_error, is_out_of_m
 from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.full_disks import UNWRITABLE_WORDS, WORDS
-from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.change_records import RankingChanges
 from ndcg_ab.results.codec import decode, record_row, records_table
 from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Decision
@@ -70,7 +70,7 @@ RECORDS: dict[str, type | dict[str, pa.DataType]] = {
     "acknowledged": text_columns("at", "note"),
     "since_last": text_columns("system_id", "changed", "unknown") | {"earlier": pa.int64()},
     "moved": MeanChange,
-    "changes": Changes,
+    "changes": RankingChanges,
     "ledger": LedgerRow,
     "cost": CostValue,
     "cost_difference": CostDifference,

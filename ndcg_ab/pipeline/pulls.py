@@ -133,7 +133,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
     with store.memory() as memory:
 
         def read() -> Pulled:
-            needed = store.needed_results()
+            needed = store.results_to_read()
             ranking = pull_source(
                 source,
                 RANKING,

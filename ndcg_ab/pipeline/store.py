@@ -130,7 +130,7 @@ class Store(ABC):
         force: True to ignore the reduced rankings that earlier runs stored.
         """
 
-    def needed_results(self) -> NeededResults | None:
+    def results_to_read(self) -> NeededResults | None:
         """Return the part of a ranking that must be read, or None if all of it must be read."""
         return None
 
@@ -249,7 +249,7 @@ class MemoryStore(Store):
         rankings = {name: self._pulled[ranking_key(index)] for index, name in names}
         return {name: each.with_all_rows() for name, each in rankings.items()} if complete else rankings
 
-    def needed_results(self) -> NeededResults | None:
+    def results_to_read(self) -> NeededResults | None:
         judgments = self.judgments()
         if self._complete or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings

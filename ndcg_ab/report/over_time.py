@@ -60,8 +60,8 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
             yield ChangeLine("", f"{system.system_id}: was not there")
         for row in since.comparisons_of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
-            yield ChangeLine(since_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
-            if moved and (has_several_causes(moved, system) or (row in since.dropped and moved.parts)):
+            yield ChangeLine(change_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
+            if moved and (has_cause_besides_ranking(moved, system) or (row in since.dropped and moved.parts)):
                 yield ChangeLine("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
                 lost = [each for each in since.lost if (each.system_id, each.metric) == (row.candidate, row.metric)]
@@ -87,7 +87,7 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Chang
         yield ChangeLine("", f"what moved the means cannot be told: {reason}")
 
 
-def since_mark(row: Comparison) -> str:
+def change_mark(row: Comparison) -> str:
     """Return the mark, such as ▼, of a system's change since the previous evaluation; "" if it is only a note.
 
     It is only a note if the ranking is unchanged, or if a loss is shown to be smaller than the smallest effect.
@@ -106,10 +106,10 @@ def unexplained_lines(since: SinceLast, system: SystemSince) -> Iterator[ChangeL
             yield ChangeLine("?", f"{text}; whether its ranking dropped cannot be told")
 
 
-def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
+def has_cause_besides_ranking(moved: MeanChange, system: SystemSince) -> bool:
     """Return whether a cause other than the ranking contributed to the change of a system's mean.
 
-    False if the change could not be divided by cause.
+    The result is False if the change could not be divided by cause.
     """
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
@@ -157,7 +157,7 @@ def parts_of_changes(since: SinceLast | None) -> list[ChangePart]:
     return [
         ChangePart(row, cause, part, [query for query in row.behind if query.part == cause])
         for row in (since.moved if since else ())
-        if has_several_causes(row, systems[row.system_id])
+        if has_cause_besides_ranking(row, systems[row.system_id])
         for cause, part in row.parts.items()
     ]
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ndcg_ab.report import words
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
-from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
+from ndcg_ab.results.change_records import JudgeNoise, Judges, QueryDifference, RankingChanges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, format_cost, requests_text
 from ndcg_ab.results.numbers import (
     format_fraction,
@@ -125,7 +125,7 @@ SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
 COLUMNS = (20, 40)  # of a document, at least and at most
 
 
-def format_changes(changes: Changes) -> str:
+def format_changes(changes: RankingChanges) -> str:
     """Return the changes in the top results: ``top 10 changed on 131 of 158 queries (ndcg@10 on 120): …``."""
     if not changes.changed:
         return f"top {changes.depth} unchanged on {queries_text(changes.queries)}"
@@ -145,7 +145,7 @@ def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_SHOWN else {}
 
 
-def changes_heads(changes: Changes) -> list[str]:
+def changes_heads(changes: RankingChanges) -> list[str]:
     """Return the column heads of the table of changed results, such as "queries changed" and "added, relevant"."""
     shares = ["shared, mean", "shared, median", "RBO, mean", "RBO, median"]
     counts = [f"{what}{kind}" for what in ("added", "dropped") for kind in ("", ", relevant", ", unjudged")]
@@ -188,7 +188,7 @@ def format_grade(grade: float | None) -> str:
     return "unjudged" if grade is None else f"grade {grade:g}"
 
 
-def format_side_by_side(changes: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
+def format_side_by_side(changes: RankingChanges, query: QueryDifference, width: int) -> Iterator[str]:
     """Yield lines with the top results of both systems on one query; ✕ marks removed documents, + added ones.
 
     width: columns of the terminal.

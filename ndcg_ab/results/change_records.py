@@ -32,7 +32,7 @@ class TopDocument:
 
 
 @dataclass(frozen=True)
-class ChangedQuery:
+class QueryDifference:
     """A query on which the first metric differs between baseline and candidate, with the top results of each.
 
     Attributes
@@ -56,7 +56,7 @@ class ChangedQuery:
 
 
 @dataclass(frozen=True)
-class Changes:
+class RankingChanges:
     """The changes that one candidate makes in the top ranks, compared with the baseline (docs/changes.md).
 
     Attributes
@@ -83,7 +83,7 @@ class Changes:
         Numbers of documents that only the baseline has: all, those with a grade above 0, and those without a grade.
     grades : tuple of MovedDocuments
         Entered and left documents by grade, the highest grade first and unjudged documents last.
-    largest : tuple of ChangedQuery
+    largest : tuple of QueryDifference
         The queries that the candidate wins most, then those that it loses most, at most three of each.
     """
 
@@ -105,7 +105,7 @@ class Changes:
     left_relevant: int
     left_unjudged: int
     grades: tuple[MovedDocuments, ...] = ()
-    largest: tuple[ChangedQuery, ...] = ()
+    largest: tuple[QueryDifference, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, assert_never
 
-from ndcg_ab.results.change_records import Changes, Judges
+from ndcg_ab.results.change_records import Judges, RankingChanges
 from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types, json_text
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
@@ -263,7 +263,7 @@ class Outcome:
         One result per condition of the gate; empty without a gate.
     judges : Judges or None
         Agreement of several judges; None if no document has several judges.
-    changes : tuple of Changes
+    changes : tuple of RankingChanges
         Changes of each candidate in the top ranks; empty if the rankings are not on this machine.
     left_out : tuple of LeftOut
         The primary comparisons without the judgments that each system alone contributed; empty if judgments do not name
@@ -290,7 +290,7 @@ class Outcome:
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
     judges: Judges | None = None
-    changes: tuple[Changes, ...] = ()
+    changes: tuple[RankingChanges, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     function_judge: FunctionJudge | None = None
     if_all_decided: tuple[Decision, ...] = ()

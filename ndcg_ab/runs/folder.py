@@ -18,7 +18,7 @@ import pyarrow.parquet as papq
 from ndcg_ab import __version__, thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
 from ndcg_ab.history.database import digest_of
@@ -143,13 +143,13 @@ class RunFolder(Store):
         """Return a digest that identifies the present content of an input's source, without reading its rows.
 
         None if there is no such digest, if the input must not be cached, or if the source cannot be opened. Raise
-        SilentError if the source does not answer.
+        UnavailableError if the source does not answer.
         """
         if not entry.is_remembered:
             return None
         try:
             return read_content_key(entry.source, entry.layout, self.evaluation.directory, __version__ + entry.about)
-        except SilentError:
+        except UnavailableError:
             raise
         except (InputError, OSError):
             return None

@@ -8,7 +8,7 @@ from ndcg_ab.config.loading.templates import resolve_templates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import Budget, Say
-from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, error_text, message_of
+from ndcg_ab.errors import InputError, ParityError, SqlError, TrackingError, UnavailableError, error_text, message_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.failed_nights import read_failed_nights, record_failed_night
 from ndcg_ab.history.working_folder import working_folder
@@ -94,9 +94,9 @@ def is_worth_retrying(error: BaseException) -> bool:
     """Return whether a retry after an error may succeed.
 
     False for data or SQL that break a rule (InputError, ParityError, SqlError). True for any other error, and for
-    SilentError, which means that a source did not answer.
+    UnavailableError, which means that a source did not answer.
     """
-    return isinstance(error, SilentError) or not isinstance(error, InputError | ParityError | SqlError)
+    return isinstance(error, UnavailableError) or not isinstance(error, InputError | ParityError | SqlError)
 
 
 def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:

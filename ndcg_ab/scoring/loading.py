@@ -96,7 +96,7 @@ def collect_query_ids(judgments: Pulled, queries: Queries, rankings: Mapping[str
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     """Put all rankings into the table `pulled_ranking`; the engine itself reads rankings that are in files."""
-    rows = {name: pulled.rows_read for name, pulled in rankings.items()}
+    rows = {name: pulled.loaded_rows for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.remote_table for pulled in rankings.values()):
         engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
@@ -145,7 +145,7 @@ def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable
     """Return the ranking of a system in the columns of `pulled_ranking`, with the system's name in every row."""
     if pulled.remote_table:
         return pulled.remote_table.with_system(system_id)
-    table = pulled.rows_read
+    table = pulled.loaded_rows
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
     return pa.table(
         {
@@ -186,7 +186,7 @@ def run_edges(codes: NDArray[np.integer[Any]]) -> list[int]:
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
-def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:
+def list_system_rows(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:
     """Return the rows of a system as tuples of Python objects; an empty list if the system has no table.
 
     tables: table by system_id.

@@ -117,7 +117,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         for answer, each in counts.items():
             recomputed.compare(answer, SOMETHING, each.ranking)
     remaining -= long
-    depth = relevant_depth(metrics)
+    depth = scored_depth(metrics)
     short = {
         answer: count if depth is None else min(count, max(depth, count // SEEN))
         for answer, count in returned.items()
@@ -173,7 +173,7 @@ def read_results(
     depend on them.
     """
     columns = ("system_id", "query_id", *RESULT.names)
-    depth = relevant_depth(metrics)
+    depth = scored_depth(metrics)
     pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})
     if not (parts := [reachable_results(piece, depth) for piece in pieces]):
         return
@@ -187,7 +187,7 @@ def read_results(
         yield answer, list(map(Result, *(column.to_pylist() for column in own.columns)))
 
 
-def relevant_depth(metrics: Sequence[Metric]) -> int | None:
+def scored_depth(metrics: Sequence[Metric]) -> int | None:
     """Return the number of top ranks that can affect any metric; None for all."""
     return None if any(reads_below_cutoff(metric) for metric in metrics) else deepest_cutoff(metrics)
 

@@ -201,7 +201,7 @@ class Source(ABC):
         ------
         InputError
             If the data break a rule; the message says which rule and where.
-        SilentError
+        UnavailableError
             If the source did not answer, and a retry may succeed.
         """
         return self.answer(layout, PullRequest(queries)).table
@@ -210,7 +210,7 @@ class Source(ABC):
         """Return the rows that answer a request, with documents and costs if the source has them.
 
         A source overrides this method, or `pull` if it only needs the texts of queries. Raise InputError if the data
-        break a rule, and SilentError if the source did not answer and a retry may succeed.
+        break a rule, and UnavailableError if the source did not answer and a retry may succeed.
         """
         return PullResult(self.pull(layout, pull.texts))
 
@@ -233,8 +233,8 @@ class Source(ABC):
         """Return a context manager that yields a function for sending single queries.
 
         The function takes a query id, and returns the costs of the request by name and whether the request failed. It
-        raises InputError or SilentError if more queries failed than allowed. By default this method raises InputError,
-        because the source cannot be queried again.
+        raises InputError or UnavailableError if more queries failed than allowed. By default this method raises
+        InputError, because the source cannot be queried again.
         """
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
@@ -285,7 +285,7 @@ class Pulled:
         return self.source.origin
 
     @property
-    def rows_read(self) -> Any:
+    def loaded_rows(self) -> Any:
         """The rows read so far: all rows, or only the top results of each query if the ranking was reduced."""
         return self.reduced.rows if self.reduced else self.table
 
@@ -296,7 +296,7 @@ class Pulled:
     @property
     def remote_table(self) -> RemoteTable | None:
         """The remote table that holds the rows, or None if the rows are on this machine."""
-        remote_text = (self.rows_read.schema.metadata or {}).get(STAYING)
+        remote_text = (self.loaded_rows.schema.metadata or {}).get(STAYING)
         return RemoteTable.from_json(remote_text) if remote_text else None
 
     @property
@@ -313,17 +313,17 @@ class Pulled:
 
     def lacks(self, column: str) -> bool:
         """Return whether a column, such as score or rank, is empty in some row."""
-        return count_nulls(self.rows_read, column) > 0
+        return count_nulls(self.loaded_rows, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """The remarks that the source made while reading."""
-        return read_remarks(self.rows_read)
+        return read_remarks(self.loaded_rows)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """The ids of the queries that the source failed on, whose results are missing."""
-        return tuple(json.loads((self.rows_read.schema.metadata or {}).get(FAILED, b"[]")))
+        return tuple(json.loads((self.loaded_rows.schema.metadata or {}).get(FAILED, b"[]")))
 
     @property
     def digest(self) -> str:

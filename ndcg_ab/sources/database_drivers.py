@@ -15,7 +15,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, format_value, on_one_line, require_libraries
+from ndcg_ab.errors import InputError, UnavailableError, format_value, on_one_line, require_libraries
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter, Pieces
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
@@ -62,8 +62,8 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
     """Yield the name of a database for messages, and an iterator over the result of the query.
 
     The first item of the iterator is the schema; the others are record batches. memory: the memory limit for a database
-    file; None for no limit. Raise InputError if the source is invalid or its answer exceeds the limits, and SilentError
-    if the database did not answer and a retry may succeed.
+    file; None for no limit. Raise InputError if the source is invalid or its answer exceeds the limits, and
+    UnavailableError if the database did not answer and a retry may succeed.
     """
     location, limits_key, answer = answer_query(described, directory, memory)
     bounds = BOUNDS[limits_key]._replace(seconds=described.database.timeout)
@@ -189,7 +189,7 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 
     If SQLite would write files beside the database, a copy is queried. options: further parameters of the driver.
     seconds: has no effect for SQLite. Raise InputError if the query fails, and
-    SilentError if the database is locked.
+    UnavailableError if the database is locked.
 
     Notes
     -----
@@ -213,8 +213,8 @@ def query_by_adbc(
     """Yield the schema and then the batches of a query through the ADBC driver manager.
 
     location: the database, for messages. seconds: the time after which a server ends the query. directory: the folder
-    from which the path of a driver starts. Raise InputError if the query fails, and SilentError if the database did not
-    answer and a retry may succeed.
+    from which the path of a driver starts. Raise InputError if the query fails, and UnavailableError if the database
+    did not answer and a retry may succeed.
 
     Notes
     -----
@@ -264,7 +264,7 @@ def secret_texts(parameters: dict[str, str]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def translate_driver_errors(location: str, driver: str, parameters: dict[str, str], action: str) -> Iterator[None]:
-    """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed.
+    """Raise errors of a database driver as InputError without secrets, or as UnavailableError if a retry may succeed.
 
     action: a clause such as ``the query fails``.
     """
@@ -289,7 +289,7 @@ def translate_driver_errors(location: str, driver: str, parameters: dict[str, st
             raise InputError(f"{location}: {action}: {message}") from None
         if is_unavailable_error(error, driver):
             advice = "see that the server runs and that its address is right"
-            raise SilentError(f"{location}: the database does not answer: {message}; {advice}") from None
+            raise UnavailableError(f"{location}: the database does not answer: {message}; {advice}") from None
         raise InputError(f"{location}: {action}: {message}") from None
 
 

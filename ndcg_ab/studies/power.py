@@ -68,7 +68,7 @@ class PowerSettings:
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
 
 
-class Requirement(NamedTuple):
+class DetectableEffect(NamedTuple):
     """An effect and the number of queries that detect it.
 
     Attributes
@@ -110,9 +110,9 @@ class Plan:
         divisor). None for fewer than two queries.
     mde : float or None
         Mean difference that the present queries detect, in a family of the given number of comparisons.
-    needed : tuple of Requirement
+    needed : tuple of DetectableEffect
         Number of queries for each effect.
-    curve : tuple of Requirement
+    curve : tuple of DetectableEffect
         Detectable difference for each number of queries.
     obstacle : str or None
         Reason why nothing can be planned, in words; `mde` is then None, and `needed` and `curve` are empty.
@@ -133,8 +133,8 @@ class Plan:
     difference: float | None = None
     deviation: float | None = None
     mde: float | None = None
-    needed: tuple[Requirement, ...] = ()
-    curve: tuple[Requirement, ...] = ()
+    needed: tuple[DetectableEffect, ...] = ()
+    curve: tuple[DetectableEffect, ...] = ()
     obstacle: str | None = None
     questions: tuple[str, ...] = ()
 
@@ -159,16 +159,16 @@ class Plan:
         assert self.deviation is not None
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
-    def needed_for(self, effect: float, settings: PowerSettings) -> Requirement:
+    def needed_for(self, effect: float, settings: PowerSettings) -> DetectableEffect:
         """Return the effect with the smallest number of queries that detect it, if they vary as the present queries do.
 
         The number is None if 10^12 queries are not enough.
         """
         assert self.deviation is not None
         if self.detectable([MOST], settings)[0] > effect:
-            return Requirement(effect, None)
+            return DetectableEffect(effect, None)
         count = queries_needed(effect, self.deviation, settings.level, settings.power, self.freedom)
-        return Requirement(effect, count)
+        return DetectableEffect(effect, count)
 
 
 # ---- what the options say
@@ -413,7 +413,7 @@ def answer_questions(plan: Plan, settings: PowerSettings) -> Plan:
         plan,
         mde=plan.detectable([plan.queries], settings)[0] if plan.queries else None,
         needed=tuple(plan.needed_for(effect, settings) for effect in settings.effects),
-        curve=tuple(map(Requirement, plan.detectable(queries, settings), queries)),
+        curve=tuple(map(DetectableEffect, plan.detectable(queries, settings), queries)),
     )
 
 

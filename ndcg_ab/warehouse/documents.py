@@ -6,7 +6,7 @@ from ndcg_ab.warehouse import dialects, expressions
 from ndcg_ab.warehouse.dialects import Dialect, Tables
 from ndcg_ab.warehouse.expressions import gain_lines, number_literal
 from ndcg_ab.warehouse.step import Step, indent_lines, select_columns
-from ndcg_ab.warehouse.sums import cascade_of, judged_columns
+from ndcg_ab.warehouse.sums import factor_sql_of, judged_columns
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 
@@ -124,7 +124,7 @@ def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 
     Queries without a relevant judgment are left out if the metric excludes them.
     """
-    walk = cascade_of(metric)
+    walk = factor_sql_of(metric)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
         "judged_doc",
@@ -277,7 +277,7 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
         )
     else:
         columns.append(f"{gain} as gain")
-    if walk := cascade_of(metric):
+    if walk := factor_sql_of(metric):
         columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in walk.marks]
     if metric.effective_discount != "none":
         factor = expressions.discount_lines(metric, "ranked_doc.rank", dialect.real, metric.cutoff)

@@ -13,7 +13,7 @@ from ndcg_ab.warehouse import dialects, expressions
 from ndcg_ab.warehouse.dialects import DIALECTS, JUDGMENT_FIELDS, RANKING_FIELDS, Dialect, Tables
 from ndcg_ab.warehouse.documents import input_steps, judged_steps, query_dcg_step, ranked_steps, valid_judgments
 from ndcg_ab.warehouse.step import Step, chain_steps, unused_prefix
-from ndcg_ab.warehouse.sums import CASCADES, best_order_steps, cascade_of, cascade_steps, highest_grade_steps
+from ndcg_ab.warehouse.sums import FACTOR_SQL, best_order_steps, cascade_steps, factor_sql_of, highest_grade_steps
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import choice_text, format_number, unknown_value_message
@@ -50,7 +50,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
     is_cascade = metric.traits.factors is not None
-    if not expressions.is_expressible(metric) or (is_cascade and metric.traits.factors not in CASCADES):
+    if not expressions.is_expressible(metric) or (is_cascade and metric.traits.factors not in FACTOR_SQL):
         raise InputError(f"metric {metric.name}: {metric.measure} is not written as one query: choose another measure")
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
@@ -107,7 +107,7 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     yield from valid_judgments(metric)
     yield from judged_steps(metric, dialect)
     yield from ranked_steps(metric, dialect)
-    if walk := cascade_of(metric):
+    if walk := factor_sql_of(metric):
         yield from cascade_steps(metric, walk, dialect)
         return
     yield query_dcg_step(metric)

@@ -21,7 +21,7 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 
 @dataclass(frozen=True)
-class Cascade:
+class FactorSql:
     """The SQL of a measure whose factor at a rank depends on the results above, such as ap or err.
 
     Attributes
@@ -48,21 +48,21 @@ _RELEVANT, _EPSILON = "(walked_doc.gain_seen - 1e0", number_literal(factors.INFE
 _LIKELY = (
     f"{_RELEVANT} + {_EPSILON}) / {_RELEVANT} + walked_doc.nonrelevant_seen + {number_literal(2 * factors.INFERRED)})"
 )
-CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
-    factors.precision_at_ranks: Cascade("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
-    factors.stopping_factors: Cascade(
+FACTOR_SQL: dict[Callable[[factors.GradedRanking], list[float]], FactorSql] = {
+    factors.precision_at_ranks: FactorSql("walked_doc.gain_seen / walked_doc.rank", ("gain",)),
+    factors.stopping_factors: FactorSql(
         f"(case when {_ABOVE} > {number_literal(UNLIKELY)} then exp({_ABOVE}) else 0e0 end) / walked_doc.rank",
         ("unsatisfied",),
     ),
-    factors.within_relevant_factors: Cascade(
+    factors.within_relevant_factors: FactorSql(
         "case when walked_doc.rank <= judged_query.relevant then 1e0 else 0e0 end"
     ),
-    factors.preference_factors: Cascade(
+    factors.preference_factors: FactorSql(
         f"case when walked_doc.nonrelevant_seen > 0e0 then 1e0 - {_PREFERRED} / {_ALL} else 1e0 end",
         ("nonrelevant",),
         ("nonrelevant",),
     ),
-    factors.inferred_precision_factors: Cascade(
+    factors.inferred_precision_factors: FactorSql(
         f"(1e0 + (walked_doc.pooled_seen - 1e0) * {_LIKELY}) / walked_doc.rank",
         ("gain", "nonrelevant", "pooled"),
         ("nonrelevant", "pooled"),
@@ -71,15 +71,15 @@ CASCADES: dict[Callable[[factors.GradedRanking], list[float]], Cascade] = {
 """Factor function of a measure -> SQL cascade."""
 
 
-def cascade_of(metric: Metric) -> Cascade | None:
+def factor_sql_of(metric: Metric) -> FactorSql | None:
     """Return the cascade of a metric, the SQL of factors that depend on the results above a rank.
 
     Return None if the metric's factors do not depend on the results above.
     """
-    return CASCADES[metric.traits.factors] if metric.traits.factors else None
+    return FACTOR_SQL[metric.traits.factors] if metric.traits.factors else None
 
 
-def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[str]:
+def judged_columns(metric: Metric, cascade: FactorSql, dialect: Dialect) -> list[str]:
     """Return the SQL of the columns that the select judged_doc gets for a cascade; [] if the cascade needs none.
 
     `nonrelevant` is 1 if the document is judged not relevant, else 0. `pooled` is always 1.
@@ -92,7 +92,7 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
     return [f"cast({values[mark]} as {dialect.real}) as {mark}" for mark in cascade.marks]
 
 
-def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
+def cascade_steps(metric: Metric, cascade: FactorSql, dialect: Dialect) -> Iterator[Step]:
     """Yield the selects of a cascade.
 
     They compute sums from rank 1 to each rank, and then, per system and query, the sum of gain times factor.

@@ -80,7 +80,7 @@ def tie_bounds(
     worth = {result.doc_id: value for result, value in zip(results, gains, strict=True)}
     scored = [(order_score(result, metric), result.doc_id) for result in results]
 
-    def value_in_order(sign: float) -> float:
+    def score_with_ordered_ties(sign: float) -> float:
         """Return the value if documents with equal scores are ordered by gain.
 
         sign: 1 to put the best first, -1 to put the best last.
@@ -95,14 +95,14 @@ def tie_bounds(
         return score_query(with_ties(metric, "given"), results_in_order, judgments, highest_grade, ideal=ideal) or 0.0
 
     if not can_order_change_value(metric, results, judgments):
-        value = value_in_order(1.0)
+        value = score_with_ordered_ties(1.0)
         return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
     if metric.traits.is_additive:
         by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
         tied = by_rank if metric.ties == "given" else results
         expected = score_query(with_ties(metric, "average"), tied, judgments, highest_grade, ideal=ideal) or 0.0
-    return TieBounds(value_in_order(-1.0), expected, value_in_order(1.0))
+    return TieBounds(score_with_ordered_ties(-1.0), expected, score_with_ordered_ties(1.0))
 
 
 def can_order_change_value(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:

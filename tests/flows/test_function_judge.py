@@ -14,7 +14,7 @@ import pytest
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
@@ -224,11 +224,11 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
 def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path) -> None:
     body = "1 if len(ASKED) <= 30 else 1 / 0 if not arguments.get('fixed') else 1"
     evaluation = configured(tmp_path, body.replace("1 / 0", "(_ for _ in ()).throw(ConnectionError('gone'))"))
-    with pytest.raises(SilentError, match=r"failed on query 'q\d\d', document '.': ConnectionError: gone"):
+    with pytest.raises(UnavailableError, match=r"failed on query 'q\d\d', document '.': ConnectionError: gone"):
         undrawn(evaluation)
     assert len(count_asked(tmp_path)) == 31
     sys.modules.pop("own_judge", None)  # as in another night's process
-    with pytest.raises(SilentError):
+    with pytest.raises(UnavailableError):
         undrawn(evaluation)
     assert len(count_asked(tmp_path)) == 62 and len(set(count_asked(tmp_path))) == 61
 
@@ -248,7 +248,7 @@ def test_what_it_does_wrong_is_told_in_one_sentence(workers: int, body: str, sai
         ndcg_ab.evaluate(configured(tmp_path, body, workers=workers))
     told = str(caught.value).replace("document 'b'", "document 'a'").replace("document 'c'", "document 'a'")
     assert said in told.replace("document 'd'", "document 'a'") and "\n" not in told
-    assert not isinstance(caught.value, SilentError)
+    assert not isinstance(caught.value, UnavailableError)
 
 
 def changed(evaluation: Evaluation, **keys: Any) -> Evaluation:

@@ -8,7 +8,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_tables
-from ndcg_ab.errors import SilentError
+from ndcg_ab.errors import UnavailableError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.bundle import read_content
 from ndcg_ab.pipeline import pulls
@@ -97,7 +97,7 @@ def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) ->
     def twice(*arguments: Any) -> Any:
         try:
             return pulls.pull_ranking(*arguments)
-        except SilentError:
+        except UnavailableError:
             return pulls.pull_ranking(*arguments)
 
     with serving(once_broken) as server:

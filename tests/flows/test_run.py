@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.operation import Prefect
-from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.errors import InputError, ParityError, UnavailableError
 from ndcg_ab.flows import run
 from ndcg_ab.pipeline import Context, MemoryStore, Stage
 from ndcg_ab.pipeline.stages import PULL_RANKING, SCORE
@@ -46,7 +46,7 @@ def pull(tmp_path: Path, errors: list[Exception], **prefect: Any) -> tuple[list[
 
 
 def test_a_place_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
-    silent = [SilentError("the server does not answer"), TimeoutError("later")]
+    silent = [UnavailableError("the server does not answer"), TimeoutError("later")]
     assert pull(tmp_path, silent) == (
         ["bm25"] * 3,
         ["pull bm25: tried again in 0 s (the server does not answer)", "pull bm25: tried again in 0 s (later)"],
@@ -56,7 +56,7 @@ def test_a_place_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("errors", "calls"),
-    [([InputError("grade = 'three'")], 1), ([ParityError("they differ")], 1), ([SilentError("nobody there")] * 9, 3)],
+    [([InputError("grade = 'three'")], 1), ([ParityError("they differ")], 1), ([UnavailableError("away")] * 9, 3)],
 )
 def test_what_will_not_mend_itself_is_raised(errors: list[Exception], calls: int, tmp_path: Path) -> None:
     called, _, found = pull(tmp_path, errors)

@@ -16,7 +16,7 @@ import yaml
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import PythonSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.commands import invoke
 from tests.paths import ROOT
@@ -193,7 +193,7 @@ def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path)
     (tmp_path / f"{name}.py").write_text(f"def search(queries):\n    raise {error}\n")
     with pytest.raises(InputError) as caught:
         pull_source(PythonSource(python=f"{name}:search"), RANKING, tmp_path, {"q": "text"})
-    assert isinstance(caught.value, SilentError) == RAISED[error]
+    assert isinstance(caught.value, UnavailableError) == RAISED[error]
     assert str(caught.value).startswith(f"python = '{name}:search' failed: ")
     assert should_retry(None, None, Failed(data=caught.value)) == RAISED[error]
 

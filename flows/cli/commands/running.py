@@ -283,7 +283,7 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations on their schedules in this process, until it is stopped."""
     require_libraries("ndcg-ab serve", "prefect", "mlflow")
-    evaluations = load_scheduled(configs, settings or ())
+    evaluations = load_evaluations(configs, settings or ())
     from ... import schedules
 
     schedules.serve(evaluations)
@@ -299,7 +299,7 @@ def deploy(
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     require_libraries("ndcg-ab deploy", "prefect", "mlflow")
-    evaluations = load_scheduled(configs, settings or ())
+    evaluations = load_evaluations(configs, settings or ())
     from ... import schedules
 
     output, lines = Output((), json=json), list(schedules.deploy(evaluations, pool))
@@ -308,9 +308,10 @@ def deploy(
         print_line(line)
 
 
-def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
-    """Return the evaluations of several configurations.
+def load_evaluations(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
+    """Read configurations to serve or deploy, and return their evaluations.
 
+    The environment variables of Prefect and MLflow are set for the first configuration.
     settings: KEY=VALUE changes that apply to each configuration. Raises InputError if a configuration is invalid, or if
     two of them have the same name or name different Prefect servers.
     """

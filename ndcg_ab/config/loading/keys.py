@@ -30,7 +30,7 @@ def similar_keys(key_path: KeyPath) -> list[str]:
 def key_hint(key_path: KeyPath) -> str:
     """Return a hint such as ``; did you mean 'statistics.alpha'?`` for an unknown key, or an empty text.
 
-    A key of equal name in another section takes precedence over a similar key in the same section.
+    The hint names a key with the unknown key's name in another section; without one, a similar key in the same section.
     """
     sections = [name for name, field in Evaluation.model_fields.items() if models_in(field.annotation)]
     elsewhere = [

@@ -21,7 +21,7 @@ def check_consistency(evaluation: Any) -> None:
     """Raise RuleError or ValueError if keys of an evaluation contradict each other, or a required key is missing."""
     refuse_rankings_beside_scores(evaluation)
     apply_spark_settings(evaluation)
-    refuse_judging_function(evaluation)
+    refuse_misplaced_judge_function(evaluation)
     check_names(evaluation)
     refuse_missing_queries(evaluation)
     if evaluation.gate is not None:
@@ -136,7 +136,7 @@ def refuse_rankings_beside_scores(evaluation: Any) -> None:
             raise RuleError(Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out")
 
 
-def refuse_judging_function(evaluation: Any) -> None:
+def refuse_misplaced_judge_function(evaluation: Any) -> None:
     """Raise RuleError if a judge function is given twice, or together with keys that do not fit it.
 
     A judge function belongs to `judgments` or `more_judgments`. It needs queries, and works neither with Spark nor with

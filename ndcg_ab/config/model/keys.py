@@ -266,7 +266,7 @@ def is_reference(content: Any) -> bool:
     return isinstance(content, dict) and len(content) == 1 and next(iter(content)) in REFERENCES
 
 
-def text_or_reference(content: Any) -> Any:
+def require_text_or_reference(content: Any) -> Any:
     """Check that a configured value is a text, a reference such as {env: NAME}, or None; return it unchanged.
 
     Raises ValueError for any other value.
@@ -278,5 +278,5 @@ def text_or_reference(content: Any) -> Any:
     raise ValueError("must be text, or where the text is: {env: NAME}, {file: PATH} or {prefect: BLOCK}")
 
 
-SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(text_or_reference)]
+SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(require_text_or_reference)]
 """A text that may be or contain a secret, or a reference to one."""

@@ -23,7 +23,7 @@ from ndcg_ab.engines.duckdb.engine import (
 )
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.engines.views import VIEW, text_literal
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 
 KEPT = "kept"  # name under which the engine attaches the file of a finished evaluation
@@ -180,7 +180,7 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 # ---- files of others
 
 
-def sort_file_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
+def read_sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file in sorted order, in batches.
 
     columns: names of the columns to read.
@@ -201,7 +201,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
 
     The file is opened read-only.
     memory: the memory limit, with the folder for data that does not fit; None for no limit and a new folder.
-    Raises InputError if the file cannot be opened or the query fails, and SilentError if the file is locked.
+    Raises InputError if the file cannot be opened or the query fails, and UnavailableError if the file is locked.
     """
     with contextlib.ExitStack() as stack:
         memory = memory or stack.enter_context(Memory())
@@ -209,7 +209,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         try:
             connection = stack.enter_context(duckdb.connect(str(path), read_only=True, config=config))
         except duckdb.Error as error:
-            kind = SilentError if "lock" in str(error).lower() else InputError
+            kind = UnavailableError if "lock" in str(error).lower() else InputError
             raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
         forbid_file_access(connection)
         connection.execute("set lock_configuration = true")

@@ -72,13 +72,13 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     document has enough impressions.
     """
     texts, unmatched = match_texts(events, queries)
-    scale, cuts = described.rule_and_cuts
+    scale, boundaries = described.rule_and_boundaries
     engine.expect_rows(events.table.num_rows)
     engine.set_defaults(model=described.model, z=Z, floor=described.least_impressions, scale=scale, **CLIENT_RULES)
     columns = {name: name for name in EVENTS.names}
     engine.put_files("pulled_click_event", columns, [(table_or_file(events.table), {})])
     engine.put("pulled_click_text", texts)
-    engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
+    engine.put("pulled_click_cut", pa.table({"cut": pa.array(boundaries, pa.float64())}))
     change, left_out = fit_model(engine, described.model)
     table = engine.read("click_grade", order=ORDER)
     rates = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
@@ -113,7 +113,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
         return 0.0, []
-    documents, distinct_ranks, counts = read_counts(engine)
+    documents, distinct_ranks, counts = read_click_counts(engine)
     fit = fit_joined(counts)
     fitted, ranks, top = documents[fit.document], distinct_ranks[fit.rank], fit.examination.max(initial=1.0)
     doubt = fit.doubt if fit.is_identified else [None] * len(ranks)
@@ -130,7 +130,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
     return float(change), rank_remarks(fit, len(documents), ranks)
 
 
-def read_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
+def read_click_counts(engine: Engine) -> tuple[IntArray, IntArray, ClickCounts]:
     """Return the documents, the ranks, and the impressions and clicks of each pair of document and rank.
 
     The documents are integers. Documents and ranks are sorted arrays without duplicates, to which the counts refer by

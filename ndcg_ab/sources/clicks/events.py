@@ -100,7 +100,7 @@ def read_events(described: Clicks, source: Source, directory: Path, writer: Tabl
     limits = LimitCounter(BOUNDS["click log"], source.origin)
     kind = described.events or guess_kind(file, directory)
     if kind == "table":
-        return read_counts(next(limits.count_pieces([source.pull(COUNTS, {})])), source.origin)
+        return events_from_counts(next(limits.count_pieces([source.pull(COUNTS, {})])), source.origin)
     is_json = isinstance(file, FileSource) and (file.format or format_by_name(Path(str(file.file)))) == "jsonl"
     if isinstance(file, FileSource) and (kind == "lines" or is_json):
         UBI.refuse_unknown(str(file.file), file.columns)
@@ -268,7 +268,7 @@ def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> li
     return [Remark("click_deep_place", count, examples, message)] if count else []
 
 
-def read_counts(table: pa.Table, origin: str) -> ReadEvents:
+def events_from_counts(table: pa.Table, origin: str) -> ReadEvents:
     """Return the impressions and clicks of a table of counts, as events with one row per table row.
 
     Raise InputError if counts are impossible, such as more clicks than impressions, or if no row has a click.

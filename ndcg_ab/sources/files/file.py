@@ -27,7 +27,7 @@ from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, wo
 from ndcg_ab.sources.files import streams
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
-from ndcg_ab.sources.files.stores import bounds_key
+from ndcg_ab.sources.files.stores import storage_kind
 from ndcg_ab.sources.files.unpacking import binary_format_hint, folder_hint, open_bytes
 from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, choose_reading, recognise_file
@@ -60,7 +60,7 @@ class File(base.Source):
         self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
         self.directory = directory
-        self.limits_key = bounds_key(described.file)
+        self.limits_key = storage_kind(described.file)
 
     def answer(self, layout: Layout, pull: base.PullRequest) -> base.PullResult:
         writer = pull.writer

@@ -27,7 +27,7 @@ from ndcg_ab.config.model.inputs.connections import safe_address
 from ndcg_ab.config.model.inputs.sources import FORMATS, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import name_path_in_errors
-from ndcg_ab.sources.files.stores import ObjectStore, Store, bounds_key, open_store
+from ndcg_ab.sources.files.stores import ObjectStore, Store, open_store, storage_kind
 from ndcg_ab.sources.files.unpacking import folder_hint
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
@@ -183,7 +183,7 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
         if str(part.path) == part.name:
             raise
         address, copy_path = safe_address(part.name), re.escape(shlex.quote(str(part.path)))
-        fetch = f"curl -Lo COPY {shlex.quote(address)} && " if bounds_key(address) == "web server" else "of a copy: "
+        fetch = f"curl -Lo COPY {shlex.quote(address)} && " if storage_kind(address) == "web server" else "of a copy: "
         message = re.sub(
             rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {copy_path}", lambda match: f"{fetch}{match[1]} COPY", str(error)
         )

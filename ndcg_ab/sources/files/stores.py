@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ndcg_ab.config.model.inputs.connections import Storage, safe_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, error_text, on_one_line, require_libraries
+from ndcg_ab.errors import InputError, UnavailableError, error_text, on_one_line, require_libraries
 from ndcg_ab.sources.boundary import BOUNDS, LimitCounter
 
 PIECE = 1 << 22  # bytes
@@ -35,8 +35,8 @@ REFUSED = (401, 403, 407)
 TRANSIENT = (408, 425, 429)
 
 
-def bounds_key(file: Path | str) -> str:
-    """Return the key of the limits for a file in `BOUNDS`: ``file``, ``web server`` or ``object store``.
+def storage_kind(file: Path | str) -> str:
+    """Return where a file is stored: ``file``, ``web server`` or ``object store``, a key of `BOUNDS`.
 
     file: a local path, or an address as a text.
     """
@@ -61,10 +61,10 @@ class Store(ABC):
     def fetch(self, name: str, target: Path) -> None:
         """Download an object to `target`.
 
-        name: the path of the object. Raises InputError if the object is missing, refused or too large, and SilentError
-        if it changes during the download or the store does not answer.
+        name: the path of the object. Raises InputError if the object is missing, refused or too large, and
+        UnavailableError if it changes during the download or the store does not answer.
         """
-        limits = LimitCounter(BOUNDS[bounds_key(self.shown)], self.address_of(name))
+        limits = LimitCounter(BOUNDS[storage_kind(self.shown)], self.address_of(name))
         limits.wait(lambda: self.copy(name, target, limits))
 
     @abstractmethod
@@ -116,7 +116,7 @@ class ObjectStore(Store):
                 file.write(piece)
         with self.translate_errors(), self.system.open_input_stream(name, compression=None) as stream:
             if object_mark(stream.metadata()) != before:
-                raise SilentError(f"{self.address_of(name)}: changed while it was read: run it again")
+                raise UnavailableError(f"{self.address_of(name)}: changed while it was read: run it again")
 
     def has(self, name: str) -> bool:
         from pyarrow import fs
@@ -143,7 +143,7 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Raise errors of the object store as InputError, or as SilentError if a retry may succeed."""
+        """Raise errors of the object store as InputError, or as UnavailableError if a retry may succeed."""
         try:
             yield
         except FileNotFoundError:
@@ -152,7 +152,7 @@ class ObjectStore(Store):
             text = on_one_line(str(error), 300)
             if AWAY.search(text):
                 advice = "see that its address is right and that it can be reached"
-                raise SilentError(f"{self.shown}: the store does not answer: {text}; {advice}") from None
+                raise UnavailableError(f"{self.shown}: the store does not answer: {text}; {advice}") from None
             if DENIED.search(text):
                 advice = "set its variables of the environment, or `storage` (docs/sources.md)"
                 raise InputError(f"{self.shown}: the store refuses the credentials: {text}; {advice}") from None
@@ -246,12 +246,12 @@ class WebStore(Store):
                 if any(before):
                     after = client.head(self.address, follow_redirects=True)
                     if after.status_code == 200 and any(web_mark(after.headers)) and web_mark(after.headers) != before:
-                        raise SilentError(f"{self.shown}: changed while it was read: run it again")
+                        raise UnavailableError(f"{self.shown}: changed while it was read: run it again")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
             raise InputError(f"{self.shown}: cannot be asked for: {error_text(error)}") from None
         except httpx.HTTPError as error:
             advice = "see that its address is right and can be reached"
-            raise SilentError(f"{self.shown}: the server does not answer: {error_text(error)}; {advice}") from None
+            raise UnavailableError(f"{self.shown}: the server does not answer: {error_text(error)}; {advice}") from None
 
     def refuse(self, status: int) -> None:
         if status == 200:
@@ -261,7 +261,7 @@ class WebStore(Store):
         if status in REFUSED:
             advice = "see the name and password, or the signature, in the address"
             raise InputError(f"{self.shown}: the server refuses it (HTTP {status}): {advice}")
-        kind = SilentError if status in TRANSIENT or status >= 500 else InputError
+        kind = UnavailableError if status in TRANSIENT or status >= 500 else InputError
         raise kind(f"{self.shown}: the server answers HTTP {status}, and sends no file")
 
 

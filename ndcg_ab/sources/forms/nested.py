@@ -200,7 +200,7 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
 
 def have_documents(value: Any, kind: str) -> bool:
     """Return whether a JSON value holds queries with plausible lists of documents."""
-    rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_json_table(value)) else []
+    rows = [*query_objects(value)] if is_list(value) or (is_object(value) and not is_json_table(value)) else []
     if not majority_fits(rows, lambda row: find_documents(row) is not None and find_query_id(row) is not None):
         return False
     lists = [documents for row in rows if (documents := find_documents(row))]
@@ -216,7 +216,7 @@ def is_json_table(value: Any) -> bool:
     return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
 
 
-def rows_of(value: Any) -> Iterator[Any]:
+def query_objects(value: Any) -> Iterator[Any]:
     """Yield one object for each query in a JSON value.
 
     The value is a list of queries, a single query, {query: answer} or {query: documents}. Raises InputError for any
@@ -237,7 +237,7 @@ def read_hits(value: Any, kind: str) -> Records:
     kind: ``ranking`` or ``judgments``. Raises InputError if a query is repeated, or has no id or no list of documents.
     """
     answers: dict[str, int] = {}
-    for number, row in enumerate(rows_of(value), 1):
+    for number, row in enumerate(query_objects(value), 1):
         query_id = find_query_id(row) if is_object(row) else None
         entries = find_documents(row)
         if query_id is None or entries is None:

@@ -59,7 +59,7 @@ def find_tables(sample: Sample) -> Iterator[Table]:
     if sample.is_parquet:
         yield Table("parquet", "", sample.parquet_columns)
     elif sample.is_json:
-        listed = rows_of(sample.value) if len(sample.objects) < 2 else []
+        listed = find_object_list(sample.value) if len(sample.objects) < 2 else []
         rows = [row for row in listed or sample.objects if is_object(row)]
         if rows and not are_events(rows) and not any(map(find_documents, rows)):
             yield Table("json" if listed and is_object(sample.value) else "jsonl", "", columns_of(rows))
@@ -71,7 +71,7 @@ def find_tables(sample: Sample) -> Iterator[Table]:
                 yield Table("delimited", delimiter, {name: [row[at] for row in cells] for at, name in enumerate(head)})
 
 
-def rows_of(document: Any) -> Sequence[Any]:
+def find_object_list(document: Any) -> Sequence[Any]:
     """Return the list of objects in a JSON document, or an empty list without one.
 
     The list is the document itself, or the only nested value in it.
@@ -100,7 +100,7 @@ def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
     left out. All other keys become fields of their own names.
     """
     fields = {column: field for field, column in renamed.items()}
-    for location, row in read_objects(rows_of(document), "the list"):
+    for location, row in read_objects(find_object_list(document), "the list"):
         unchanged = {key: value for key, value in row.items() if key not in renamed}
         yield location.removeprefix("the list, "), {fields.get(key, key): value for key, value in unchanged.items()}
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.deadlines import Countdown
-from ndcg_ab.errors import InputError, SilentError, format_value, require_libraries
+from ndcg_ab.errors import InputError, UnavailableError, format_value, require_libraries
 from ndcg_ab.sources import base
 from ndcg_ab.sources.costs import CostRecord, shuffle_requests
 from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
@@ -39,7 +39,7 @@ class SearchEngine(base.Source):
         """Return the ranking of every query, the titles and addresses of documents, and the recorded costs.
 
         The documents are None if no hit has a title or an address; the costs are None if none are requested. Raises
-        InputError or SilentError if too many queries fail, and InputError if no hit comes for any query.
+        InputError or UnavailableError if too many queries fail, and InputError if no hit comes for any query.
         """
         require_libraries(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
@@ -73,7 +73,7 @@ class SearchEngine(base.Source):
                 client.failures.clear()  # each is asked again, and fails then if it must
             client.send_all(waiting, answered)
         except DeadlineError:
-            raise SilentError(
+            raise UnavailableError(
                 f"{self.origin}: {len(answers)} of {len(requests)} queries were answered within"
                 f" deadline = {self.described.deadline:g} s: give it more time, or ask for more at once (concurrency)"
             ) from None
@@ -106,8 +106,8 @@ class SearchEngine(base.Source):
     def query_singly(self, pull: base.PullRequest) -> Iterator[base.Ask]:
         """Yield a function that sends the request of one query, given its id, and returns (costs, is_failed).
 
-        costs: name -> value. Failed requests are retried. The function raises InputError or SilentError if more queries
-        failed than allowed, and SilentError after the deadline for all queries.
+        costs: name -> value. Failed requests are retried. The function raises InputError or UnavailableError if more
+        queries failed than allowed, and UnavailableError after the deadline for all queries.
         """
         from ndcg_ab.sources.http.client import Client
 
@@ -121,7 +121,7 @@ class SearchEngine(base.Source):
             def ask(query_id: str) -> base.RequestCosts:
                 if time.monotonic() - began > (limit := self.described.deadline):
                     rule = f"not all queries were asked by turns within deadline = {limit:g} s: give it more time"
-                    raise SilentError(f"{self.origin}: {rule}")
+                    raise UnavailableError(f"{self.origin}: {rule}")
                 costs = ask_one(by_id[query_id])
                 self.refuse(client.failures, len(requests))
                 return costs
@@ -139,8 +139,8 @@ class SearchEngine(base.Source):
     def refuse(self, failures: Mapping[str, QueryError], total: int) -> None:
         """Raise an error if more queries failed than allowed, or if all queries failed.
 
-        The error is a SilentError if a retry of any failed query may help, else an InputError. failures: query_id ->
-        error. total: the number of all queries.
+        The error is an UnavailableError if a retry of any failed query may help, else an InputError. failures: query_id
+        -> error. total: the number of all queries.
         """
         allowed = self.described.allow_failed_queries
         if not failures or (len(failures) <= allowed and len(failures) < total):
@@ -148,7 +148,7 @@ class SearchEngine(base.Source):
         first = failure_remarks(failures)[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         admitted = f"; {allowed} may fail (allow_failed_queries)" if allowed else ""
-        kind = SilentError if any(error.may_pass for error in failures.values()) else InputError
+        kind = UnavailableError if any(error.may_pass for error in failures.values()) else InputError
         raise kind(f"{self.origin}: {first}{more}{admitted}")
 
 

@@ -92,7 +92,7 @@ class JudgeFunctionCaller:
 
         A grade is None if the function cannot tell. Pairs that are not cached are judged by calling the function in
         `workers` threads. since: seconds since 1970; answers that were cached earlier are not used. Raises InputError
-        if the function fails or its grade is no finite number from -1,000 to 1,000, or SilentError if a retry may
+        if the function fails or its grade is no finite number from -1,000 to 1,000, or UnavailableError if a retry may
         succeed. Answers that came before the error stay cached.
         """
         in_memory = self.described.in_memory

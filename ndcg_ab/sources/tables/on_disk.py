@@ -197,10 +197,10 @@ def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hash
 def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the rows of a table in batches, sorted by the columns `order`, without a second copy of a large table."""
     if isinstance(table, TableOnDisk):
-        from ndcg_ab.engines.duckdb.files import sort_file_rows  # DuckDB is loaded for tables alone that exceed memory
+        from ndcg_ab.engines.duckdb.files import read_sorted_rows  # DuckDB is loaded only for tables beyond memory
 
         by = [name for name in order if name in schema.names and table.null_count(name) < table.num_rows]
-        rows = sort_file_rows(table.path, schema.names, by, table.memory)
+        rows = read_sorted_rows(table.path, schema.names, by, table.memory)
         yield from (pa.Table.from_batches([batch]).cast(schema) for batch in rows)
         return
     whole = {name: whole_column(table[name]) for name in schema.names}

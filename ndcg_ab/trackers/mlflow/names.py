@@ -40,16 +40,16 @@ def judged_name(metric: Metric) -> str:
     return f"judged_at_{metric.cutoff}" if metric.cutoff else "judged"
 
 
-def tag_names(systems: Sequence[str]) -> dict[str, str]:
+def system_tag_parts(systems: Sequence[str]) -> dict[str, str]:
     """Return for each system a text that can be a part of an MLflow tag's name.
 
     The result is a mapping of system -> text. The texts differ also if capitals are ignored.
     """
     folded = [name.casefold() for name in systems]
-    return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
+    return {name: tag_part(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
 
 
-def tag_name(text: str, *, is_alone: bool = True) -> str:
+def tag_part(text: str, *, is_alone: bool = True) -> str:
     """Return a text in a form that can be a part of an MLflow tag's name.
 
     A text that must be changed gets a digest at its end. is_alone: False if another text differs from this one only in

@@ -8,14 +8,14 @@ from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import choices_by_candidate, format_decisions, format_headline, format_reasons, make_answer
 from ndcg_ab.report.markdown import escape_text, format_decision_note, format_note
-from ndcg_ab.report.over_time import since_mark
+from ndcg_ab.report.over_time import change_mark
 from ndcg_ab.report.sections import leading_costs
 from ndcg_ab.report.words import format_marked, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY
-from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
+from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, system_tag_parts, tag_key
 from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.over_time import CAUSES
@@ -67,7 +67,7 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     outcome = bundle.outcome
     described = format_note(outcome, bundle.since_last)
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
-    names = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
+    names = system_tag_parts(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     tags |= metric_tags(outcome) | {"what_to_do": format_decisions(choices_by_candidate(outcome))}
     for decision in outcome.decisions:
         tags[f"decision/{names[decision.candidate]}"] = str(decision.decision)
@@ -91,19 +91,19 @@ def metric_tags(outcome: Outcome) -> dict[str, str]:
     return {"metric": name, "metric_key": metric_name(name)}
 
 
-def since_tags(bundle: Bundle, tag_names: Mapping[str, str]) -> dict[str, str]:
+def since_tags(bundle: Bundle, tag_parts: Mapping[str, str]) -> dict[str, str]:
     """Return one tag per system with the system's changes since the previous evaluation.
 
     The metrics are sorted by their difference, lowest first, so that the largest drop comes first. Return {} if there
-    is no previous evaluation. tag_names: system -> its name inside a tag.
+    is no previous evaluation. tag_parts: system -> its name inside a tag.
     """
     since = bundle.since_last
     tags = {}
     for system in since.systems if since else ():
         rows = sorted(since.comparisons_of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
-        texts = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
+        texts = ", ".join(f"{change_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
         reason = f": cannot be told, {system.unknown}" if system.unknown else ""
-        tags[f"since_last/{tag_names[system.system_id]}"] = (texts or ", ".join(system.changed) or "unchanged") + reason
+        tags[f"since_last/{tag_parts[system.system_id]}"] = (texts or ", ".join(system.changed) or "unchanged") + reason
     return tags
 
 

@@ -12,7 +12,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import changes_by_candidate, format_changes, print_changes
-from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
+from ndcg_ab.results.change_records import MovedDocuments, QueryDifference, RankingChanges, TopDocument
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
 from tests.examples import examples
@@ -37,7 +37,7 @@ OLD = {
 NEW = {"changed": in_order("a", "b", "v", "w"), "same": in_order("a", "x", "z"), "swapped": in_order("b", "a")}
 
 
-def found(metric: str = "ndcg@3") -> Changes:
+def found(metric: str = "ndcg@3") -> RankingChanges:
     (changes,) = outcome_of(GRADES, {"old": OLD, "new": NEW}, [metric]).changes
     return changes
 
@@ -159,7 +159,7 @@ def test_it_is_told_in_one_line() -> None:
 def test_its_keys_are_documented() -> None:
     text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8").partition("## What changed")[2].partition("\n## ")[0]
     keys = [key for cell in re.findall(r"^\| (`.*?`) \|", text, flags=re.M) for key in re.findall(r"`(\w+)`", cell)]
-    assert keys == [field.name for field in dataclasses.fields(Changes)]
-    inner = [MovedDocuments, ChangedQuery, TopDocument]
+    assert keys == [field.name for field in dataclasses.fields(RankingChanges)]
+    inner = [MovedDocuments, QueryDifference, TopDocument]
     lists = [", ".join(field.name for field in dataclasses.fields(kind)) for kind in inner]
     assert re.findall(r"`\[\{(.*?)\}\]`", text) == lists

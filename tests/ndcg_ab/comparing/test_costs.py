@@ -15,7 +15,7 @@ from ndcg_ab.comparing import costs as comparing_costs
 from ndcg_ab.comparing.gates import gate_results
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.errors import InputError, ParityError, UnavailableError
 from ndcg_ab.report.explanations import explain_candidate
 from ndcg_ab.report.sections import cost_notes, leading_costs
 from ndcg_ab.report.terminal.answer_table import print_answer_table
@@ -380,7 +380,7 @@ def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
                 {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
             ]
             if not allowed:
-                with pytest.raises(SilentError, match="query 'q003': status 500"):
+                with pytest.raises(UnavailableError, match="query 'q003': status 500"):
                     by_turns(tmp_path, systems)
             else:
                 found = by_turns(tmp_path, systems, "tokens")

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.engines.duckdb import GrowingDatabase, StoredTables
 from ndcg_ab.engines.duckdb.engine import STATE
 from ndcg_ab.engines.duckdb.files import query_database_file
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 from tests.paths import ROOT
 
@@ -25,7 +25,7 @@ def test_one_that_is_held_is_asked_again(said: str, is_silent: bool, monkeypatch
     monkeypatch.setattr(duckdb, "connect", refuse)
     with pytest.raises(InputError, match="the database cannot be opened") as caught:
         next(query_database_file(Path("a.duckdb"), "select 1"))
-    assert isinstance(caught.value, SilentError) == is_silent
+    assert isinstance(caught.value, UnavailableError) == is_silent
 
 
 OTHERS = {

@@ -162,7 +162,7 @@ def test_rows_in_any_order_come_to_the_same(tmp_path: Path) -> None:
     read: list[str] = []
     for name, pulled in reduced_of(evaluation, BOTH, read)[1].items():
         assert pulled.reduced and pulled.reduced.count == in_order[name].count
-        assert set(map(str, pulled.reduced.rows.to_pylist())) == set(map(str, in_order[name].rows_read.to_pylist()))
+        assert set(map(str, pulled.reduced.rows.to_pylist())) == set(map(str, in_order[name].loaded_rows.to_pylist()))
     whole, short = whole_and_reduced(evaluation, BOTH, read)
     assert short == whole and not read
 

@@ -13,7 +13,7 @@ import pytest
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, PythonSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostRequest
 from ndcg_ab.sources.costs import CostRecord, measurement_text
@@ -124,7 +124,7 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
             "retries": 0,
         }
         described = HttpSource(http=HttpRequest.model_validate(given))
-        with pytest.raises(SilentError):
+        with pytest.raises(UnavailableError):
             pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
         found = pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
     assert sorted(value for _, _, value, _ in rows(found)) == [1, 2, 3, 4, 6, 7, 8, 9]

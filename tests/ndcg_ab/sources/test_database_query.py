@@ -16,7 +16,7 @@ import pytest
 
 from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.inputs.sources import System, TableSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources import database_drivers as drivers
@@ -292,20 +292,20 @@ def test_what_postgresql_refuses(query: str, said: str, socket: Path, tmp_path: 
     with pytest.raises(InputError) as caught:
         judgments(tmp_path, address(socket), query)
     assert said in str(caught.value) and "geheim" not in str(caught.value)
-    assert not isinstance(caught.value, SilentError)
+    assert not isinstance(caught.value, UnavailableError)
     with pytest.raises(InputError, match='relation "made" does not exist'):
         judgments(tmp_path, address(socket), "select * from made")
 
 
 @pytest.mark.slow
 def test_a_server_that_is_away_may_answer_later_and_a_refusal_stays_one(socket: Path, tmp_path: Path) -> None:
-    with pytest.raises(SilentError) as silent:
+    with pytest.raises(UnavailableError) as silent:
         judgments(tmp_path, "postgresql://u:geheim@127.0.0.1:1/search")
     assert "postgresql://127.0.0.1:1/search: the database does not answer" in str(silent.value)
     with pytest.raises(InputError) as refused:
         judgments(tmp_path, address(socket, "nodb"))
     assert 'cannot be opened: database "nodb" does not exist' in str(refused.value)
-    assert not isinstance(refused.value, SilentError)
+    assert not isinstance(refused.value, UnavailableError)
     assert "geheim" not in f"{silent.value}{refused.value}"
 
 
@@ -342,7 +342,7 @@ def test_types_of_postgresql_that_are_refused(query: str, said: str, socket: Pat
     with pytest.raises(InputError) as caught:
         judgments(tmp_path, address(socket), query)
     assert said in str(caught.value)
-    assert not isinstance(caught.value, SilentError)
+    assert not isinstance(caught.value, UnavailableError)
 
 
 @pytest.mark.slow
@@ -391,7 +391,7 @@ def test_a_restart_in_the_middle_of_a_pull_may_be_tried_again(
 
     thread = threading.Thread(target=disturb)
     thread.start()
-    with pytest.raises(SilentError) as caught:
+    with pytest.raises(UnavailableError) as caught:
         judgments(tmp_path, address(socket), query)
     thread.join()
     assert "postgresql:///postgres: the database does not answer: " in str(caught.value)
@@ -406,7 +406,7 @@ def test_a_server_with_too_many_clients_may_answer_later(socket: Path, tmp_path:
     clients: list[subprocess.Popen[bytes]] = []
     try:
         end = time.monotonic() + 20
-        with pytest.raises(SilentError, match=r"does not answer: .*(too many clients|connection slots)"):
+        with pytest.raises(UnavailableError, match=r"does not answer: .*(too many clients|connection slots)"):
             while time.monotonic() < end:
                 lacking = 30 - sum(client.poll() is None for client in clients)  # a server that starts refuses some
                 clients += [

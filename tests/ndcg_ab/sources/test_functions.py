@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.model.inputs.sources import PythonSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.cases import read_cases
 
@@ -83,7 +83,7 @@ def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="failed on query 'q2': KeyError: 'two'"):
         rows(source_of(tmp_path, text, per_query=True), tmp_path)
     text = "def search(text):\n    raise ConnectionError(text)"
-    with pytest.raises(SilentError, match="failed on query 'q1': ConnectionError: one"):
+    with pytest.raises(UnavailableError, match="failed on query 'q1': ConnectionError: one"):
         rows(source_of(tmp_path, text, per_query=True), tmp_path)
 
 

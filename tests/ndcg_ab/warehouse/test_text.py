@@ -9,7 +9,7 @@ from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import DIALECTS, RESERVED
 from ndcg_ab.warehouse.expressions import DISCOUNTS, GAINS, is_expressible, number_literal
 from ndcg_ab.warehouse.query import write_query
-from ndcg_ab.warehouse.sums import CASCADES
+from ndcg_ab.warehouse.sums import FACTOR_SQL
 from ndcg_core.measures import registry
 from ndcg_core.measures.notation import parse
 from tests.warehouses import WAREHOUSES
@@ -25,7 +25,7 @@ PARSED_AS = {"datafusion": "postgres", "polars": "postgres"}  # which sqlglot ha
 
 def test_every_measure_gain_and_discount_can_be_said() -> None:
     assert all(is_expressible(parse(name)) for name in registry.MEASURES)
-    assert CASCADES.keys() == {each.factors for each in registry.MEASURES.values() if each.factors}
+    assert FACTOR_SQL.keys() == {each.factors for each in registry.MEASURES.values() if each.factors}
     assert GAINS.keys() == registry.GAINS.keys()
     assert DISCOUNTS.keys() == registry.DISCOUNTS.keys()
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from ndcg_ab.config.model.inputs.connections import SourceModel
 from ndcg_ab.config.model.inputs.sources import (
     KINDS,
-    InputEntry,
+    InputSettings,
     JudgeSource,
     Mark,
     Source,
@@ -36,11 +36,11 @@ class ClickGrades(Model):
     def _one_way(self) -> "ClickGrades":
         if [self.quantiles is not None, self.thresholds is not None, self.value].count(True) != 1:
             raise ValueError("needs one of quantiles, thresholds and value: true")
-        if any(first >= second for first, second in pairwise(self.cuts)):
-            raise ValueError(f"{self.rule}s = {self.cuts}: must rise")
-        if self.cuts and (self.cuts[0] <= 0 or (self.rule == "quantile" and self.cuts[-1] >= 1)):
+        if any(first >= second for first, second in pairwise(self.boundaries)):
+            raise ValueError(f"{self.rule}s = {self.boundaries}: must rise")
+        if self.boundaries and (self.boundaries[0] <= 0 or (self.rule == "quantile" and self.boundaries[-1] >= 1)):
             rule = "must lie between 0 and 1" if self.rule == "quantile" else "must be above 0, which is no click"
-            raise ValueError(f"{self.rule}s = {self.cuts}: {rule}")
+            raise ValueError(f"{self.rule}s = {self.boundaries}: {rule}")
         return self
 
     @property
@@ -48,7 +48,7 @@ class ClickGrades(Model):
         return "value" if self.value else "quantile" if self.quantiles is not None else "threshold"
 
     @property
-    def cuts(self) -> list[float]:
+    def boundaries(self) -> list[float]:
         return list(self.quantiles or self.thresholds or ())
 
 
@@ -81,17 +81,17 @@ class Clicks(TableSource):
         return usual if self.floor is None else self.floor
 
     @property
-    def rule_and_cuts(self) -> tuple[Scale, tuple[float, ...]]:
-        """The rule by which values become grades ("value", "quantile" or "threshold"), and the cuts between grades."""
+    def rule_and_boundaries(self) -> tuple[Scale, tuple[float, ...]]:
+        """How values become grades ("value", "quantile" or "threshold"), and the boundaries between grades."""
         if self.grades is not None:
-            return self.grades.rule, tuple(self.grades.cuts)
+            return self.grades.rule, tuple(self.grades.boundaries)
         return ("value", ()) if self.model == "opensearch" else ("quantile", QUANTILES)
 
     @property
     def definition(self) -> str:
         """The definition of the grades in words, displayed with the name of the source."""
-        scale, cuts = self.rule_and_cuts
-        grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
+        scale, boundaries = self.rule_and_boundaries
+        grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{each:g}' for each in boundaries)}"
         counted = f" ({', '.join(self.actions)})" if self.actions else ""
         return f"clicks{counted}, model {self.model}, at least {self.least_impressions} impressions, grades {grades}"
 
@@ -118,7 +118,7 @@ JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.item
 
 
 @with_keys_of(JUDGMENT_KINDS)
-class JudgmentSource(InputEntry):
+class JudgmentSource(InputSettings):
     """A source of judgments with the numbers of their grades, or a function that judges."""
 
     main_key = "file"

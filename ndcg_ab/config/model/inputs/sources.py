@@ -1,6 +1,6 @@
 """The models of sources in a configuration: one class for each kind of source, with its keys.
 
-An `InputEntry` has the keys of all kinds and uses those of one; `InputEntry.source` is the source of that kind.
+An `InputSettings` has the keys of all kinds and uses those of one; `InputSettings.source` is the source of that kind.
 """
 
 import re
@@ -264,7 +264,7 @@ KINDS: dict[str, type[Source]] = {  # the key that determines the kind of source
 }
 
 
-class InputEntry(OnSpark, Readable):
+class InputSettings(OnSpark, Readable):
     """An entry of the configuration that describes where one input comes from, such as a file or a database.
 
     It has the keys of one kind of source (`KINDS`).
@@ -278,7 +278,7 @@ class InputEntry(OnSpark, Readable):
         def __getattr__(self, name: str) -> Any: ...
 
     @model_validator(mode="after")
-    def _one_kind(self) -> "InputEntry":
+    def _one_kind(self) -> "InputSettings":
         self.check_kind()
         return self
 
@@ -328,14 +328,14 @@ class InputEntry(OnSpark, Readable):
 
 
 @with_keys_of({key: kind for key, kind in KINDS.items() if kind.has_tables})
-class TableSource(InputEntry):
+class TableSource(InputSettings):
     """A table of judgments or queries, in a file or a database, or from an extension."""
 
     main_key = "file"
 
 
 @with_keys_of(KINDS)
-class System(InputEntry):
+class System(InputSettings):
     """One version of a ranker, with the source of its rankings, such as `file`, `database`, `http` or `python`."""
 
     contents = "rankings"

@@ -17,7 +17,7 @@ from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.lookup import reveal_address, reveal_secrets, split_address
 from ndcg_ab.config.secrets.redaction import censor_logs, redact, redacted_error, remember_secret, remove_known_secrets
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, pull_source
 
 HERE = Path()
@@ -113,8 +113,8 @@ def test_errors_hold_no_secrets_and_keep_their_kind() -> None:
     remember_secret("s3cr3t-key")
     harmless = InputError("nothing")
     assert redacted_error(harmless) is harmless
-    told = redacted_error(SilentError("asked with s3cr3t-key"))
-    assert (type(told), str(told)) == (SilentError, "asked with •••")
+    told = redacted_error(UnavailableError("asked with s3cr3t-key"))
+    assert (type(told), str(told)) == (UnavailableError, "asked with •••")
     assert repr(redacted_error(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
     try:
         try:
@@ -195,7 +195,7 @@ def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: 
         "    except KeyError as error:\n        raise ConnectionError(f'refused: {key}') from error\n"
     )
     source = PythonSource(python="engine_that_tells:search", arguments={"key": {"env": "KEY"}})
-    with pytest.raises(SilentError) as caught:
+    with pytest.raises(UnavailableError) as caught:
         pull_source(source, RANKING, tmp_path, {"q": "text"})
     assert str(caught.value) == "python = 'engine_that_tells:search' failed: ConnectionError: refused: •••"
     assert "k3y" not in "".join(traceback.format_exception(caught.value))

@@ -13,7 +13,7 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.inputs.sources import System, TableSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from tests import servers
 from tests.loopback import Asked, Said, serving
@@ -149,7 +149,7 @@ def test_a_remedy_for_a_packed_file_of_a_web_server_works(name: str, web: str, f
     [
         ("404", InputError, "there is no such file on the server (HTTP 404)"),
         ("403", InputError, "the server refuses it (HTTP 403): see the name and password"),
-        ("503", SilentError, "the server answers HTTP 503"),
+        ("503", UnavailableError, "the server answers HTTP 503"),
         ("wrong.run", InputError, "http://{}/wrong.run, line 1: 2 fields"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_a_web_server_does_not_give(path: str, kind: type, said: str, web: 
 
 
 def test_no_server(folder: Path) -> None:
-    with pytest.raises(SilentError, match=r"http://127.0.0.1:1/x: the server does not answer"):
+    with pytest.raises(UnavailableError, match=r"http://127.0.0.1:1/x: the server does not answer"):
         read(folder, "http://me:geheim@127.0.0.1:1/x")
 
 
@@ -221,7 +221,7 @@ def test_an_object_that_changes_while_it_is_read(bucket: Any, folder: Path, monk
         return asked(metadata)
 
     monkeypatch.setattr(stores, "object_mark", changed)
-    with pytest.raises(SilentError, match=r"s3://bucket/data/runs/a.run: changed while it was read"):
+    with pytest.raises(UnavailableError, match=r"s3://bucket/data/runs/a.run: changed while it was read"):
         read(folder, "s3://bucket/data/runs/a.run")
 
 
@@ -230,5 +230,5 @@ def test_a_store_that_is_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "planted")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted")
-    with pytest.raises(SilentError, match=r"s3://bucket/x: the store does not answer"):
+    with pytest.raises(UnavailableError, match=r"s3://bucket/x: the store does not answer"):
         read(folder, "s3://bucket/x")

@@ -12,7 +12,7 @@ import pytest
 from ndcg_ab import deadlines
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.secrets.lookup import remember_secret
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, UnavailableError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.http import client as http_client
 from tests.loopback import Asked, Loopback, Said, serving
@@ -267,7 +267,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up() -> None:
     begun = time.monotonic()
     with (
         serving(always(TWO, slowly=0.05)) as server,
-        pytest.raises(SilentError, match=r"no whole answer came within timeout = 0\.2 s \(asked 2 times\)"),
+        pytest.raises(UnavailableError, match=r"no whole answer came within timeout = 0\.2 s \(asked 2 times\)"),
     ):
         pulled(server, {"q": "x"}, timeout=0.2, retries=1)
     assert time.monotonic() - begun < 2
@@ -277,7 +277,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up() -> None:
 def test_all_queries_together_have_a_deadline() -> None:
     with (
         serving(lambda asked: (time.sleep(0.1), Said(TWO))[1]) as server,
-        pytest.raises(SilentError, match=r"[1-7] of 8 queries were answered within deadline = 0\.35 s"),
+        pytest.raises(UnavailableError, match=r"[1-7] of 8 queries were answered within deadline = 0\.35 s"),
     ):
         pulled(server, concurrency=1, deadline=0.35)
 
@@ -297,7 +297,7 @@ def test_no_more_begin_in_a_second_than_may() -> None:
 
 
 def test_an_engine_that_is_not_there_may_come_back() -> None:
-    with pytest.raises(SilentError, match=r"query 'q1': the engine cannot be reached: .* \(asked 2 times\)"):
+    with pytest.raises(UnavailableError, match=r"query 'q1': the engine cannot be reached: .* \(asked 2 times\)"):
         pulled(None, retries=1, concurrency=1)
 
 
@@ -322,7 +322,7 @@ def test_what_is_not_asked_again(status: int, headers: dict[str, str], words: st
     ):
         pulled(server, {"q": "x"}, concurrency=1)
     assert len(server.asked) == 1
-    assert status == 503 or not isinstance(caught.value, SilentError)
+    assert status == 503 or not isinstance(caught.value, UnavailableError)
 
 
 # ---- queries that fail
@@ -367,7 +367,7 @@ def test_a_second_attempt_asks_for_the_rest_alone(tmp_path: Path) -> None:
         return Said("gone", 503) if asked.text == "text 6" and not broken.is_set() else Said(TWO)
 
     with serving(answer) as server:
-        with pytest.raises(SilentError, match="query 'q6'"):
+        with pytest.raises(UnavailableError, match="query 'q6'"):
             pulled(server, folder=tmp_path / "a", retries=0, concurrency=1)
         first = len(server.asked)
         with (tmp_path / "a" / "answers.jsonl").open("ab") as file:

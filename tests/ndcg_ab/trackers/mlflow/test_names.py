@@ -7,7 +7,7 @@ from mlflow.utils.validation import _validate_tag_name
 from pydantic import ValidationError
 
 from ndcg_ab.config.model.operation import Tracking
-from ndcg_ab.trackers.mlflow.names import TAKEN, metric_name, model_name, tag_key, tag_names
+from ndcg_ab.trackers.mlflow.names import TAKEN, metric_name, model_name, system_tag_parts, tag_key
 
 pytestmark = pytest.mark.slow  # importing mlflow takes seconds
 
@@ -49,13 +49,13 @@ GIVEN += ["..a b", "metric."]
 
 
 def test_systems_stay_apart_in_tags() -> None:
-    named = tag_names(NAMES)
+    named = system_tag_parts(NAMES)
     assert len({name.casefold() for name in named.values()}) == len(NAMES)
     assert (named["bm25_ce"], named["a/b"], named["é"]) == ("bm25_ce", "a/b", "é")
     for name in named.values():
         _validate_tag_name(f"decision/{name}")
-    assert {name: tag_names([name])[name] for name in ("bm25", "BM25")} == {"bm25": "bm25", "BM25": "BM25"}
-    assert tag_names(["bm25+ce"])["bm25+ce"] == named["bm25+ce"], "the same whatever else there is"
+    assert {name: system_tag_parts([name])[name] for name in ("bm25", "BM25")} == {"bm25": "bm25", "BM25": "BM25"}
+    assert system_tag_parts(["bm25+ce"])["bm25+ce"] == named["bm25+ce"], "the same whatever else there is"
     assert len({model_name(name, name) for name in NAMES}) == len(NAMES)
     assert model_name("hybrid", "7") == "hybrid-7"
 
@@ -72,7 +72,7 @@ def test_metrics_of_other_tools_stay_apart_from_each_other_and_from_what_runs_ca
 
 def test_a_tag_is_no_longer_than_mlflow_takes() -> None:
     for system, metric in itertools.product(NAMES, ["m" * 200, "M" * 199]):
-        found = tag_key(f"verdict/{tag_names(NAMES)[system]}/{metric_name(metric)}")
+        found = tag_key(f"verdict/{system_tag_parts(NAMES)[system]}/{metric_name(metric)}")
         _validate_tag_name(found)
         assert len(found) <= 250
 

@@ -13,7 +13,7 @@ import pytest
 
 from ndcg_ab.history.bundle import Bundle, read_bundle
 from ndcg_ab.history.published import add_rerun
-from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.change_records import RankingChanges
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
 from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_tags
@@ -143,7 +143,7 @@ def test_saved_views(bundle: Bundle) -> None:
 
 
 def test_what_a_candidate_changed(bundle: Bundle) -> None:
-    changed = Changes("new", "old", "ndcg@2", 2, 9, 4, 3, 0.75, 1.0, 0.5, 1.0, 1, 1, 0, 2, 1, 0)
+    changed = RankingChanges("new", "old", "ndcg@2", 2, 9, 4, 3, 0.75, 1.0, 0.5, 1.0, 1, 1, 0, 2, 1, 0)
     told = dataclasses.replace(bundle, outcome=dataclasses.replace(bundle.outcome, changes=(changed,)))
     found = values.system_values(told, "new")
     assert (found["changed_queries"], found["overlap_at_2"], found["rbo_at_2"]) == (4.0, 0.75, 0.5)
