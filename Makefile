@@ -53,10 +53,20 @@ oldest: .oldest/ready
 
 lint: styled typed .venv/linted_sql
 
-styled: .venv/ready
+styled: .venv/ready $(BIN)/pydoclint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell ndcg_ab ndcg_core flows sql docs configs benchmarks README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md
+	$(BIN)/python docs/docstrings.py $(PUBLIC)
+
+# For environments that were made without it.
+$(BIN)/pydoclint: | .venv/ready
+	$(BIN)/uv pip install --quiet --constraint constraints.txt pydoclint "mkdocstrings[python]"
+
+# The modules that users and extensions import, and those of the records that they get.
+PUBLIC := ndcg_core $(addprefix ndcg_ab/,__init__.py api testing results studies config/model errors.py trackers \
+	engines/base.py sources/base.py sources/judgments/function_grades.py history/bundle.py history/failed_nights.py \
+	comparing/since_last.py report/page/data.py)
 
 typed: .venv/ready
 	$(BIN)/mypy
@@ -116,10 +126,8 @@ KILLS ?= 500
 docs: .venv/ready
 	$(BIN)/python docs/draw.py
 
-# The reference of the Python API, from its docstrings: build/reference/index.html.
-reference: .venv/ready
-	$(BIN)/python -m pdoc --docformat numpy --no-show-source --no-include-undocumented \
-		--output-directory build/reference ndcg_ab ndcg_ab.testing ndcg_core
+# The reference of the Python API, from its docstrings: build/site/reference/ndcg_ab.html. It is a part of the site.
+reference: site
 
 # The documentation as a site with a search, which needs no network: build/site/index.html.
 site: .venv/ready

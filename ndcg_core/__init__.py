@@ -1,10 +1,12 @@
 """Compute effectiveness measures of single queries, and test their differences between rankers.
 
+Each public name is imported on first use, so importing the package alone loads neither numpy nor scipy.
+
+Examples
+--------
 >>> from ndcg_core import Result, parse, score_query
 >>> score_query(parse("ndcg@10"), [Result("a", 2.0), Result("b", 1.0)], {"a": 0, "b": 1})
 0.6309297535714575
-
-Each public name is imported on first use, so importing the package alone loads neither numpy nor scipy.
 """
 
 from importlib import import_module

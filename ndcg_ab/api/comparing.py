@@ -169,11 +169,11 @@ def compare(
     all_pairs : bool, default False
         Whether every pair of systems is compared as well.
     bounds : bool, optional
-        False omits the lowest and highest difference over all possible grades of unjudged results; by default they are
-        computed.
+        Whether the lowest and the highest difference over all grades of unjudged results are computed; by default they
+        are.
     label_factor : float, optional
-        Factor f, 1 to 5, by default 1.2: a decision must also hold if unjudged results are f times better or worse
-        than judged results.
+        Factor f, 1 to 5, by default 1.2: a decision must also hold if unjudged results of the favoured system gain 1 /
+        f times as often as judged results, and those of the other system f times as often.
     complete_judgments : bool, optional
         True declares that unjudged documents are not relevant.
     gate : mapping or bool, optional

@@ -103,7 +103,7 @@ def draw(
     systems : mapping of str to dataset, or sequence of paths
         Rankings by system name.
     queries : dataset
-        The log: query_id, and a weight if queries count by their frequency.
+        The query log: query_id, and the weight of each query if frequent queries count more.
     count : int, default 80
         Number of queries to draw, >= 2.
     metrics : str, Metric, or sequence of them, optional
@@ -111,11 +111,11 @@ def draw(
     baseline : str, optional
         Name of the system that the others are compared with; by default the first system.
     kept : dataset, optional
-        Queries of an earlier draw with the same seed, which stay drawn.
+        Queries that an earlier draw with this seed has drawn, which are drawn again.
     deviation : float, optional
         Standard deviation (> 0) of the per-query differences over all queries, in the unit of the metric, if known.
     judgments : dataset, optional
-        Judgments of some of the queries, from which the standard deviation is estimated instead.
+        Judgments of some of the queries, from which the standard deviation is estimated; not together with `deviation`.
     grades : mapping of str to float, optional
         Number of each grade that the judgments write as a word.
     smallest_effect : float, or mapping of metric to float, optional

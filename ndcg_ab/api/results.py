@@ -160,6 +160,11 @@ class CompareResult:
         metric : str or Metric, optional
             Metric of the comparison; by default the first.
 
+        Returns
+        -------
+        Comparison
+            The comparison over all queries.
+
         Raises
         ------
         InputError
@@ -188,6 +193,11 @@ class CompareResult:
         most : int, default 10
             Largest number of queries to return.
 
+        Returns
+        -------
+        tuple of MovedQuery
+            The queries with their texts and differences; empty if the candidate lost on no query.
+
         Raises
         ------
         InputError
@@ -197,7 +207,7 @@ class CompareResult:
         return tuple(largest_moves(self._page, row.metric, row.candidate, most))
 
     def in_words(self, candidate: str | None = None) -> str:
-        """Return an explanation of the comparison in plain words, as Markdown.
+        """Explain the comparison of one candidate with the baseline in plain words.
 
         The command `ndcg-ab compare --explain` prints this explanation.
 
@@ -205,6 +215,11 @@ class CompareResult:
         ----------
         candidate : str, optional
             Name of the candidate; by default the first.
+
+        Returns
+        -------
+        str
+            The explanation, in Markdown.
 
         Raises
         ------

@@ -122,7 +122,7 @@ def find_matching_spellings(own: Ids, other: Ids) -> tuple[list[Spelling], dict[
 
 
 def equal_pairs(own: Ids, other: Ids, keys: Mapping[str, str]) -> Iterator[Pair]:
-    """Yield the pairs of unmatched ids of two tables whose keys are equal.
+    """Yield pairs of unmatched ids, one id of each table, whose keys are equal.
 
     keys: id -> the spelling in which ids are compared. An id has no pair if its key belongs to several ids of the other
     table, or to an id that is in both tables. A query is skipped if all its ids in one table are in the other table.

@@ -262,7 +262,7 @@ def finite_or_none(end: float) -> float | None:
 def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
 ) -> RecordedCost:
-    """Return one cost of all systems on the queries for which every system has the cost, with weights and clusters.
+    """Return one cost of all systems, with weights and clusters, on the queries for which every system has the cost.
 
     Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster. Raises
     InputError if no query is left.

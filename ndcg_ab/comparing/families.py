@@ -76,7 +76,7 @@ def compare_all_queries(columns: Sequence[Column], evaluation: Evaluation) -> li
 
 
 def compare_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> Iterator[Comparison]:
-    """Test guardrails, and metrics with a margin in the gate, for being worse by less than the margin, and for harm.
+    """Test guardrails and metrics with a margin in the gate: is a loss beyond the margin ruled out, and is harm shown?
 
     Each column has a one-sided test (non-inferiority) without adjustment. In addition, all columns form one family of
     two-sided tests for harm. guarded: the paired differences of the guardrails. gated: those of the metrics with a

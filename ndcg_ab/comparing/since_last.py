@@ -26,6 +26,8 @@ class LostQuery:
 
     Attributes
     ----------
+    system_id, metric, query_id : str
+        Names of the system and of the metric, and id of the query.
     text : str or None
         Text of the query; None if it is unknown.
     before, now : float
@@ -46,6 +48,8 @@ class SystemSince:
 
     Attributes
     ----------
+    system_id : str
+        Name of the system.
     changed : tuple of str
         Changed inputs: `ranking`, `judgments` or `queries`; `configuration or program` if values differ and no input
         does; `new system` if the system was not compared before. A system without a change is not tested.
@@ -71,6 +75,8 @@ class ChangedMeanQuery:
     ----------
     part : str
         Cause of the change: `ranking`, `judgments` or `queries`.
+    query_id : str
+        Id of the query.
     text : str or None
         Text of the query; None if it is unknown.
     amount : float
@@ -89,6 +95,8 @@ class MeanChange:
 
     Attributes
     ----------
+    system_id, metric : str
+        Names of the system and of the metric.
     before, now : float or None
         Means, each over the queries of its evaluation.
     ranking, judgments, queries : float or None

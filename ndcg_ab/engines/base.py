@@ -34,6 +34,11 @@ class Engine(ABC):
     Input tables are added with `put`. Every other table is made by the SQL file with the table's name. `build` and
     `read` make a table when it is first needed, after the tables that it reads.
 
+    Parameters
+    ----------
+    files : mapping of str to SqlFile, optional
+        Table name -> SQL file; by default the files of the pipeline.
+
     Attributes
     ----------
     files : dict
@@ -179,10 +184,21 @@ class Engine(ABC):
     def read(self, name: str, columns: Sequence[str] = (), **selection: Any) -> pa.Table:
         """Return the rows of a table as an Arrow table; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.
-        selection: the keyword arguments `where` and `order`, and values for the parameters of the table's SQL file.
-        where: column -> value, or list of values, that the column must have; by default all rows are returned.
-        order: columns to sort by, separated by commas; by default the order is arbitrary.
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+        columns : sequence of str, default ()
+            Names of the columns; empty for all.
+        **selection
+            `where`, a mapping of column to the value, or list of values, that the column must have, by default all
+            rows; `order`, the columns to sort by, separated by commas, by default an arbitrary order; and values for
+            the parameters of the table's SQL file.
+
+        Returns
+        -------
+        pyarrow.Table
+            The rows.
         """
         return self._table(name, *self._selected(name, columns, **selection))
 
@@ -221,24 +237,57 @@ class Engine(ABC):
     def rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a table as tuples; make the table first if it does not exist.
 
-        columns: names of the columns; empty for all.
-        selection: the keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+        columns : sequence of str, default ()
+            Names of the columns; empty for all.
+        **selection
+            Keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
+
+        Returns
+        -------
+        list of tuple
+            The rows.
         """
         return self._rows(name, *self._selected(name, columns, **selection))
 
     def iter_rows(self, name: str, columns: Sequence[str] = (), **selection: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table as tuples, one at a time, to save memory.
 
-        columns: names of the columns; empty for all.
-        selection: the keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+        columns : sequence of str, default ()
+            Names of the columns; empty for all.
+        **selection
+            Keyword arguments of `read`: `where`, `order`, and parameters of the table's SQL file.
+
+        Yields
+        ------
+        tuple
+            A row.
         """
         yield from as_tuples(self.read(name, columns, **selection))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
         """Return the number of rows of a table; make the table first if it does not exist.
 
-        where: column -> value, or list of values, that the column must have; None counts all rows.
-        parameters: values for the parameters of the table's SQL file.
+        Parameters
+        ----------
+        name : str
+            Name of the table.
+        where : mapping, optional
+            Column -> value, or list of values, that the column must have; None counts all rows.
+        **parameters
+            Values for the parameters of the table's SQL file.
+
+        Returns
+        -------
+        int
+            Number of rows, >= 0.
         """
         if name in self.files:
             self.build(name, **parameters)

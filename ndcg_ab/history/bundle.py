@@ -61,6 +61,8 @@ class Bundle:
         The nominal time, UTC: the time that the evaluation is about, even if it ran later.
     finished : datetime
         The time of finishing, UTC.
+    evaluation : Evaluation
+        The configuration.
     content_key : str
         Digest of everything that the result depends on.
     configuration_key : str
@@ -69,6 +71,8 @@ class Bundle:
         Digest of the ids of the judged queries.
     inputs : tuple of dict
         For each input its name, kind, origin, content digest and further facts.
+    outcome : Outcome
+        The results.
     seconds : float or None
         Duration; None if unknown.
     user : str or None

@@ -9,7 +9,12 @@ from ndcg_core.statistics.verdicts.record import Comparison
 class MovedDocuments:
     """The numbers of documents of one grade that entered and left the top ranks, summed over all queries.
 
-    grade: None for unjudged documents.
+    Attributes
+    ----------
+    grade : float or None
+        Grade of the documents; None for unjudged documents.
+    entered, left : int
+        Number of documents that only the candidate has in its top ranks, and that only the baseline has.
     """
 
     grade: float | None
@@ -21,8 +26,16 @@ class MovedDocuments:
 class TopDocument:
     """A document in the top ranks of a system.
 
-    rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if it is not in the top ranks
-    of that system.
+    Attributes
+    ----------
+    rank : int
+        Rank in the system, from 1.
+    doc_id : str
+        Id of the document.
+    grade : float or None
+        Grade of the document; None if unjudged.
+    other_rank : int or None
+        Rank in the other system; None if the document is not in the top ranks of that system.
     """
 
     rank: int
@@ -37,6 +50,8 @@ class QueryDifference:
 
     Attributes
     ----------
+    query_id : str
+        Id of the query.
     difference : float
         Candidate - baseline on the first metric.
     overlap : float
@@ -160,6 +175,8 @@ class JudgeNoise:
 
     Attributes
     ----------
+    candidate, metric : str
+        The comparison with the baseline.
     draws : int
         Number of draws.
     queries : int

@@ -251,12 +251,20 @@ class Outcome:
 
     Attributes
     ----------
+    baseline : str
+        Name of the system that the others are compared with.
+    alpha : float
+        Threshold of adjusted p-values.
+    seed, resamples : int
+        Seed of the random draws, and number of sign flips per test.
     metrics : tuple of Metric
         The metrics, in the configured order.
     systems : tuple of SystemSummary
         One summary per system and metric. The systems are in the given order.
     comparisons : tuple of Comparison
         The comparisons of all families: primary and secondary metrics, guardrails, gates, slices and pairs.
+    findings : tuple of Finding
+        The problems that the data check found, the most severe first.
     parity_queries : int or None
         Number of queries that the Python core computed again; None if another tool computed the scores.
     gates : tuple of GateResult

@@ -209,8 +209,26 @@ class Source(ABC):
     def answer(self, layout: Layout, pull: PullRequest) -> PullResult:
         """Return the rows that answer a request, with documents and costs if the source has them.
 
-        A source overrides this method, or `pull` if it only needs the texts of queries. Raise InputError if the data
-        break a rule, and UnavailableError if the source did not answer and a retry may succeed.
+        A source overrides this method, or `pull` if it only needs the texts of queries.
+
+        Parameters
+        ----------
+        layout : Layout
+            The columns to return.
+        pull : PullRequest
+            The queries, and the settings for reading the source.
+
+        Returns
+        -------
+        PullResult
+            The rows.
+
+        Raises
+        ------
+        InputError
+            If the data break a rule.
+        UnavailableError
+            If the source did not answer, and a retry may succeed.
         """
         return PullResult(self.pull(layout, pull.texts))
 
@@ -239,7 +257,22 @@ class Source(ABC):
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """Return the location of a document's rows for a message, such as ``run.txt, lines 7 and 9``."""
+        """Return the location of a document's rows for a message, such as ``run.txt, lines 7 and 9``.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The rows that the source returned.
+        layout : Layout
+            The columns of the table.
+        query_id, doc_id : str
+            Ids of the query and of the document.
+
+        Returns
+        -------
+        str
+            The location; by default `origin`.
+        """
         return self.origin
 
 

@@ -43,6 +43,8 @@ class ToJudge:
     ----------
     place : int
         Number in the list, from 1.
+    query_id, doc_id : str
+        Ids of the query and of the document.
     text : str or None
         Text of the query; None if unknown.
     title, url : str or None

@@ -94,6 +94,8 @@ class OrderAgreement:
 
     Attributes
     ----------
+    metric : str
+        Name of the metric.
     systems : tuple of SystemMeans
         The means of every system by both sets.
     tau : float or None

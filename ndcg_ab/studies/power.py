@@ -160,7 +160,7 @@ class Plan:
         return power_curve(queries, self.deviation, settings.level, settings.power, self.freedom)
 
     def needed_for(self, effect: float, settings: PowerSettings) -> DetectableEffect:
-        """Return the effect with the smallest number of queries that detect it, if they vary as the present queries do.
+        """Return the effect with the smallest number of queries that detect it. Queries vary as the present ones do.
 
         The number is None if 10^12 queries are not enough.
         """

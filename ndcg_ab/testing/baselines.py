@@ -40,7 +40,7 @@ RankedRow = tuple[str, str, int]  # query_id, doc_id, rank
 class RankingBaseline:
     """A ranking that a test stores as a file in the repository and compares candidates with.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name of the baseline; letters, digits, ``_``, ``-`` and ``.`` only.
@@ -52,8 +52,16 @@ class RankingBaseline:
         Id of the test, for the command in messages that writes the baseline again.
     is_updated : bool
         True if the candidate replaces the baseline, as with ``pytest --update-rankings``.
+
+    Attributes
+    ----------
     written : list of str
         Files written so far, relative to `root`.
+
+    Raises
+    ------
+    InputError
+        If the name is not allowed.
     """
 
     def __init__(self, name: str, directory: Path, root: Path, test: str, *, is_updated: bool) -> None:

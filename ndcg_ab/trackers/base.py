@@ -83,22 +83,28 @@ class Tracker(ABC):
     To add one, write a subclass and register it: as a line of `TRACKERS` in `ndcg_ab.trackers`, or in another package
     as an entry point of the group ``ndcg_ab.trackers``.
 
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The configuration, whose options of the tracker are checked.
+
     Attributes
     ----------
     label : str
         Name of the tracker in messages. The registry sets it.
     options : tuple of str
         Keys that `tracker: {NAME: {…}}` in a configuration may contain.
+
+    Raises
+    ------
+    InputError
+        If the configuration has an option that the tracker does not know.
     """
 
     label: str = "the tracker"
     options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, evaluation: Evaluation) -> None:
-        """Check the tracker's options in a configuration.
-
-        Raise InputError if the configuration has an option that the tracker does not know.
-        """
         for name in evaluation.tracker.options:
             if name not in self.options:
                 names = ", ".join(self.options) or "none"
@@ -108,23 +114,62 @@ class Tracker(ABC):
     def log(self, bundle: Bundle) -> Published:
         """Log the files of a bundle unless they are logged already, and return the addresses of the evaluation.
 
-        A bundle is the folder of one evaluation's results. Whatever an incomplete earlier attempt has logged is
-        replaced.
-        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the bundle, InputError if the
-        configuration is wrong.
+        Whatever an incomplete earlier attempt has logged is replaced.
+
+        Parameters
+        ----------
+        bundle : Bundle
+            The results of one evaluation.
+
+        Returns
+        -------
+        Published
+            The addresses of the evaluation in the tracker.
+
+        Raises
+        ------
+        TrackingError
+            If the tracker cannot be reached.
+        RefusedError
+            If the tracker rejects the bundle.
+        InputError
+            If the configuration is wrong.
         """
 
     def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
         """Log that a scheduled evaluation failed, unless that is logged already; this base class does nothing.
 
-        night: the time and the error of the failed evaluation.
-        Raise TrackingError if the tracker cannot be reached, RefusedError if it rejects the record, InputError if the
-        configuration is wrong.
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The configuration.
+        night : FailedNight
+            The time and the error of the failed evaluation.
+
+        Raises
+        ------
+        TrackingError
+            If the tracker cannot be reached.
+        RefusedError
+            If the tracker rejects the record.
+        InputError
+            If the configuration is wrong.
         """
 
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
-        """Return the address of the tracker that an evaluation's configuration names, written as in `Published.uri`."""
+        """Return the address of the tracker that an evaluation's configuration names.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The configuration.
+
+        Returns
+        -------
+        str
+            The address, written as in `Published.uri`.
+        """
 
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
         """Log the bundle in a folder and return the addresses of the evaluation.

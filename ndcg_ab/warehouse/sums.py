@@ -199,7 +199,7 @@ from {source}""",
 
 
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Yield the selects of the DCG of an ideal ranking, whose documents are sorted by gain.
+    """Yield the selects of the ideal DCG: the sum over documents sorted by gain, the largest gain first.
 
     If the metric's ideal consists of the system's own results, there is one ideal ranking per system and query.
     Otherwise there is one per query, of all its judged documents.

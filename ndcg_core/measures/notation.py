@@ -17,7 +17,6 @@ from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, 
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown_value_message
 
-# The same number as the tool that a team used before (docs/presets.md): name -> its choices
 PRESETS: dict[str, dict[str, str]] = {
     "standard": {},
     "ranx": {},
@@ -37,6 +36,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "turnbull-global": {"discount": "reciprocal", "ideal": "global"},
     "turnbull-max": {"discount": "reciprocal", "ideal": "max"},
 }
+"""Name of a tool -> the choices of the metrics that compute the same numbers (docs/presets.md)."""
 
 # As trec_eval, ir_measures, ranx, pytrec_eval and papers have it, in small letters -> the measure here.
 # The value of a query is that of the tool, but where trec_eval takes scores for equal that differ in their last digits

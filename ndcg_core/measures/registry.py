@@ -356,6 +356,7 @@ GAINS = _index_by_name(
         Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary", highest=1.0),
     ]
 )
+"""Name of a gain -> its entry."""
 DISCOUNTS = _index_by_name(
     [
         Discount("log2", log2),
@@ -365,6 +366,7 @@ DISCOUNTS = _index_by_name(
         Discount("geometric", geometric, choices=("persistence",), is_choice=False),
     ]
 )
+"""Name of a discount -> its entry."""
 IDEALS = _index_by_name(
     [
         Ideal("global", GainSource.JUDGED),
@@ -373,6 +375,7 @@ IDEALS = _index_by_name(
         Ideal("max", GainSource.HIGHEST, choices=("max_grade",)),
     ]
 )
+"""Name of an ideal ranking -> its entry."""
 recall_measure = partial(Measure, quotient=recall, divisor=Divisor.IDEAL, is_bounded=True, ideal="global")
 """Make a measure whose sum over the ranks of a ranking is divided by the number of all relevant documents."""
 MEASURES = _index_by_name(
@@ -407,13 +410,7 @@ MEASURES = _index_by_name(
             choices=("max_grade",),
         ),
         recall_measure("rprec", is_additive=True, factors=within_relevant_factors, has_cutoff=False),
-        recall_measure(
-            "bpref",
-            is_additive=False,
-            factors=preference_factors,
-            has_cutoff=False,
-            ignores=("unjudged",),
-        ),
+        recall_measure("bpref", is_additive=False, factors=preference_factors, has_cutoff=False, ignores=("unjudged",)),
         recall_measure(
             "infap",
             is_additive=False,
@@ -423,3 +420,4 @@ MEASURES = _index_by_name(
         ),
     ]
 )
+"""Name of a measure -> its entry (docs/definitions.md)."""

@@ -19,10 +19,12 @@ class TieBounds(NamedTuple):
 
     Attributes
     ----------
-    worst, best : float
-        The lowest and the highest value; worst <= expected <= best up to rounding.
+    worst : float
+        The lowest value; worst <= expected <= best up to rounding.
     expected : float or None
         The mean value over all orders; None for measures that are not sums over ranks (rr, accuracy).
+    best : float
+        The highest value.
     """
 
     worst: float

@@ -160,12 +160,15 @@ class CombinedMean:
 
     There are eight such means.
 
-    Attributes
+    Parameters
     ----------
     values, weights : (queries,) array of float
         Value and weight of each query; the weight is 0 if the query is not in the set.
     is_shared : (queries,) array of bool
         True if the query is in the old and in the new set.
+
+    Attributes
+    ----------
     total : float
         Sum of the weights.
     value : float

@@ -150,7 +150,7 @@ def resolve_files(model: P, evaluation: Evaluation, key_path: KeyPath) -> P:
 
 
 def resolve_entry(entry: P, evaluation: Evaluation, key_path: KeyPath) -> list[P]:
-    """Return the entries, with resolved files, that take the place of one list entry.
+    """Return the entries that replace one list entry; their files are resolved.
 
     A system with `{stem}` in its name becomes one system per matching file; any other entry stays one entry. Raises
     InputError if no file matches, or if such a system has an address in the place of a path.

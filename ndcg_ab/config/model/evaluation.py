@@ -45,21 +45,23 @@ Name = Annotated[
 class Evaluation(Model):
     """The complete configuration of an evaluation: inputs, metrics, tests, gate and operation.
 
-    Parameters
+    Attributes
     ----------
     name : str
         Name of the evaluation, of its folder and of its MLflow experiment.
-    judgments : JudgmentSource, mapping or path, optional
+    judgments : JudgmentSource or None
         Source of the judgments. Required, like `systems`, unless `scores` is given.
-    systems : list of System or mapping
+    systems : list of System
         The systems with the sources of their rankings.
-    scores : list of ScoresSource or mapping
+    scores : list of ScoresSource
         Per-query values that another tool computed, instead of `judgments` and `systems`.
-    metrics, primary_metrics, secondary_metrics, guardrails
-        The metrics and their roles: primary metrics decide, secondary ones describe, guardrails limit losses.
+    metrics, primary_metrics, secondary_metrics : list of str
+        The metrics and their roles: primary metrics decide, secondary ones describe.
+    guardrails : mapping of str to float
+        Largest acceptable loss by metric.
     statistics : Statistics
         How differences are tested.
-    gate : Gate, optional
+    gate : Gate or None
         The conditions for passing.
 
     Raises
@@ -328,6 +330,11 @@ class Evaluation(Model):
         width : float, optional
             Width of the range of the actual values, if known. If it exceeds the range of the metric of ndcg-ab with
             that name, another tool computed the metric in another unit, and only a declared range counts.
+
+        Returns
+        -------
+        Range or None
+            The lowest and the highest possible value.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
@@ -346,6 +353,11 @@ class Evaluation(Model):
         ----------
         metric : str
             Name of the metric.
+
+        Returns
+        -------
+        float or None
+            The smallest difference, > 0, in the unit of the metric.
         """
         if metric in self.guardrails:
             return self.guardrails[metric]

@@ -125,7 +125,7 @@ class Model(BaseModel):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return a short form, such as a path alone, as the mapping of keys that it stands for.
+        """Return the mapping of keys for which a short form, such as a path alone, stands.
 
         Any other value is returned unchanged.
         """

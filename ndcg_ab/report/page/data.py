@@ -42,7 +42,14 @@ KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 class MovedQuery(NamedTuple):
     """A query on which a candidate is better or worse than the baseline.
 
-    text: the text of the query; None if unknown. difference: candidate - baseline on one metric.
+    Attributes
+    ----------
+    query_id : str
+        Id of the query.
+    text : str or None
+        Text of the query; None if unknown.
+    difference : float
+        Candidate - baseline on one metric, in the metric's unit.
     """
 
     query_id: str
@@ -56,6 +63,8 @@ class PageData:
 
     Attributes
     ----------
+    outcome : Outcome
+        The results of the evaluation.
     about : dict
         The content of bundle.json. For a comparison that is not stored: name, ordinal (or None), began (or None),
         finished, inputs, evaluation (or None) and, if known, gates, a list of {name, passed, message}.
@@ -66,19 +75,19 @@ class PageData:
     rankings : pyarrow.Table
         The displayed results: system_id, query_id, rank, doc_id, grade (null if unjudged) and, if known, gain. The
         ranks are those of the first metric.
+    timeline : pyarrow.Table or None
+        All evaluations up to this one: ordinal, began, system_id, metric, mean, difference, low, high, verdict and
+        conclusion. None without a history.
     missed : pyarrow.Table
         The relevant documents that are not displayed, the best first: system_id, query_id, doc_id, grade, rank (null if
         the system did not return the document) and missed (their number for this system and query).
     documents : pyarrow.Table or None
         Columns doc_id, title and url (null if unknown) of the displayed documents; None if no source has titles.
+    trouble : str or None
+        The reason why configured titles and addresses are missing; else None.
     rbo : pyarrow.Table
         Columns candidate, query_id and rbo, the rank-biased overlap with the baseline's top results (docs/changes.md);
         empty if it was not computed.
-    trouble : str or None
-        The reason why configured titles and addresses are missing; else None.
-    timeline : pyarrow.Table or None
-        All evaluations up to this one: ordinal, began, system_id, metric, mean, difference, low, high, verdict and
-        conclusion. None without a history.
     over_nights : RepeatedTests or None
         The tests repeated over all evaluations; None without a history or a test.
     """

@@ -53,7 +53,7 @@ ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, how
 
 
 class File(base.Source):
-    """A source that reads one table, such as judgments or the ranking of one system, from one or several files."""
+    """A source that reads a table, such as judgments or the ranking of a system, from one or more files."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
         is_path = isinstance(described.file, Path)

@@ -118,7 +118,10 @@ def files_below(path: Path) -> list[Path]:
 
 
 def is_data(name: Path) -> bool:
-    """Return whether no part of a path begins with ``.`` or ``_``, as hidden files and markers such as _SUCCESS do."""
+    """Return whether a path leads to data, and not to a hidden file or a marker such as _SUCCESS.
+
+    No part of the path of data begins with ``.`` or ``_``.
+    """
     return not any(part.startswith((".", "_")) for part in name.parts)
 
 

@@ -157,9 +157,9 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def read_as_kind(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return how a file is read as a table of one kind of content, such as judgments, or None if it is no such table.
+    """Return how to parse a file as a table of one kind of content, such as judgments; None if that is impossible.
 
-    Of the ways to parse the file, the first one is used that gives a table with query ids and plausible values.
+    The ways to parse the file are tried in order, until one gives a table with query ids and plausible values.
     is_plausible: receives a table and the mapping field -> column.
     """
     for table in find_tables(sample):

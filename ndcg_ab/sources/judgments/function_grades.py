@@ -64,10 +64,10 @@ class Document:
     ----------
     doc_id : str
         Id of the document.
-    title : str, optional
-        Title, or None if it is unknown.
-    url : str, optional
-        Address, or None if it is unknown.
+    title : str or None
+        Title; None if it is unknown.
+    url : str or None
+        Address; None if it is unknown.
     """
 
     doc_id: str

@@ -300,7 +300,7 @@ def count_repeated(singles: pa.Table, source: CombinedSources) -> list[Remark]:
 def file_remarks(
     later: Sequence[LaterGrades], names: Sequence[str], precedence: str, keys: pa.Table
 ) -> Iterator[Remark]:
-    """Yield one remark for each file after the first, with the numbers of judgments that it added and changed.
+    """Yield one remark per file of judgments except the first: how many judgments the file added and changed.
 
     later: for each of these files, the documents that it judges, their grades by the files before it (NaN without any)
     and their grades with it. names: the names of all files. keys: query_id and doc_id of the documents.

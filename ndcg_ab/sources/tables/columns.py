@@ -149,9 +149,9 @@ class TableRules:
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
-    """Return the table that `make` creates, or None if it must be read record by record.
+    """Return the table that `make` creates, or None if the file must be read record by record.
 
-    The table must be read record by record if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one
+    The file must be read record by record if `make` raises one of the exceptions in UNCLEAR, or if a value breaks one
     of `TableRules`. Other exceptions are passed on.
     """
     try:

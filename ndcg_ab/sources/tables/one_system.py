@@ -66,7 +66,7 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
 
 
 def split_by_system(systems: Sequence[NamedFile], make: Make) -> Iterator[NamedFile]:
-    """Yield the systems, with one entry for each system in a file that holds several rankings.
+    """Yield the systems; an entry whose file holds several rankings is replaced by one entry per ranking.
 
     An entry is split only if its name is that of its file, so that the user chose no other name, and if no system in
     the file has this name. Other entries stay unchanged. make: creates a source from its description.

@@ -88,7 +88,7 @@ def queries_needed(
 
 
 def queries_to_detect(moments: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """Return the number of queries with which the test of a family detects `effect`, if it now detects `mde`.
+    """Return how many queries a family's test needs to detect `effect`; with the observed queries it detects `mde`.
 
     The adjustment for the family is expressed as the two-sided level at which a single test detects `mde`. For a family
     of one comparison this is the test's own alpha.

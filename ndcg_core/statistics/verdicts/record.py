@@ -198,8 +198,13 @@ class Comparison:
         Mean difference with equal weights; None without weights.
     descriptive : Descriptive or None
         Descriptive statistics, which decide nothing; None for n < 2.
-    size, underpowered, obstacle
-        Qualifiers of the conclusion (`verdicts.verdict.Conclusion`).
+    size : Size or None
+        For improved and regressed, the size of the difference; None without a smallest effect, or if the simultaneous
+        interval contains it.
+    underpowered : bool
+        For undecided, True if the minimal detectable effect is above the smallest effect.
+    obstacle : Obstacle or None
+        Why no verdict could be reached, or why it proves little; else None.
     least_queries : int
         Comparisons with fewer queries are not tested; >= 2.
     flippable : int or None

@@ -265,9 +265,9 @@ KINDS: dict[str, type[Source]] = {  # the key that determines the kind of source
 
 
 class InputSettings(OnSpark, Readable):
-    """An entry of the configuration that describes where one input comes from, such as a file or a database.
+    """Settings for the source of one input: a file, a database, or another kind of source in `KINDS`.
 
-    It has the keys of one kind of source (`KINDS`).
+    An entry of the configuration has only the keys of one kind.
     """
 
     kinds: ClassVar[Mapping[str, type[Source]]]
@@ -306,9 +306,9 @@ class InputSettings(OnSpark, Readable):
 
     @property
     def kind(self) -> str:
-        """The key that determines the kind of source, such as `file` or `python`.
+        """The key that names the kind of source, such as `file` or `python`.
 
-        Raises ValueError unless the entry has exactly one key of this sort.
+        Raises ValueError unless exactly one key of `kinds` is given.
         """
         known = list(self.kinds)
         present = [key for key in known if getattr(self, key) is not None]
