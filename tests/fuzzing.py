@@ -1,4 +1,4 @@
-"""Malformed files for every reader and the configuration: always a result or a sentence, the same from both ways.
+"""Malformed files for every reader: always a result or a sentence, the same from both ways.
 
     python -m tests.fuzzing --seconds 3600 [--seed N] [--keep build/fuzz]
 
@@ -22,7 +22,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_source
@@ -136,61 +135,6 @@ VALUES = [
         b"9" * 5000,
         b"query_id,doc_id,grade\n",
         b"q1 Q0 d1 1 0.5 t\n",
-    ),
-]
-CONFIGURATION = b"""\
-name: nightly
-judgments: qrels
-queries: {file: queries.tsv, columns: {query_id: qid}}
-systems:
-  - {name: old, file: old.run}
-  - name: new
-    python: engine:search
-    arguments: {version: 2, weights: [1, 2.5], when: 2026-11-20}
-metrics: [ndcg@10, rr, {measure: ndcg, cutoff: 5}]
-guardrails: {p@5: 0.02}
-slices: {by: [kind]}
-statistics: {alpha: 0.05, seed: 3, weighted: false}
-gate: {judged: 0.8, not_worse: {ndcg@10: 0.02}}
-"""
-IN_YAML = [
-    *(
-        b"&a ",
-        b"*a",
-        b"!!bool maybe",
-        b"!!set [a]",
-        b"!!binary x",
-        b"!!int ''",
-        b"<<: *a\n",
-        b"? ",
-        b"- ",
-        b"|\n",
-        b">\n",
-    ),
-    *(
-        b"${HOME}",
-        b"${NOPE}",
-        b"${",
-        b"{date}",
-        b"{date:%Q}",
-        b"[" * 3000,
-        b"~",
-        b"1:2:3",
-        b"%TAG ! x\n",
-        b"---\n",
-        b"...\n",
-    ),
-    *(
-        b".inf",
-        b".nan",
-        b"2026-13-45",
-        b"0o7",
-        b"\t",
-        b"\0",
-        b"\xff",
-        b"\\ud800",
-        b"!!timestamp x",
-        b"extends: c.yaml\n",
     ),
 ]
 
@@ -411,15 +355,6 @@ def check_one(folder: Path, kind: str, file_format: str, content: bytes, columns
     return message
 
 
-def check_configuration(folder: Path, chance: random.Random) -> None:
-    path = folder / "c.yaml"
-    path.write_bytes(mutated(CONFIGURATION, chance, IN_YAML + VALUES))
-    start = time.monotonic()
-    outcome_of(lambda: read_config(path) and None, path)
-    if time.monotonic() - start > SLOWEST:
-        raise FoundError(f"took {time.monotonic() - start:.1f} s")
-
-
 def run(seconds: float, seed: int, folder: Path, keep: Path | None = None) -> tuple[int, list[str]]:
     """(how many inputs, what was found); failing inputs are copied to `keep`."""
     chance = random.Random(seed)
@@ -430,17 +365,12 @@ def run(seconds: float, seed: int, folder: Path, keep: Path | None = None) -> tu
         if count and time.monotonic() > end:  # making the first takes seconds on a busy machine
             print(f"{of_forms} of the inputs are of forms")
             return count, found
-        is_configuration = count % 8 == 0
         try:
-            if is_configuration:
-                check_configuration(folder, chance)
-            else:
-                of_forms += file_format == OF_FORM
-                check_one(folder, kind, file_format, content, columns)
+            of_forms += file_format == OF_FORM
+            check_one(folder, kind, file_format, content, columns)
         except FoundError as error:
-            name = "c.yaml" if is_configuration else f"input.{'txt' if file_format == 'trec' else file_format}"
-            what = "configuration" if is_configuration else f"{kind} {file_format} {columns}"
-            found.append(f"seed {seed}, input {count} ({what}): {error}")
+            name = f"input.{'txt' if file_format == 'trec' else file_format}"
+            found.append(f"seed {seed}, input {count} ({kind} {file_format} {columns}): {error}")
             if keep is not None:
                 keep.mkdir(parents=True, exist_ok=True)
                 (keep / f"{seed}-{count}-{kind}-{name}").write_bytes((folder / name).read_bytes())

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
@@ -32,6 +33,7 @@ from ndcg_ab.config.loading.keys import inner_types
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.flows.cli.app import app
+from tests import fuzzing
 from tests.paths import DATA
 from tests.repeated import require_work
 
@@ -153,7 +155,7 @@ def with_slot(content: Any, place: Sequence[str], add: str | None = None) -> Any
 
 
 def configuration(chance: random.Random) -> tuple[str, str]:
-    """(the file's text, what is wrong in it)."""
+    """(the file's text, what is wrong in it); bytes that are no text are surrogates in it."""
     kind = chance.random()
     place = chance.choice(PLACES)
     if kind < 0.6:
@@ -168,11 +170,15 @@ def configuration(chance: random.Random) -> tuple[str, str]:
         inner = with_slot(GOOD, place)
         key, value = chance.choice(KEYS), chance.choice(VALUES)
         return write_flow_yaml(inner, f"{{{key}: {value}}}"), f"{'.'.join(place)}: {{{key[:60]}: {value[:60]}}}"
-    if kind < 0.95:
+    if kind < 0.9:
         text = write_flow_yaml(GOOD, "")
         first, last = sorted(chance.randrange(len(text)) for _ in range(2))
         middle = chance.choice(("", chance.choice(VALUES), text[first:last] * 2))
         return text[:first] + middle + text[min(last, first + 9) :], f"{middle[:60]} at {first}"
+    if kind < 0.98:
+        values = [*fuzzing.VALUES, *(value.encode() for value in VALUES)]
+        broken = fuzzing.mutated(yaml.safe_dump(GOOD).encode(), chance, values)
+        return broken.decode(errors="surrogateescape"), "broken as tests.fuzzing breaks files"
     return chance.choice(VALUES), "no mapping"
 
 
@@ -254,7 +260,7 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
         kind = chance.random()
         if kind < 0.55:
             text, about = configuration(chance)
-            config.write_text(text, encoding="utf-8", errors="surrogatepass")
+            config.write_text(text, encoding="utf-8", errors="surrogateescape")
             command = "history" if chance.random() < 0.05 else "check"
             yield Case([command, str(config)], f"{command} of {about}")
         elif kind < 0.75:
@@ -263,19 +269,8 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
             yield Case(["check", str(good), "--set", f"{place}={value}"], f"--set {place}={value[:60]}")
         elif kind < 0.83:
             option, value = chance.choice(OPTIONS), chance.choice(TEXTS).replace("\0", "")
-            args = [
-                "compare",
-                "--judgments",
-                QRELS,
-                "--system",
-                f"a={RUN}",
-                "--resamples",
-                "100",
-                "--quiet",
-                option,
-                value,
-            ]
-            yield Case([*args], f"{option} {value[:60]}")
+            compare = ["compare", "--judgments", QRELS, "--system", f"a={RUN}", "--resamples", "100", "--quiet"]
+            yield Case([*compare, option, value], f"{option} {value[:60]}")
         elif kind < 0.93:
             command, (name, path) = chance.choice(COMMANDS), chance.choice(list(paths.items()))
             if ("--json" in command or "--per-query" in command) and not path.startswith(os.fsencode(folder)):
