@@ -3,7 +3,6 @@
 ``python -m tests.bombing`` tries every kind at every place, and prints processor time, memory and disk of each.
 """
 
-import argparse
 import bz2
 import contextlib
 import gzip
@@ -28,7 +27,7 @@ from pyarrow import feather, ipc
 
 from tests.loopback import Said, serving
 from tests.paths import DATA
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 SECONDS, MEMORY, DISK = 2.0, 300_000_000, 100_000_000  # what refusing one may take, of a whole process
 MEGA = 1 << 20
@@ -289,10 +288,8 @@ def all_answers(folder: Path, size: int, only: str = "") -> Iterator[tuple[str, 
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=400, help="megabytes that each unpacks to")
-    parser.add_argument("--only", default="", help="of what this stands in")
-    given = parser.parse_args(words)
+    """size: megabytes that each unpacks to; only: what stands in the names of those that are tried."""
+    given = read_options(__doc__, words, size=400, only="")
     folder = Path(tempfile.mkdtemp(prefix="bombing-"))
     worst: list[str] = []
     count, began = 0, time.monotonic()

@@ -7,7 +7,6 @@ the fast reader and the careful one, which must give the same table or both refu
 InputError, whose message is short and names the file.  A failing input is kept, and the command ends with 1.
 """
 
-import argparse
 import faulthandler
 import gzip
 import json
@@ -33,7 +32,7 @@ from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
 from tests.paths import shared
 from tests.readings import read_carefully, read_table, reading_of
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 LONGEST_MESSAGE = 3000  # characters, beside the path
 SLOWEST = 10.0  # seconds
@@ -378,11 +377,7 @@ def run(seconds: float, seed: int, folder: Path, keep: Path | None = None) -> tu
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))
-    options = parser.parse_args()
+    options = read_options(__doc__, None, seconds=3600.0, keep=Path("build/fuzz"))
     faulthandler.enable()
     options.keep.mkdir(parents=True, exist_ok=True)
     print(f"seed {options.seed}: inputs are written to {options.keep}, and the last one stays there after a crash")

@@ -4,7 +4,6 @@
 a key.
 """
 
-import argparse
 import contextlib
 import json
 import random
@@ -35,7 +34,7 @@ from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.http import exchange
 from tests.paths import DATA
 from tests.readings import read_table
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 PART = 6  # letters of a key that show it
 Way = Callable[[str], str]
@@ -238,10 +237,7 @@ def shown_parts(seed: int, count: int, ways: dict[str, Way]) -> Iterator[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="keys, each at three places")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
+    given = read_options(__doc__, words, count=1000, seed=1)
     began, found = time.monotonic(), 0
     for ways, count in (
         (QUICK, given.count),

@@ -32,6 +32,7 @@ from ndcg_ab.runs import stages
 from ndcg_ab.sources.files.parts import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker
 from tests.forking import call_in_fork
+from tests.repeated import read_options
 from tests.small_evaluation import changed_run, perform_run, plain_page, small, state, tables_of
 from tests.stops import TIMES, stops
 from tests.stores import folder as stores_of_run
@@ -222,13 +223,11 @@ def trials(options: argparse.Namespace) -> Iterator[Trial]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the trials and return 1 if one of them found something wrong; words: in the place of the command line's."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--stops", type=int, default=0, help="whole runs of the command, stopped by a signal")
-    parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options = parser.parse_args(words)
+    """Run the trials and return 1 if one of them found something wrong; words: in the place of the command line's.
+
+    stops: whole runs of the command, stopped by a signal. seconds: how long two writers and a reader go on.
+    """
+    options = read_options(__doc__, words, kills=500, stops=0, seconds=60.0)
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # a shell in the background has it ignored, also for children

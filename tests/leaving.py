@@ -3,7 +3,6 @@
 ``python -m tests.leaving --kills 100`` kills that many, at random moments, of every kind.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from tests.loopback import Asked, Said, serving
 from tests.paths import DATA
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 CONFIG = """
 name: left
@@ -100,10 +99,7 @@ def remains_after_kills(kills: int, folder: Path, rng: random.Random) -> Iterato
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
+    given = read_options(__doc__, words, kills=100, seed=1)
     folder = Path(tempfile.mkdtemp(prefix="leaving-"))
     began = time.monotonic()
     try:

@@ -8,7 +8,6 @@ called in this process; some cases again as processes of their own.  Exit code 7
 with what led to it.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -35,7 +34,7 @@ from ndcg_ab.config.secrets import redaction
 from ndcg_ab.flows.cli.app import app
 from tests import fuzzing
 from tests.paths import DATA
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 LONGEST = 3000  # characters of what is said
 SLOWEST = 20.0  # seconds of the processor
@@ -351,11 +350,7 @@ def run(count: int, seed: int, processes: int = 0) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--processes", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options = parser.parse_args(words)
+    options = read_options(__doc__, words, count=20_000, processes=20)
     start = time.monotonic()
     found = run(options.count, options.seed, options.processes)
     seconds = time.monotonic() - start

@@ -1,9 +1,23 @@
-"""Which cases of a test `make check` and `make test` take; others are left to `make test` and `make soak`."""
+"""Which cases of a test `make check` and `make test` take, others being left to `make soak`; options of its modules."""
 
-from collections.abc import Collection, Iterable
+import argparse
+import random
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pytest
+
+
+def read_options(about: str | None, words: Sequence[str] | None, **defaults: Any) -> argparse.Namespace:
+    """Return the options of a module of `make soak`, each of the kind of its default, among them a seed.
+
+    about: the documentation of the module. words: in the place of the command line's. defaults: option -> its value
+    unless one is given; of the seed a random one.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").split("\n")[0])
+    for name, default in {"seed": random.SystemRandom().randrange(1 << 30), **defaults}.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args(words)
 
 
 def require_work(name: str, **counts: int) -> None:

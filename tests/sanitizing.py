@@ -7,8 +7,6 @@ A byte that is read beyond a text, a sum that runs over, memory that is not give
 together end it with 1.
 """
 
-import argparse
-import random
 import re
 import shutil
 import subprocess
@@ -17,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 MISSING = "there is no C compiler with the sanitizers"
 SOURCE = Path(__file__).with_suffix(".c")
@@ -37,10 +35,7 @@ def compiled(folder: Path, *more: str) -> Path | None:
 
 
 def main(words: Sequence[str] | None = None) -> int | str:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seconds", type=int, default=600)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options = parser.parse_args(words)
+    options = read_options(__doc__, words, seconds=600)
     with TemporaryDirectory() as folder:
         programs = [compiled(Path(folder)), compiled(Path(folder), "-DPORTABLE")]
         for program in programs:

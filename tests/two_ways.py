@@ -8,7 +8,6 @@ comparison is made from what was kept of it and from all of its rows, and both m
 sentence; where it is not, the two ways are one from there on.  The command ends with 1 where they differ.
 """
 
-import argparse
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.tables.reduced_ranking import NeededResults
 from tests.fuzzing import VALUES, mutated
 from tests.readings import reduce_ranking
-from tests.repeated import require_work
+from tests.repeated import read_options, require_work
 
 QUERIES = 7
 METRICS = [
@@ -121,11 +120,7 @@ def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    parser.add_argument("--keep", type=Path, default=Path("build/two_ways"))
-    options = parser.parse_args(words)
+    options = read_options(__doc__, words, count=10_000, keep=Path("build/two_ways"))
     options.keep.mkdir(parents=True, exist_ok=True)
     plain_files, found = 0, []
     for seed in range(options.seed, options.seed + options.count):
